@@ -1,0 +1,367 @@
+// Bindings: the one file that knows of both Python and the core.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/bins.hpp"
+#include "core/grow.hpp"
+#include "core/read.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace hedgerow;
+
+namespace {
+
+template <class T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using InTable = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// A vector's memory -> a NumPy array that owns it, without a copy.
+template <class T>
+nb::object to_numpy(std::vector<T>&& values) {
+    auto* owned = new std::vector<T>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+}
+
+// Python's view of running work: Ctrl-C raises, and a progress function that returns true stops it.
+
+std::function<bool(std::size_t)> look_on_with(nb::object progress) {
+    return [progress](std::size_t done) {
+        const nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        return !progress.is_none() && nb::cast<bool>(progress(done));
+    };
+}
+
+std::vector<Column> read_columns(const nb::list& arrays, std::size_t& n_rows) {
+    std::vector<Column> columns;
+    columns.reserve(arrays.size());
+    for (nb::handle item : arrays) {
+        const auto array = nb::cast<nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>>(item);
+        Column column;
+        column.data = static_cast<const char*>(array.data());
+        column.stride = static_cast<std::ptrdiff_t>(array.stride(0)) * static_cast<std::ptrdiff_t>(array.itemsize());
+        if (array.dtype() == nb::dtype<double>()) column.type = Column::Type::float64;
+        else if (array.dtype() == nb::dtype<float>()) column.type = Column::Type::float32;
+        else if (array.dtype() == nb::dtype<std::int32_t>()) column.type = Column::Type::category;
+        else throw nb::type_error("a column must be float64, float32 or (category numbers) int32");
+        if (columns.empty()) n_rows = array.shape(0);
+        else if (array.shape(0) != n_rows) throw nb::value_error("columns must have the same number of rows");
+        columns.push_back(column);
+    }
+    return columns;
+}
+
+// ---- bins -----------------------------------------------------------------------------------------------
+
+// Cuts are decided by the `chosen` rows, or by about `sample_rows` of all of them.
+nb::tuple find_bins_of(const nb::list& arrays, const std::optional<In<std::uint32_t>>& chosen, std::size_t sample_rows,
+                       std::size_t max_bins, std::size_t n_threads) {
+    std::size_t n_rows = 0;
+    const std::vector<Column> columns = read_columns(arrays, n_rows);
+    std::vector<NumericBins> found(columns.size());
+    Control control(look_on_with(nb::none()));
+    {
+        const nb::gil_scoped_release no_gil;
+        std::vector<std::uint32_t> rows = rows_for_cuts(chosen ? chosen->shape(0) : n_rows, sample_rows);
+        if (chosen)
+            for (std::uint32_t& row : rows) row = chosen->data()[row];
+        // Several columns a task: starting a thread for a small table costs more than it saves.
+        const std::size_t columns_per_task = std::max<std::size_t>(1, 20000 / (rows.size() + 1));
+        run_tasks((columns.size() + columns_per_task - 1) / columns_per_task, n_threads, control,
+                  [&](std::size_t task, std::size_t thread) {
+            const std::size_t last = std::min(columns.size(), (task + 1) * columns_per_task);
+            for (std::size_t i = task * columns_per_task; i < last; ++i) {
+                control.tick(thread == 0);
+                if (columns[i].type != Column::Type::category) found[i] = find_bins(columns[i], rows, max_bins);
+            }
+        });
+    }
+    std::vector<double> cuts, centers;
+    std::vector<std::int64_t> cut_start{0}, center_start{0};
+    for (const NumericBins& bins : found) {
+        cuts.insert(cuts.end(), bins.cuts.begin(), bins.cuts.end());
+        centers.insert(centers.end(), bins.centers.begin(), bins.centers.end());
+        cut_start.push_back(static_cast<std::int64_t>(cuts.size()));
+        center_start.push_back(static_cast<std::int64_t>(centers.size()));
+    }
+    return nb::make_tuple(to_numpy(std::move(cuts)), to_numpy(std::move(cut_start)), to_numpy(std::move(centers)),
+                          to_numpy(std::move(center_start)));
+}
+
+// Writes the codes of `columns` into rows first_feature … of `out` (features × rows); columns that are not
+// `wanted` are left alone.
+template <class Code>
+void encode_into(const nb::list& arrays, std::size_t first_feature, const In<double>& cuts, const In<std::int64_t>& cut_start,
+                 const std::optional<In<std::uint8_t>>& wanted, std::size_t n_threads,
+                 nb::ndarray<Code, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+    std::size_t n_rows = 0;
+    const std::vector<Column> columns = read_columns(arrays, n_rows);
+    if (first_feature + columns.size() > out.shape(0) || (!columns.empty() && n_rows != out.shape(1)))
+        throw nb::value_error("codes must have one row per feature and one column per sample");
+    Control control(look_on_with(nb::none()));
+    const nb::gil_scoped_release no_gil;
+    constexpr std::size_t chunk = std::size_t{1} << 16;
+    const std::size_t n_chunks = (n_rows + chunk - 1) / chunk;
+    const std::size_t columns_per_task = std::max<std::size_t>(1, 20000 / (n_rows + 1));
+    const std::size_t n_groups = (columns.size() + columns_per_task - 1) / columns_per_task;
+    run_tasks(n_groups * n_chunks, n_threads, control, [&](std::size_t task, std::size_t) {
+        const std::size_t group = task / n_chunks, first = task % n_chunks * chunk, rows = std::min(chunk, n_rows - first);
+        const std::size_t last = std::min(columns.size(), (group + 1) * columns_per_task);
+        for (std::size_t i = group * columns_per_task; i < last; ++i) {
+            const std::size_t feature = first_feature + i;
+            if (wanted && !wanted->data()[feature]) continue;
+            Code* codes = out.data() + feature * n_rows + first;
+            Column column = columns[i];
+            if (column.type == Column::Type::category) {
+                column.data += static_cast<std::ptrdiff_t>(first) * column.stride;
+                encode_categories(column, rows, codes);
+            } else {
+                const Encoder<Code> encoder(cuts.data() + cut_start.data()[feature],
+                                            static_cast<std::size_t>(cut_start.data()[feature + 1] - cut_start.data()[feature]));
+                encoder.encode(column, first, rows, codes);
+            }
+        }
+    });
+}
+
+// ---- growing --------------------------------------------------------------------------------------------
+
+struct GrowRequest {
+    GrowOptions options;
+    std::vector<Feature> features;
+    Labels labels;
+    bool entropy = false;
+    std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
+};
+
+template <class Code, class Target>
+std::vector<std::optional<Grown>> grow_with(const CodeTable<Code>& table, const GrowRequest& request, const Target& target,
+                                            Control& control) {
+    std::vector<std::optional<Grown>> trees(request.n_trees);
+    std::vector<std::unique_ptr<Grower<Code, Target>>> growers(request.n_threads);
+    run_tasks(request.n_trees, request.n_threads, control, [&](std::size_t number, std::size_t thread) {
+        if (!growers[thread])
+            growers[thread] = std::make_unique<Grower<Code, Target>>(table, request.labels, request.options, target,
+                                                                     control, thread == 0);
+        trees[number] = growers[thread]->grow(request.first_tree + number);
+    });
+    return trees;
+}
+
+template <class Code, class Criterion>
+std::vector<std::optional<Grown>> grow_by(const CodeTable<Code>& table, const GrowRequest& request, const Criterion& criterion,
+                                          Control& control) {
+    const std::uint32_t n_classes = request.options.n_classes;
+    if (request.labels.weights == nullptr) {
+        if (n_classes <= 2) return grow_with(table, request, ClassPair<Criterion>(criterion, n_classes), control);
+        if (n_classes <= 8) return grow_with(table, request, ClassVector<Criterion, CountedRow, 8>(criterion, n_classes), control);
+        return grow_with(table, request, ClassList<Criterion, CountedRow>(criterion, n_classes), control);
+    }
+    if (n_classes <= 2) return grow_with(table, request, ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes), control);
+    return grow_with(table, request, ClassList<Criterion, WeightedRow>(criterion, n_classes), control);
+}
+
+// The completed trees, up to the first that is not: a forest of fewer trees, not one with holes.
+nb::dict pack_forest(std::vector<std::optional<Grown>>&& trees, std::uint32_t n_classes, bool weighted) {
+    std::size_t n_complete = 0;
+    while (n_complete < trees.size() && trees[n_complete]) ++n_complete;
+    trees.resize(n_complete);
+    std::vector<std::uint64_t> nodes, set_words;
+    std::vector<std::int32_t> payload;
+    std::vector<std::uint32_t> counts;
+    std::vector<std::uint16_t> entry_class;
+    std::vector<double> weights;
+    std::vector<std::int64_t> node_start{0}, leaf_start{0}, set_start{0}, entry_start{0}, depth;
+    std::size_t n_nodes = 0, n_counts = 0;
+    for (const auto& grown : trees) n_nodes += grown->tree.nodes.size(), n_counts += grown->leaves.counts.size();
+    nodes.reserve(n_nodes);
+    payload.reserve(n_nodes);
+    counts.reserve(n_counts);
+    bool has_nominal = false, has_weights = weighted;
+    for (auto& grown : trees) {
+        const GrownTree& tree = grown->tree;
+        const LeafCounts& leaves = grown->leaves;
+        for (const Node node : tree.nodes) nodes.push_back(node.bits());
+        payload.insert(payload.end(), tree.payload.begin(), tree.payload.end());
+        set_words.insert(set_words.end(), tree.set_words.begin(), tree.set_words.end());
+        const auto entries_before = static_cast<std::int64_t>(counts.size());
+        counts.insert(counts.end(), leaves.counts.begin(), leaves.counts.end());
+        weights.insert(weights.end(), leaves.weights.begin(), leaves.weights.end());
+        has_weights |= !leaves.weights.empty();
+        if (!leaves.dense()) {
+            entry_class.insert(entry_class.end(), leaves.entry_class.begin(), leaves.entry_class.end());
+            for (std::size_t leaf = 0; leaf < leaves.n_leaves; ++leaf) entry_start.push_back(entries_before + leaves.entry_start[leaf + 1]);
+        }
+        node_start.push_back(static_cast<std::int64_t>(nodes.size()));
+        leaf_start.push_back(leaf_start.back() + leaves.n_leaves);
+        set_start.push_back(static_cast<std::int64_t>(set_words.size()));
+        depth.push_back(tree.depth);
+        has_nominal |= tree.has_nominal;
+        grown.reset();
+    }
+    nb::dict forest;
+    forest["nodes"] = to_numpy(std::move(nodes));
+    forest["payload"] = to_numpy(std::move(payload));
+    forest["set_words"] = to_numpy(std::move(set_words));
+    forest["node_start"] = to_numpy(std::move(node_start));
+    forest["leaf_start"] = to_numpy(std::move(leaf_start));
+    forest["set_start"] = to_numpy(std::move(set_start));
+    forest["depth"] = to_numpy(std::move(depth));
+    forest["counts"] = to_numpy(std::move(counts));
+    const bool dense = n_classes <= LeafCounts::dense_classes;
+    forest["entry_start"] = dense ? nb::none() : to_numpy(std::move(entry_start));
+    forest["entry_class"] = dense ? nb::none() : to_numpy(std::move(entry_class));
+    forest["weights"] = has_weights ? to_numpy(std::move(weights)) : nb::none();
+    return forest;
+}
+
+GrowOptions read_options(const nb::dict& given) {
+    GrowOptions options;
+    const auto number = [&](const char* name) { return nb::cast<std::uint32_t>(given[name]); };
+    options.splitter = static_cast<Splitter>(nb::cast<int>(given["splitter"]));
+    options.count_sense = static_cast<CountSense>(nb::cast<int>(given["count_sense"]));
+    options.n_classes = number("n_classes");
+    options.max_features = number("max_features");
+    options.max_depth = number("max_depth");
+    options.min_samples_split = number("min_samples_split");
+    options.min_samples_leaf = number("min_samples_leaf");
+    options.max_leaf_nodes = number("max_leaf_nodes");
+    options.min_weight_fraction_leaf = nb::cast<double>(given["min_weight_fraction_leaf"]);
+    options.min_impurity_decrease = nb::cast<double>(given["min_impurity_decrease"]);
+    options.bag_mean = nb::cast<double>(given["bag_mean"]);
+    options.weight_unit = nb::cast<double>(given["weight_unit"]);
+    options.balance_bag = nb::cast<bool>(given["balance_bag"]);
+    options.seed = nb::cast<std::uint64_t>(given["seed"]);
+    if (!given["monotonic"].is_none()) options.monotonic = nb::cast<std::vector<std::int8_t>>(given["monotonic"]);
+    return options;
+}
+
+template <class Code>
+nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
+              const In<double>& centers, const In<std::int64_t>& center_start, const In<std::uint16_t>& labels,
+              const std::optional<In<std::int64_t>>& weights, const nb::dict& given, const std::string& criterion,
+              std::size_t first_tree, std::size_t n_trees, std::size_t n_threads, const nb::object& progress) {
+    const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
+    if (n_features > Node::max_feature) throw nb::value_error("a table must have fewer than 131,072 features");
+    if (n_rows >= (std::size_t{1} << 31)) throw nb::value_error("a table must have fewer than 2^31 rows");
+    CodeTable<Code> table;
+    table.by_column = {codes.data(), 1, n_rows};
+    table.n_rows = n_rows;
+    for (std::size_t i = 0; i < n_features; ++i)
+        table.features.push_back({static_cast<std::uint32_t>(n_bins.data()[i]), nominal.data()[i] != 0,
+                                  centers.data() + center_start.data()[i]});
+    GrowRequest request{read_options(given), {}, {labels.data(), weights ? weights->data() : nullptr},
+                        criterion == "entropy", first_tree, n_trees, n_threads};
+    std::vector<std::optional<Grown>> trees;
+    Control control(look_on_with(progress));
+    {
+        const nb::gil_scoped_release no_gil;
+        std::vector<Code> by_row;
+        if (n_rows > 65536 && n_features <= 256) {
+            by_row.resize(n_rows * n_features);
+            transpose_codes(codes.data(), n_rows, n_features, n_rows, by_row.data());
+            table.by_row = {by_row.data(), n_features, 1};
+        }
+        trees = request.entropy ? grow_by(table, request, Entropy(n_rows), control) : grow_by(table, request, Gini{}, control);
+    }
+    return pack_forest(std::move(trees), request.options.n_classes, weights.has_value());
+}
+
+// ---- reading --------------------------------------------------------------------------------------------
+
+// The arrays of a forest, held together for reading.
+class Reader {
+public:
+    Reader(In<std::uint64_t> nodes, In<std::int32_t> payload, In<std::uint64_t> set_words, In<std::int64_t> node_start,
+           In<std::int64_t> leaf_start, In<std::int64_t> set_start, In<std::uint32_t> counts,
+           std::optional<In<std::int64_t>> entry_start, std::optional<In<std::uint16_t>> entry_class,
+           std::optional<In<double>> weights, std::uint32_t n_classes)
+        : held_(nb::make_tuple(nodes, payload, set_words, node_start, leaf_start, set_start, counts, entry_start, entry_class, weights)) {
+        forest_ = {reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), node_start.data(),
+                   leaf_start.data(), set_start.data(), node_start.shape(0) - 1, false};
+        for (std::size_t i = 0; i < nodes.shape(0) && !forest_.has_nominal; ++i)
+            forest_.has_nominal = forest_.nodes[i].kind() != NodeKind::threshold;
+        leaves_ = {n_classes, counts.data(), entry_start ? entry_start->data() : nullptr,
+                   entry_class ? entry_class->data() : nullptr, weights ? weights->data() : nullptr};
+    }
+
+    template <class Code>
+    nb::object average(const InTable<Code>& codes, std::size_t n_threads) const {
+        const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
+        auto probability = std::make_unique<double[]>(n_rows * leaves_.n_classes);
+        Control control(look_on_with(nb::none()));
+        {
+            const nb::gil_scoped_release no_gil;
+            average_shares(forest_, leaves_, codes.data(), n_rows, n_features, n_threads, probability.get(), control);
+        }
+        double* data = probability.release();
+        nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+        return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_rows, leaves_.n_classes}, owner));
+    }
+
+    template <class Code>
+    nb::object leaves(const InTable<Code>& codes, std::size_t n_threads, bool as_nodes) const {
+        const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
+        auto found = std::make_unique<std::int32_t[]>(n_rows * forest_.n_trees);
+        Control control(look_on_with(nb::none()));
+        {
+            const nb::gil_scoped_release no_gil;
+            find_leaves(forest_, codes.data(), n_rows, n_features, n_threads, as_nodes, found.get(), control);
+        }
+        std::int32_t* data = found.release();
+        nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
+        return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<2>>(data, {n_rows, forest_.n_trees}, owner));
+    }
+
+private:
+    nb::tuple held_;
+    ForestView forest_;
+    LeafView leaves_;
+};
+
+// How often each row is in the bag of a tree.
+nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) {
+    const Bag bag(seed, tree, n_rows, mean);
+    std::vector<std::uint32_t> times(n_rows);
+    for (std::size_t row = 0; row < n_rows; ++row) times[row] = bag.multiplicity(row);
+    return to_numpy(std::move(times));
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+    module.doc() = "Hot loops of hedgerow: bin columns, grow trees, read leaves.";
+    module.def("find_bins", &find_bins_of, "columns"_a, "chosen"_a.none(), "sample_rows"_a, "max_bins"_a,
+               "n_threads"_a);
+    module.def("encode_into", &encode_into<std::uint8_t>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a,
+               "wanted"_a.none(), "n_threads"_a, "out"_a.noconvert());
+    module.def("encode_into", &encode_into<std::uint16_t>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a,
+               "wanted"_a.none(), "n_threads"_a, "out"_a.noconvert());
+    module.def("grow", &grow<std::uint8_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
+               "labels"_a, "weights"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
+               "progress"_a.none());
+    module.def("grow", &grow<std::uint16_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
+               "labels"_a, "weights"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
+               "progress"_a.none());
+    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a);
+    nb::class_<Reader>(module, "Reader")
+        .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,
+                      In<std::int64_t>, In<std::uint32_t>, std::optional<In<std::int64_t>>,
+                      std::optional<In<std::uint16_t>>, std::optional<In<double>>, std::uint32_t>(),
+             "nodes"_a, "payload"_a, "set_words"_a, "node_start"_a, "leaf_start"_a, "set_start"_a, "counts"_a,
+             "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(), "n_classes"_a)
+        .def("average", &Reader::average<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a)
+        .def("average", &Reader::average<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a)
+        .def("leaves", &Reader::leaves<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a)
+        .def("leaves", &Reader::leaves<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a);
+}

@@ -1,0 +1,191 @@
+// Bins: columns of values -> where to cut them -> columns of codes.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "codes.hpp"
+#include "random.hpp"
+
+namespace hedgerow {
+
+// A column as the user has it: any stride, float32, float64 or (category numbers) int32.
+struct Column {
+    enum class Type { float32, float64, category };
+    const char* data = nullptr;
+    std::ptrdiff_t stride = 0;  // in bytes
+    Type type = Type::float64;
+
+    double value(std::size_t row) const {
+        const char* at = data + static_cast<std::ptrdiff_t>(row) * stride;
+        if (type == Type::float64) { double v; std::memcpy(&v, at, sizeof v); return v; }
+        float v; std::memcpy(&v, at, sizeof v); return v;
+    }
+    std::int32_t category(std::size_t row) const {
+        std::int32_t v;
+        std::memcpy(&v, data + static_cast<std::ptrdiff_t>(row) * stride, sizeof v);
+        return v;
+    }
+};
+
+// Bins of a numeric feature: code c holds values in (cuts[c-1], cuts[c]]; centers[c] is a typical one.
+struct NumericBins {
+    std::vector<double> cuts;
+    std::vector<double> centers;
+};
+
+namespace detail {
+
+// Doubles as integers in the same order (−0 counts as 0).
+inline std::uint64_t sortable(double value) {
+    value += 0.0;
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits ^ ((bits >> 63) ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
+}
+inline double from_sortable(std::uint64_t bits) {
+    bits ^= (bits >> 63) ? std::uint64_t{1} << 63 : ~std::uint64_t{0};
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// Sorts by radix, eleven bits a pass, leaving out passes in which all keys agree. Three times faster than
+// std::sort from a few hundred keys on, and half the cost of a fit on 5,000 × 1,000.
+inline void sort_keys(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& other) {
+    if (keys.size() < 256) { std::sort(keys.begin(), keys.end()); return; }
+    constexpr int bits = 11, n_passes = 6;
+    constexpr std::size_t radix = std::size_t{1} << bits;
+    static thread_local std::vector<std::uint32_t> counts;
+    counts.assign(radix * n_passes, 0);
+    for (std::uint64_t key : keys)
+        for (int pass = 0; pass < n_passes; ++pass) ++counts[pass * radix + ((key >> (pass * bits)) & (radix - 1))];
+    other.resize(keys.size());
+    for (int pass = 0; pass < n_passes; ++pass) {
+        std::uint32_t* count = counts.data() + pass * radix;
+        if (count[(keys[0] >> (pass * bits)) & (radix - 1)] == keys.size()) continue;
+        std::uint32_t sum = 0;
+        for (std::size_t digit = 0; digit < radix; ++digit) { const std::uint32_t n = count[digit]; count[digit] = sum; sum += n; }
+        for (std::uint64_t key : keys) other[count[(key >> (pass * bits)) & (radix - 1)]++] = key;
+        keys.swap(other);
+    }
+}
+
+// The boundary between neighbouring values a < b: a goes left (≤), b goes right.
+inline double cut_between(double a, double b) {
+    constexpr double largest = std::numeric_limits<double>::max();
+    if (b > largest) return largest;
+    if (a < -largest) return b > -largest ? -largest : a;
+    const double middle = a / 2 + b / 2;
+    return middle >= b || middle < a ? a : middle;
+}
+
+}  // namespace detail
+
+// The rows whose values decide the cuts: all of a table of at most `limit` rows, else a sample keyed by the
+// row's number, the same for every column, seed and partition of the table.
+inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t limit) {
+    std::vector<std::uint32_t> rows;
+    const std::uint64_t key = derive_key(0, Purpose::sample);
+    const auto bound = static_cast<std::uint64_t>(std::min(1.0, static_cast<double>(limit) / static_cast<double>(n_rows)) * 4294967296.0);
+    for (std::size_t row = 0; row < n_rows; ++row)
+        if (n_rows <= limit || (scramble(key + 0x9e3779b97f4a7c15ULL * row) >> 32) < bound)
+            rows.push_back(static_cast<std::uint32_t>(row));
+    return rows;
+}
+
+// Every distinct value its own bin where max_bins allows, else bins of about equal numbers of rows.
+inline NumericBins find_bins(const Column& column, const std::vector<std::uint32_t>& rows, std::size_t max_bins) {
+    static thread_local std::vector<std::uint64_t> keys, other;
+    keys.clear();
+    for (std::uint32_t row : rows) {
+        const double value = column.value(row);
+        if (!std::isnan(value)) keys.push_back(detail::sortable(value));
+    }
+    detail::sort_keys(keys, other);
+    std::size_t n_distinct = keys.empty() ? 0 : 1;
+    for (std::size_t i = 1; i < keys.size(); ++i) n_distinct += keys[i] != keys[i - 1];
+
+    NumericBins bins;
+    std::size_t bins_left = max_bins, rows_left = keys.size();
+    for (std::size_t begin = 0, end; begin < keys.size(); begin = end) {
+        // Ends where the bin has its share of the remaining rows and the next value differs.
+        end = begin + 1;
+        if (n_distinct > max_bins) {
+            const std::size_t target = (rows_left + bins_left - 1) / bins_left;
+            end = bins_left == 1 ? keys.size() : std::min(keys.size(), begin + std::max<std::size_t>(1, target));
+        }
+        while (end < keys.size() && keys[end] == keys[end - 1]) ++end;
+        const double low = detail::from_sortable(keys[begin]), high = detail::from_sortable(keys[end - 1]);
+        bins.centers.push_back(low == high ? low : low / 2 + high / 2);
+        if (end < keys.size()) bins.cuts.push_back(detail::cut_between(high, detail::from_sortable(keys[end])));
+        rows_left -= end - begin;
+        --bins_left;
+    }
+    if (bins.centers.empty()) bins.centers.push_back(0.0);  // nothing but missing values
+    return bins;
+}
+
+// Looks values up among the cuts without branches; missing values get their own code.
+template <class Code>
+class Encoder {
+public:
+    explicit Encoder(const double* cuts, std::size_t n_cuts) {
+        while (size_ < n_cuts + 1) size_ *= 2;
+        padded_.assign(size_, std::numeric_limits<double>::infinity());
+        std::copy_n(cuts, n_cuts, padded_.begin());
+    }
+    void encode(const Column& column, std::size_t first_row, std::size_t n_rows, Code* out) const {
+        constexpr std::size_t lanes = 8;
+        std::size_t i = 0;
+        for (; i + lanes <= n_rows; i += lanes) {
+            double values[lanes];
+            std::uint32_t codes[lanes] = {};
+            for (std::size_t lane = 0; lane < lanes; ++lane) values[lane] = column.value(first_row + i + lane);
+            for (std::size_t half = size_ / 2; half > 0; half /= 2)
+                for (std::size_t lane = 0; lane < lanes; ++lane)
+                    codes[lane] += padded_[codes[lane] + half - 1] < values[lane] ? static_cast<std::uint32_t>(half) : 0;
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+                out[i + lane] = std::isnan(values[lane]) ? missing_code<Code> : static_cast<Code>(codes[lane]);
+        }
+        for (; i < n_rows; ++i) out[i] = code_of(column.value(first_row + i));
+    }
+    Code code_of(double value) const {
+        if (std::isnan(value)) return missing_code<Code>;
+        std::size_t code = 0;
+        for (std::size_t half = size_ / 2; half > 0; half /= 2) code += padded_[code + half - 1] < value ? half : 0;
+        return static_cast<Code>(code);
+    }
+
+private:
+    std::size_t size_ = 1;
+    std::vector<double> padded_;
+};
+
+template <class Code>
+inline void encode_categories(const Column& column, std::size_t n_rows, Code* out) {
+    for (std::size_t row = 0; row < n_rows; ++row) {
+        const std::int32_t category = column.category(row);
+        out[row] = category < 0 ? missing_code<Code> : static_cast<Code>(category);
+    }
+}
+
+// Column-major codes -> row-major codes, in blocks that stay in cache.
+template <class Code>
+inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t column_stride,
+                            Code* by_row) {
+    constexpr std::size_t block = 64;
+    for (std::size_t first = 0; first < n_rows; first += block) {
+        const std::size_t last = std::min(n_rows, first + block);
+        for (std::size_t feature = 0; feature < n_features; ++feature) {
+            const Code* column = by_column + feature * column_stride;
+            for (std::size_t row = first; row < last; ++row) by_row[row * n_features + feature] = column[row];
+        }
+    }
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,59 @@
+// Codes: the binned table as the grower and the readers of trees see it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace hedgerow {
+
+// A missing value has the highest code there is; value bins are numbered from 0.
+template <class Code>
+inline constexpr Code missing_code = std::numeric_limits<Code>::max();
+
+// What the grower must know of a feature: its bins and, for a numeric one, a typical value of each.
+struct Feature {
+    std::uint32_t n_bins = 0;
+    bool nominal = false;
+    const double* centers = nullptr;  // n_bins ascending values; null for nominal features
+};
+
+// Codes of some rows, addressed by row and feature; either layout, the same code reads both.
+template <class Code>
+struct CodeView {
+    const Code* codes = nullptr;
+    std::size_t row_stride = 1;
+    std::size_t feature_stride = 0;
+
+    const Code* column(std::uint32_t feature) const { return codes + feature * feature_stride; }
+    Code at(std::uint32_t row, std::uint32_t feature) const {
+        return codes[row * row_stride + feature * feature_stride];
+    }
+};
+
+template <class Code>
+struct CodeTable {
+    CodeView<Code> by_column;
+    CodeView<Code> by_row;  // the same codes, row after row; codes == nullptr where that does not pay
+    std::size_t n_rows = 0;
+    std::vector<Feature> features;
+
+    std::uint32_t n_features() const { return static_cast<std::uint32_t>(features.size()); }
+};
+
+// Where between two occupied bins a < b the split lies: the last code whose centre is not above
+// centre(a) + fraction · (centre(b) − centre(a)). CART's midpoint is fraction = ½.
+inline std::uint32_t code_between(const double* centers, std::uint32_t low, std::uint32_t high, double fraction) {
+    if (high == low + 1) return low;
+    const double value = centers[low] * (1 - fraction) + centers[high] * fraction;
+    if (!(value > -std::numeric_limits<double>::max() && value < std::numeric_limits<double>::max()))
+        return low + static_cast<std::uint32_t>((high - low) * fraction);  // an infinite end: go by rank
+    std::uint32_t inside = low, outside = high;
+    while (outside - inside > 1) {
+        const std::uint32_t middle = inside + (outside - inside) / 2;
+        if (centers[middle] <= value) inside = middle; else outside = middle;
+    }
+    return inside;
+}
+
+}  // namespace hedgerow

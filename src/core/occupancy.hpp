@@ -1,0 +1,45 @@
+// Occupancy: which bins of a feature a small node touches, found without looking at the empty ones.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace hedgerow {
+
+// One bit per code, and above them one bit per word of 64, so that a few rows in 65,536 bins are found quickly.
+template <class Code>
+class Occupancy {
+public:
+    Occupancy() : words_(n_words, 0), summary_(n_summary, 0) {}
+
+    void mark(Code code) {
+        words_[code >> 6] |= std::uint64_t{1} << (code & 63);
+        if constexpr (sizeof(Code) > 1) summary_[code >> 12] |= std::uint64_t{1} << ((code >> 6) & 63);
+    }
+    // Hands out the marked codes in ascending order and forgets them.
+    template <class Visit>
+    void drain(Visit&& visit) {
+        if constexpr (sizeof(Code) == 1) {
+            for (std::uint32_t word = 0; word < n_words; ++word) drain_word(word, visit);
+        } else {
+            for (std::uint32_t top = 0; top < n_summary; ++top)
+                for (std::uint64_t bits = summary_[top]; bits != 0 || (summary_[top] = 0, false); bits &= bits - 1)
+                    drain_word(top * 64 + std::countr_zero(bits), visit);
+        }
+    }
+
+private:
+    static constexpr std::uint32_t n_words = sizeof(Code) == 1 ? 4 : 1024;
+    static constexpr std::uint32_t n_summary = n_words / 64 + 1;
+
+    template <class Visit>
+    void drain_word(std::uint32_t word, Visit& visit) {
+        for (std::uint64_t bits = words_[word]; bits != 0; bits &= bits - 1)
+            visit(static_cast<Code>(word * 64 + std::countr_zero(bits)));
+        words_[word] = 0;
+    }
+
+    std::vector<std::uint64_t> words_, summary_;
+};
+
+}  // namespace hedgerow

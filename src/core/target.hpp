@@ -1,0 +1,336 @@
+// Target: rows with labels -> sides of a split whose quality can be told.
+//
+// A target says what a row contributes to a bin, how a bin moves from the right side to the left, and what
+// the two sides are worth. The search over features and thresholds is the same for all of them.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "criterion.hpp"
+
+namespace hedgerow {
+
+// A row of the table inside the grower: where its codes are, its class, how often the bag holds it.
+struct CountedRow {
+    using Amount = std::uint32_t;
+    std::uint32_t offset;
+    std::uint16_t label;
+    std::uint16_t multiplicity;
+    Amount amount() const { return multiplicity; }
+};
+static_assert(sizeof(CountedRow) == 8);
+
+// The same with a weight in fixed point (already times the multiplicity): integer sums are exact.
+struct WeightedRow {
+    using Amount = std::int64_t;
+    std::uint32_t offset;
+    std::uint16_t label;
+    std::uint16_t multiplicity;
+    std::int64_t weight;
+    Amount amount() const { return weight; }
+};
+static_assert(sizeof(WeightedRow) == 16);
+
+// What a split must respect besides the gain.
+struct Limits {
+    std::uint32_t min_samples_leaf = 1;
+    std::int64_t min_amount_leaf = 0;        // weight each side must keep
+    int monotonic = 0;                       // sign the share of the last class must follow, 0 for none
+    double lower = 0, upper = 1;             // what ancestors allow the share of the last class to be
+    bool restricted() const {
+        return min_samples_leaf > 1 || min_amount_leaf > 0 || monotonic != 0 || lower > 0 || upper < 1;
+    }
+    bool allow_rows(std::uint32_t left, std::uint32_t right) const {
+        return left >= min_samples_leaf && right >= min_samples_leaf;
+    }
+    bool allow_amounts(std::int64_t left, std::int64_t right) const {
+        return left >= min_amount_leaf && right >= min_amount_leaf;
+    }
+    bool allow_shares(double left_share, double right_share) const {
+        if (left_share < lower || left_share > upper || right_share < lower || right_share > upper) return false;
+        return monotonic == 0 || (monotonic > 0 ? left_share <= right_share : left_share >= right_share);
+    }
+};
+
+// The best place found along an order of bins: after `position` bins, going from the left.
+struct Place {
+    double quality = -1e300;
+    std::int64_t position = -1;
+};
+
+// Two classes without weights: both counts in one 64-bit word, so a row costs one addition.
+template <class Criterion_>
+class ClassPair {
+public:
+    using Criterion = Criterion_;
+    using Row = CountedRow;
+    using Bin = std::uint64_t;
+
+    ClassPair(const Criterion& criterion, std::uint32_t) : criterion_(criterion) {}
+
+    static void add(Bin& bin, const Row& row, std::uint32_t) { bin += of(row); }
+    static bool is_empty(const Bin& bin) { return bin == 0; }
+    static void clear(Bin& bin) { bin = 0; }
+    static double share(const Bin& bin, std::uint32_t label) {
+        const double zero = static_cast<std::uint32_t>(bin), one = static_cast<double>(bin >> 32);
+        return (label ? one : zero) / (zero + one);
+    }
+
+    void enter_node(const Row* rows, std::uint32_t n_rows) {
+        total_ = 0;
+        for (std::uint32_t i = 0; i < n_rows; ++i) total_ += of(rows[i]);
+    }
+    void leave_node(const Row*, std::uint32_t) {}
+    double node_quality() const { return quality_of(total_); }
+    std::int64_t node_amount() const { return amount_of(total_); }
+    // Classes whose share orders the categories of a nominal feature: one suffices for two classes.
+    template <class Visit>
+    void ordering_classes(Visit&& visit) const { visit(1U); }
+
+    void begin_scan() { left_ = 0; }
+    void end_scan(const Row*, std::uint32_t) {}
+    void move(const Bin& bin) { left_ += bin; }
+    void move_row(const Row& row) { left_ += of(row); }
+    double quality() const { return quality_of(left_) + quality_of(total_ - left_); }
+    std::int64_t left_amount() const { return amount_of(left_); }
+    double left_share() const { return share(left_, 1); }
+    double right_share() const { return share(total_ - left_, 1); }
+
+    // Scores all places after bins[order[0]], bins[order[1]], … at once: sums first, then a loop without
+    // branches that the compiler turns into vector code, then the first maximum.
+    Place scan(const Bin* bins, const std::uint16_t* order, std::int64_t n_places) {
+        if (static_cast<std::size_t>(n_places) > sums_.size()) { sums_.resize(n_places); qualities_.resize(n_places); }
+        Bin sum = left_;
+        for (std::int64_t i = 0; i < n_places; ++i) sums_[i] = sum += bins[order[i]];
+        score(n_places);
+        Place best;
+        for (std::int64_t i = 0; i < n_places; ++i)
+            if (qualities_[i] > best.quality) best = {qualities_[i], i};
+        return best;
+    }
+
+private:
+    static Bin of(const Row& row) { return Bin{row.multiplicity} << (32 * row.label); }
+    static std::int64_t amount_of(Bin counts) {
+        return static_cast<std::int64_t>(static_cast<std::uint32_t>(counts)) + static_cast<std::int64_t>(counts >> 32);
+    }
+    double quality_of(Bin counts) const {
+        const auto zero = static_cast<std::uint32_t>(counts), one = static_cast<std::uint32_t>(counts >> 32);
+        return criterion_.quality(criterion_.contribution(zero) + criterion_.contribution(one), zero + one);
+    }
+    void score(std::int64_t n_places) {
+        if constexpr (std::is_same_v<Criterion, Gini>) {
+            const auto total0 = static_cast<double>(static_cast<std::uint32_t>(total_));
+            const auto total1 = static_cast<double>(total_ >> 32);
+            for (std::int64_t i = 0; i < n_places; ++i) {
+                const auto left0 = static_cast<double>(static_cast<std::int32_t>(sums_[i] & 0xffffffff));
+                const auto left1 = static_cast<double>(static_cast<std::int32_t>(sums_[i] >> 32));
+                const double right0 = total0 - left0, right1 = total1 - left1;
+                qualities_[i] = (left0 * left0 + left1 * left1) / (left0 + left1) +
+                                (right0 * right0 + right1 * right1) / (right0 + right1);
+            }
+        } else {
+            for (std::int64_t i = 0; i < n_places; ++i)
+                qualities_[i] = quality_of(sums_[i]) + quality_of(total_ - sums_[i]);
+        }
+    }
+
+    Criterion criterion_;
+    Bin total_ = 0, left_ = 0;
+    std::vector<Bin> sums_;
+    std::vector<double> qualities_;
+};
+
+// A few classes, with or without weights: a short vector of amounts per bin.
+template <class Criterion_, class Row_, std::uint32_t lanes>
+class ClassVector {
+public:
+    using Criterion = Criterion_;
+    using Row = Row_;
+    using Amount = typename Row::Amount;
+    struct Bin {
+        Amount amounts[lanes];
+    };
+
+    ClassVector(const Criterion& criterion, std::uint32_t n_classes) : criterion_(criterion), n_classes_(n_classes) {}
+
+    static void add(Bin& bin, const Row& row, std::uint32_t) { bin.amounts[row.label] += row.amount(); }
+    static bool is_empty(const Bin& bin) {
+        Amount any = 0;
+        for (std::uint32_t k = 0; k < lanes; ++k) any |= bin.amounts[k];
+        return any == 0;
+    }
+    static void clear(Bin& bin) { bin = Bin{}; }
+    static double share(const Bin& bin, std::uint32_t label) {
+        return static_cast<double>(bin.amounts[label]) / static_cast<double>(amount_of(bin));
+    }
+
+    void enter_node(const Row* rows, std::uint32_t n_rows) {
+        total_ = Bin{};
+        for (std::uint32_t i = 0; i < n_rows; ++i) add(total_, rows[i], i);
+    }
+    void leave_node(const Row*, std::uint32_t) {}
+    double node_quality() const { return quality_of(total_); }
+    std::int64_t node_amount() const { return static_cast<std::int64_t>(amount_of(total_)); }
+    template <class Visit>
+    void ordering_classes(Visit&& visit) const {
+        for (std::uint32_t k = n_classes_ == 2; k < n_classes_; ++k)
+            if (total_.amounts[k] > 0) visit(k);
+    }
+
+    void begin_scan() { left_ = Bin{}; }
+    void end_scan(const Row*, std::uint32_t) {}
+    void move(const Bin& bin) {
+        for (std::uint32_t k = 0; k < lanes; ++k) left_.amounts[k] += bin.amounts[k];
+    }
+    void move_row(const Row& row) { add(left_, row, 0); }
+    double quality() const { return quality_of(left_) + quality_of(right()); }
+    std::int64_t left_amount() const { return static_cast<std::int64_t>(amount_of(left_)); }
+    double left_share() const { return share(left_, n_classes_ - 1); }
+    double right_share() const { return share(right(), n_classes_ - 1); }
+
+    Place scan(const Bin* bins, const std::uint16_t* order, std::int64_t n_places) {
+        Place best;
+        for (std::int64_t i = 0; i < n_places; ++i) {
+            move(bins[order[i]]);
+            const double value = quality();
+            if (value > best.quality) best = {value, i};
+        }
+        return best;
+    }
+
+private:
+    static Amount amount_of(const Bin& bin) {
+        Amount sum = 0;
+        for (std::uint32_t k = 0; k < lanes; ++k) sum += bin.amounts[k];
+        return sum;
+    }
+    Bin right() const {
+        Bin rest;
+        for (std::uint32_t k = 0; k < lanes; ++k) rest.amounts[k] = total_.amounts[k] - left_.amounts[k];
+        return rest;
+    }
+    double quality_of(const Bin& bin) const {
+        auto sum = criterion_.contribution(bin.amounts[0]);
+        for (std::uint32_t k = 1; k < lanes; ++k) sum += criterion_.contribution(bin.amounts[k]);
+        return criterion_.quality(sum, amount_of(bin));
+    }
+
+    Criterion criterion_;
+    std::uint32_t n_classes_;
+    Bin total_{}, left_{};
+};
+
+// Any number of classes: a bin is a list of its rows, and moving a row from side to side updates both sums,
+// so a scan costs the same for 10 classes as for 1,000.
+template <class Criterion_, class Row_>
+class ClassList {
+public:
+    using Criterion = Criterion_;
+    using Row = Row_;
+    using Amount = typename Row::Amount;
+    using Sum = decltype(std::declval<Criterion>().contribution(Amount{}));
+    struct Bin {
+        std::uint32_t head_plus_one = 0;
+    };
+
+    ClassList(const Criterion& criterion, std::uint32_t n_classes)
+        : criterion_(criterion), total_(n_classes), left_(n_classes) {}
+
+    void add(Bin& bin, const Row&, std::uint32_t position) {
+        next_plus_one_[position] = bin.head_plus_one;
+        bin.head_plus_one = position + 1;
+    }
+    static bool is_empty(const Bin& bin) { return bin.head_plus_one == 0; }
+    static void clear(Bin& bin) { bin.head_plus_one = 0; }
+    double share(const Bin& bin, std::uint32_t label) const {
+        Amount of_label = 0, all = 0;
+        for (std::uint32_t at = bin.head_plus_one; at != 0; at = next_plus_one_[at - 1]) {
+            all += rows_[at - 1].amount();
+            if (rows_[at - 1].label == label) of_label += rows_[at - 1].amount();
+        }
+        return static_cast<double>(of_label) / static_cast<double>(all);
+    }
+
+    void enter_node(const Row* rows, std::uint32_t n_rows) {
+        rows_ = rows;
+        if (next_plus_one_.size() < n_rows) next_plus_one_.resize(n_rows);
+        total_sum_ = 0;
+        total_amount_ = 0;
+        present_.clear();
+        for (std::uint32_t i = 0; i < n_rows; ++i) {
+            Amount& of_class = total_[rows[i].label];
+            if (of_class == 0) present_.push_back(rows[i].label);
+            total_sum_ -= criterion_.contribution(of_class);
+            of_class += rows[i].amount();
+            total_sum_ += criterion_.contribution(of_class);
+            total_amount_ += rows[i].amount();
+        }
+    }
+    void leave_node(const Row*, std::uint32_t) {
+        for (std::uint32_t label : present_) total_[label] = 0;
+    }
+    double node_quality() const { return criterion_.quality(total_sum_, total_amount_); }
+    std::int64_t node_amount() const { return static_cast<std::int64_t>(total_amount_); }
+    // The commonest classes of the node, at most eight of them.
+    template <class Visit>
+    void ordering_classes(Visit&& visit) {
+        std::sort(present_.begin(), present_.end(), [this](std::uint32_t a, std::uint32_t b) {
+            return total_[a] != total_[b] ? total_[a] > total_[b] : a < b;
+        });
+        for (std::size_t i = 0; i < present_.size() && i < 8; ++i) visit(present_[i]);
+    }
+
+    void begin_scan() {
+        left_sum_ = 0;
+        right_sum_ = total_sum_;
+        left_amount_ = 0;
+    }
+    void end_scan(const Row*, std::uint32_t) {
+        for (std::uint32_t label : present_) left_[label] = 0;
+    }
+    void move(const Bin& bin) {
+        for (std::uint32_t at = bin.head_plus_one; at != 0; at = next_plus_one_[at - 1]) move_row(rows_[at - 1]);
+    }
+    void move_row(const Row& row) {
+        Amount& left = left_[row.label];
+        const Amount right = total_[row.label] - left, amount = row.amount();
+        left_sum_ += criterion_.contribution(left + amount) - criterion_.contribution(left);
+        right_sum_ += criterion_.contribution(right - amount) - criterion_.contribution(right);
+        left += amount;
+        left_amount_ += amount;
+    }
+    double quality() const {
+        return criterion_.quality(left_sum_, left_amount_) +
+               criterion_.quality(right_sum_, total_amount_ - left_amount_);
+    }
+    std::int64_t left_amount() const { return static_cast<std::int64_t>(left_amount_); }
+    double left_share() const { return static_cast<double>(left_.back()) / static_cast<double>(left_amount_); }
+    double right_share() const {
+        return static_cast<double>(total_.back() - left_.back()) / static_cast<double>(total_amount_ - left_amount_);
+    }
+
+    Place scan(const Bin* bins, const std::uint16_t* order, std::int64_t n_places) {
+        Place best;
+        for (std::int64_t i = 0; i < n_places; ++i) {
+            move(bins[order[i]]);
+            const double value = quality();
+            if (value > best.quality) best = {value, i};
+        }
+        return best;
+    }
+
+private:
+    Criterion criterion_;
+    const Row* rows_ = nullptr;
+    std::vector<std::uint32_t> next_plus_one_;
+    std::vector<Amount> total_, left_;
+    std::vector<std::uint32_t> present_;
+    Sum total_sum_ = 0, left_sum_ = 0, right_sum_ = 0;
+    Amount total_amount_ = 0, left_amount_ = 0;
+};
+
+}  // namespace hedgerow

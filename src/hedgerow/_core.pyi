@@ -1,0 +1,56 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+def find_bins(
+    columns: list[NDArray[Any]],
+    chosen: NDArray[np.uint32] | None,
+    sample_rows: int,
+    max_bins: int,
+    n_threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]: ...
+def encode_into(
+    columns: list[NDArray[Any]],
+    first_feature: int,
+    cuts: NDArray[np.float64],
+    cut_start: NDArray[np.int64],
+    wanted: NDArray[np.uint8] | None,
+    n_threads: int,
+    out: NDArray[Any],
+) -> None: ...
+def grow(
+    codes: NDArray[Any],
+    n_bins: NDArray[np.int64],
+    nominal: NDArray[np.uint8],
+    centers: NDArray[np.float64],
+    center_start: NDArray[np.int64],
+    labels: NDArray[np.uint16],
+    weights: NDArray[np.int64] | None,
+    options: dict[str, Any],
+    criterion: str,
+    first_tree: int,
+    n_trees: int,
+    n_threads: int,
+    progress: Callable[[int], bool] | None,
+) -> dict[str, Any]: ...
+def bag(seed: int, tree: int, n_rows: int, mean: float) -> NDArray[np.uint32]: ...
+
+class Reader:
+    def __init__(
+        self,
+        nodes: NDArray[np.uint64],
+        payload: NDArray[np.int32],
+        set_words: NDArray[np.uint64],
+        node_start: NDArray[np.int64],
+        leaf_start: NDArray[np.int64],
+        set_start: NDArray[np.int64],
+        counts: NDArray[np.uint32],
+        entry_start: NDArray[np.int64] | None,
+        entry_class: NDArray[np.uint16] | None,
+        weights: NDArray[np.float64] | None,
+        n_classes: int,
+    ) -> None: ...
+    def average(self, codes: NDArray[Any], n_threads: int) -> NDArray[np.float64]: ...
+    def leaves(self, codes: NDArray[Any], n_threads: int, as_nodes: bool) -> NDArray[np.int32]: ...

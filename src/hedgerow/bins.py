@@ -1,0 +1,104 @@
+"""Bins: columns of values -> columns of codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.table import Table
+
+#: A table of at most this many rows is exact: every distinct value is its own bin.
+EXACT_ROWS = 4096
+#: Larger columns are cut into at most this many bins of about equal size (a byte per cell, one code for missing).
+MAX_BINS = 255
+#: Cuts of a large column are placed by looking at about this many rows.
+SAMPLE_ROWS = 100_000
+
+Codes: TypeAlias = NDArray[Any]  # uint8 or uint16
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Where each feature is cut.
+
+    Parameters
+    ----------
+    nominal : (p,) uint8
+        1 where the feature is nominal; its codes are category numbers.
+    n_bins : (p,) int64
+        Value bins of each feature; missing values have a code of their own beyond them.
+    cuts, cut_start : (sum of cuts,) float64, (p + 1,) int64
+        Code c of a numeric feature holds the values in ``(cuts[c - 1], cuts[c]]``.
+    centers, center_start : (sum of bins,) float64, (p + 1,) int64
+        A typical value of each numeric bin: the value itself where bins are exact.
+    """
+
+    nominal: NDArray[np.uint8]
+    n_bins: NDArray[np.int64]
+    cuts: NDArray[np.float64]
+    cut_start: NDArray[np.int64]
+    centers: NDArray[np.float64]
+    center_start: NDArray[np.int64]
+
+    @property
+    def code_type(self) -> type[np.uint8] | type[np.uint16]:
+        """The smallest type that holds every code and, as its highest value, missing."""
+        return np.uint8 if self.n_bins.max(initial=0) <= MAX_BINS else np.uint16
+
+    def cuts_of(self, feature: int) -> NDArray[np.float64]:
+        """-> (bins - 1,) where feature number `feature` is cut."""
+        return self.cuts[self.cut_start[feature] : self.cut_start[feature + 1]]
+
+
+def find_bins(
+    table: Table,
+    *,
+    rows: NDArray[np.uint32] | None = None,
+    exact_rows: int = EXACT_ROWS,
+    n_threads: int = 1,
+) -> Bins:
+    """Decide where to cut each column of a training table, by looking at all or only the given `rows`.
+
+    A table of at most `exact_rows` rows, and any column with few distinct values, is cut between all
+    neighbouring values, so trees on it are the trees CART would grow; a longer column gets quantile bins.
+    """
+    n_rows = table.n_rows if rows is None else len(rows)
+    max_bins = np.iinfo(np.uint16).max if n_rows <= exact_rows else MAX_BINS
+    parts = [_core.find_bins(columns, rows, SAMPLE_ROWS, max_bins, n_threads) for _, columns in table.column_blocks()]
+    cuts, cut_start = _join([(part[0], part[1]) for part in parts])
+    centers, center_start = _join([(part[2], part[3]) for part in parts])
+    nominal = np.array(table.schema.nominal, dtype=np.uint8)
+    n_bins = np.diff(center_start)
+    for feature in np.flatnonzero(nominal):
+        categories = table.schema.categories[feature]
+        n_bins[feature] = 0 if categories is None else len(categories)
+    return Bins(nominal, n_bins, cuts, cut_start, centers, center_start)
+
+
+def encode(table: Table, bins: Bins, *, wanted: NDArray[np.uint8] | None = None, n_threads: int = 1) -> Codes:
+    """Replace values by codes.
+
+    Returns
+    -------
+    codes : (p, n) uint8 or uint16
+        One row per feature. Features that are not `wanted` (p,) are left undefined.
+    """
+    codes = np.empty((table.n_features, table.n_rows), dtype=bins.code_type)
+    for first_feature, columns in table.column_blocks():
+        _core.encode_into(columns, first_feature, bins.cuts, bins.cut_start, wanted, n_threads, codes)
+    return codes
+
+
+def _join(
+    parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """[(values, starts), ...] -> one (values, starts)."""
+    if len(parts) == 1:
+        return parts[0]
+    lengths = np.concatenate([np.diff(starts) for _, starts in parts])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return np.concatenate([values for values, _ in parts]), starts

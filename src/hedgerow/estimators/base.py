@@ -1,0 +1,376 @@
+"""Base: a table and labels -> a fitted forest, and everything one can ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow import _core
+from hedgerow.bins import Bins, Codes, encode, find_bins
+from hedgerow.estimators.labels import make_labels, read_classes, read_weights
+from hedgerow.estimators.parameters import require_count, resolve_settings
+from hedgerow.estimators.progress import CallbackSupportMixin, has_callbacks, progress_bar, with_callbacks
+from hedgerow.grow import GrowSettings, Labels, grow_forest
+from hedgerow.prune import prune_forest
+from hedgerow.table import Schema, Table, check_table, read_table, read_training_table, remember_features
+from hedgerow.tree import Forest, Tree, decision_path, impurity_importance, join_forests
+
+#: Below this many rows one thread reads the trees: starting a second costs more than it saves.
+_ROWS_PER_THREAD = 500
+
+
+@dataclass(frozen=True)
+class _Training:
+    """A training table on its way through `fit`."""
+
+    table: Table
+    kept: NDArray[np.uint32] | None  # rows with weight above zero, None for all
+    classes: NDArray[Any]
+    labels: Labels
+    settings: GrowSettings
+
+    @property
+    def n_rows(self) -> int:
+        return self.table.n_rows if self.kept is None else len(self.kept)
+
+
+class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """What all tree and forest classifiers share; the public classes are presets of it."""
+
+    _splitter: ClassVar[str] = "best"
+    _one_tree: ClassVar[bool] = False
+
+    classes_: NDArray[Any]
+    n_classes_: int
+    n_features_in_: int
+    forest_: Forest
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Numbers, booleans, categories or text; NaN, None and null are missing, infinities are values.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights change splits and shares, never the amount of evidence: three rows are three rows.
+
+        Returns
+        -------
+        self
+        """
+        earlier = self._earlier_model()
+        training = self._read_training(X, y, sample_weight, earlier)
+        n_threads = effective_n_jobs(getattr(self, "n_jobs", None))
+        bins = earlier._bins if earlier else find_bins(training.table, rows=training.kept, n_threads=n_threads)
+        codes = self._encode(training.table, bins, n_threads)
+        if training.kept is not None:
+            codes = np.ascontiguousarray(codes[:, training.kept])
+        forest = self._grow(X, y, training, bins, codes, earlier, n_threads)
+        self._remember(training, bins, forest)
+        self._judge_out_of_bag(codes, training, n_threads)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        probability = self.predict_proba(X)
+        return np.asarray(self.classes_[probability.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Mean over trees of the class shares in the leaf a sample reaches.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, n_classes)
+            Rows sum to one; columns as in ``classes_``.
+        """
+        codes = self._codes(X)
+        return self.forest_.probability(codes, self._reading_threads(codes.shape[1]))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithm of `predict_proba`; minus infinity where a class has no share.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_probability : ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """The leaf each sample reaches, as the number of the node within its tree.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples, n_trees), or (n_samples,) for a single tree
+        """
+        codes = self._codes(X)
+        nodes = self.forest_.leaf_nodes(codes, self._reading_threads(codes.shape[1]))
+        return nodes[:, 0] if self._one_tree else nodes
+
+    def decision_path(self, X: Any) -> Any:
+        """The nodes each sample passes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        indicator : sparse array of shape (n_samples, n_nodes)
+            1 where a sample passes a node; the nodes of all trees stand side by side.
+        n_nodes_ptr : ndarray of shape (n_trees + 1,)
+            Where each tree's nodes begin. Not returned for a single tree.
+        """
+        codes = self._codes(X)
+        nodes = self.forest_.leaf_nodes(codes, self._reading_threads(codes.shape[1]))
+        path: sparse.csr_array = decision_path(self.forest_, self.trees_, nodes)
+        return path if self._one_tree else (path, self.forest_.node_start.copy())
+
+    @property
+    def trees_(self) -> list[Tree]:
+        """The trees, to look at and to walk."""
+        check_is_fitted(self)
+        return [
+            Tree(self.forest_, number, self._bins, self._schema, self.classes_)
+            for number in range(self.forest_.n_trees)
+        ]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """(n_features,): share of the decrease in impurity, measured on the evidence in the leaves.
+
+        Features with many values look more important than they are; permutation importance does not have this
+        bias.
+        """
+        check_is_fitted(self)
+        kind = "gini" if getattr(self, "criterion", "gini") == "gini" else "entropy"
+        mean = np.mean([impurity_importance(tree, self.n_features_in_, kind) for tree in self.trees_], axis=0)
+        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    # ---- stages of fit ------------------------------------------------------------
+
+    def _earlier_model(self) -> _Earlier | None:
+        """What a warm start builds upon."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "forest_"):
+            return None
+        return _Earlier(self.forest_, self._bins, self._schema, self.classes_, self._seed)
+
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, earlier: _Earlier | None) -> _Training:
+        """Check and read everything the user handed in; nothing of the estimator changes."""
+        if earlier:
+            table = read_table(X, earlier.schema)
+        else:
+            table = read_training_table(X, categorical_features=getattr(self, "categorical_features", None))
+        classes, numbers = read_classes(y, table.n_rows)
+        weights = read_weights(sample_weight, table.n_rows)
+        kept = None
+        if weights is not None and (weights == 0).any():
+            kept = np.flatnonzero(weights).astype(np.uint32)
+            numbers, weights = numbers[kept], weights[kept]
+        if earlier and not np.array_equal(classes, earlier.classes):
+            raise ValueError(f"y must hold the classes of the first fit in a warm start, got {classes[:10]}")
+        labels = make_labels(numbers, classes, weights, getattr(self, "class_weight", None))
+        settings = resolve_settings(self, len(numbers), table.n_features, table.schema.names, len(classes))
+        if settings.monotonic and any(
+            sign and nominal for sign, nominal in zip(settings.monotonic, table.schema.nominal, strict=True)
+        ):
+            raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
+        return _Training(table, kept, classes, labels, settings)
+
+    def _encode(self, table: Table, bins: Bins, n_threads: int) -> Codes:
+        """Training table -> codes (p, n)."""
+        return encode(table, bins, n_threads=n_threads)
+
+    def _grow(
+        self,
+        X: Any,
+        y: Any,
+        training: _Training,
+        bins: Bins,
+        codes: Codes,
+        earlier: _Earlier | None,
+        n_threads: int,
+    ) -> Forest:
+        """Codes and labels -> the forest, with the trees of an earlier fit in front."""
+        wanted = 1 if self._one_tree else require_count("n_estimators", self.n_estimators)
+        there = earlier.forest.n_trees if earlier else 0
+        if wanted < there:
+            raise ValueError(
+                f"n_estimators must not be below the {there} trees there are in a warm start, got {wanted}"
+            )
+        settings = training.settings
+        grow = partial(grow_forest, codes, bins, training.labels, settings, n_threads=n_threads)
+        if wanted == there and earlier:
+            return earlier.forest
+        if has_callbacks(self):
+            forest = self._grow_with_callbacks(X, y, training, bins, grow, there, wanted, n_threads)
+        else:
+            with progress_bar(getattr(self, "verbose", 0), wanted - there) as progress:
+                forest = grow(first_tree=there, n_trees=wanted - there, progress=progress)
+        alpha = getattr(self, "ccp_alpha", 0.0)
+        forest = prune_forest(forest, bins, training.table.schema, training.classes, settings.criterion, alpha)
+        return join_forests(earlier.forest, forest) if earlier else forest
+
+    def _grow_with_callbacks(
+        self,
+        X: Any,
+        y: Any,
+        training: _Training,
+        bins: Bins,
+        grow: Callable[..., Forest],
+        first: int,
+        last: int,
+        n_threads: int,
+    ) -> Forest:
+        """Grow in batches and tell scikit-learn's callbacks after each; one that says stop ends it there."""
+        batch = n_threads * max(1, (last - first) // (50 * n_threads))
+        starts = range(first, last, batch)
+        context = self._init_callback_context(max_subtasks=len(starts))
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        forest: Forest | None = None
+        for start in starts:
+            step = context.subcontext(task_name="trees").call_on_fit_task_begin(estimator=self, X=X, y=y)
+            grown = grow(first_tree=start, n_trees=min(batch, last - start))
+            forest = join_forests(forest, grown) if forest else grown
+            so_far = partial(self._fitted_attributes, training, bins, forest)
+            if step.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=so_far):
+                break
+        assert forest is not None
+        so_far = partial(self._fitted_attributes, training, bins, forest)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=so_far)
+        return forest
+
+    def _fitted_attributes(self, training: _Training, bins: Bins, forest: Forest) -> dict[str, Any]:
+        """Everything that makes an estimator a fitted one."""
+        schema = training.table.schema
+        attributes: dict[str, Any] = {
+            "classes_": training.classes,
+            "n_classes_": len(training.classes),
+            "n_features_in_": schema.n_features,
+            "forest_": forest,
+            "_bins": bins,
+            "_schema": schema,
+            "_seed": training.settings.seed,
+        }
+        if schema.names is not None:
+            attributes["feature_names_in_"] = np.array(schema.names, dtype=object)
+        return attributes
+
+    def _remember(self, training: _Training, bins: Bins, forest: Forest) -> None:
+        """The only place where a fit changes the estimator: after everything has succeeded."""
+        for name, value in self._fitted_attributes(training, bins, forest).items():
+            setattr(self, name, value)
+        remember_features(self, training.table.schema)
+
+    def _judge_out_of_bag(self, codes: Codes, training: _Training, n_threads: int) -> None:
+        """Set ``oob_score_`` and ``oob_decision_function_`` where they were asked for."""
+        wanted = getattr(self, "oob_score", False)
+        if not wanted:
+            return
+        if training.settings.bag_mean == 0:
+            raise ValueError("oob_score must be False without a bootstrap, got True; set bootstrap=True")
+        probability = out_of_bag_probability(self.forest_, codes, training.labels.numbers, training.settings, n_threads)
+        predicted = self.classes_[probability.argmax(axis=1)]
+        metric = wanted if callable(wanted) else accuracy_score
+        self.oob_decision_function_ = probability
+        self.oob_score_ = float(metric(self.classes_[training.labels.numbers], predicted))
+
+    # ---- reading ------------------------------------------------------------------
+
+    def _codes(self, X: Any) -> Codes:
+        """Samples -> codes (p, n); of a wide table only the features that some tree looks at."""
+        check_is_fitted(self)
+        table = check_table(self, X, self._schema)
+        wanted = None
+        if table.n_features > 64:
+            wanted = np.zeros(table.n_features, dtype=np.uint8)
+            wanted[self.forest_.used_features] = 1
+        return encode(table, self._bins, wanted=wanted, n_threads=self._reading_threads(table.n_rows))
+
+    def _reading_threads(self, n_rows: int) -> int:
+        """More rows, more threads, up to what `n_jobs` allows."""
+        allowed = int(effective_n_jobs(getattr(self, "n_jobs", None)))
+        return max(1, min(allowed, n_rows // _ROWS_PER_THREAD))
+
+
+@dataclass(frozen=True)
+class _Earlier:
+    """The model a warm start adds trees to."""
+
+    forest: Forest
+    _bins: Bins
+    schema: Schema
+    classes: NDArray[Any]
+    seed: int
+
+
+def out_of_bag_probability(
+    forest: Forest, codes: Codes, labels: NDArray[np.uint16], settings: GrowSettings, n_threads: int
+) -> NDArray[np.float64]:
+    """Training codes (p, n) -> (n, K): what the trees that have not seen a row say of it.
+
+    A row's own count is taken out of the leaves first; a row that is in every bag gets the uniform distribution.
+    """
+    n_rows, n_classes = codes.shape[1], forest.n_classes
+    total = np.zeros((n_rows, n_classes))
+    heard = np.zeros(n_rows)
+    leaves = forest.leaves(codes, n_threads)
+    counted = settings.leaf_counts in ("all", "oob")
+    for tree in range(forest.n_trees):
+        outside = np.flatnonzero(_core.bag(settings.seed, tree, n_rows, settings.bag_mean) == 0)
+        counts = forest.leaf_counts(tree)[leaves[outside, tree]].astype(np.float64)
+        if counted:
+            counts[np.arange(len(outside)), labels[outside]] -= 1
+        size = counts.sum(axis=1)
+        some = size > 0
+        total[outside[some]] += counts[some] / size[some, None]
+        heard[outside[some]] += 1
+    uniform = np.full(n_classes, 1 / n_classes)
+    return np.where(heard[:, None] > 0, total / np.maximum(heard, 1)[:, None], uniform)

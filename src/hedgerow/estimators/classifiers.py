@@ -1,0 +1,317 @@
+"""Classifiers: the names users know -> presets of one implementation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hedgerow.estimators.base import TreesClassifier
+from hedgerow.estimators.parameters import DESCRIPTIONS, documented
+from hedgerow.tree import Tree
+
+_FOREST_FEATURES = DESCRIPTIONS["max_features"].replace("or None", 'or None, default="sqrt"', 1)
+
+
+@documented(max_features=DESCRIPTIONS["max_features"].replace("or None", "or None, default=None", 1))
+class DecisionTreeClassifier(TreesClassifier):
+    """A classification tree whose leaves keep their class counts.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    n_classes_, n_features_in_ : int
+        How many classes and features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when the training table had any.
+    tree_ : Tree
+        The tree, to look at and to walk.
+    forest_ : Forest
+        The arrays behind it.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of the decrease in impurity.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> print(tree.tree_.to_text())
+    |--- x[2] <= 2.45
+    |   |--- 0: 50
+    |--- x[2] > 2.45 or missing
+    |   |--- x[3] <= 1.75 or missing
+    |   |   |--- 1: 49, 2: 5
+    |   |--- x[3] > 1.75
+    |   |   |--- 1: 1, 2: 45
+    """
+
+    _one_tree = True
+
+    def __init__(
+        self,
+        *,
+        criterion: Any = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        ccp_alpha: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.ccp_alpha = ccp_alpha
+        self.random_state = random_state
+
+    @property
+    def tree_(self) -> Tree:
+        """The tree, to look at and to walk."""
+        return self.trees_[0]
+
+    def get_depth(self) -> int:
+        """Longest path from the root to a leaf."""
+        return self.tree_.depth
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.tree_.n_leaves
+
+
+@documented(max_features=_FOREST_FEATURES)
+class RandomForestClassifier(TreesClassifier):
+    """A random forest whose leaves keep their class counts.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    n_classes_, n_features_in_ : int
+        How many classes and features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when the training table had any.
+    trees_ : list of Tree
+        The trees, to look at and to walk.
+    forest_ : Forest
+        The arrays behind them.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of the decrease in impurity.
+    oob_score_, oob_decision_function_ : float, ndarray of shape (n_samples, n_classes)
+        How the forest does on rows its trees have not seen, with ``oob_score=True``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+    >>> forest.predict(X[:3])
+    array([0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: Any = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        leaf_counts: str = "all",
+        ccp_alpha: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.leaf_counts = leaf_counts
+        self.ccp_alpha = ccp_alpha
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+@documented(
+    max_features=_FOREST_FEATURES,
+    bootstrap="bool, default=False\n    Whether each tree sees a bootstrap sample or, as in the paper, all rows.",
+)
+class ExtraTreesClassifier(RandomForestClassifier):
+    """Extremely randomised trees: at each split one random threshold per feature, and the best of those.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_, n_classes_, n_features_in_, feature_names_in_, trees_, forest_, feature_importances_
+        As in `RandomForestClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import ExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ExtraTreesClassifier(random_state=0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    _splitter = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: Any = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        leaf_counts: str = "all",
+        ccp_alpha: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_estimators,
+            criterion=criterion,
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf,
+            max_features=max_features,
+            max_leaf_nodes=max_leaf_nodes,
+            min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap,
+            max_samples=max_samples,
+            oob_score=oob_score,
+            class_weight=class_weight,
+            monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features,
+            leaf_counts=leaf_counts,
+            ccp_alpha=ccp_alpha,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+
+@documented()
+class RandomDecisionTreesClassifier(TreesClassifier):
+    """Trees drawn without looking at the labels; only their leaves know the classes.
+
+    A numeric split takes the value of a random row, a nominal one opens a child for each category, and a try
+    that would leave a side with too few rows is dropped. A child without rows answers with the counts of its
+    siblings. No bootstrap: every tree counts every row.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_, n_classes_, n_features_in_, feature_names_in_, trees_, forest_, feature_importances_
+        As in `RandomForestClassifier`.
+
+    References
+    ----------
+    W. Fan, H. Wang, P. S. Yu, S. Ma: Is random model better? On its accuracy and efficiency. ICDM 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomDecisionTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> RandomDecisionTreesClassifier(random_state=0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    _splitter = "random_decision"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        class_weight: Any = None,
+        categorical_features: Any = "from_dtype",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.class_weight = class_weight
+        self.categorical_features = categorical_features
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

@@ -1,0 +1,118 @@
+"""Labels: what the user calls the classes -> class numbers, and weights in fixed point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from hedgerow.grow import Labels
+
+#: Weights are stored as integers that add up to at most this, so that sums of n·log n stay exact in 64 bits.
+_TOTAL_WEIGHT = 2**39
+MAX_CLASSES = 65_535
+BALANCED = ("balanced", "balanced_subsample")
+
+
+def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Labels of any type -> (classes, class number of each row).
+
+    Raises
+    ------
+    ValueError
+        When labels are absent, missing, continuous, of another length than the table, or too many.
+    """
+    if y is None:
+        raise ValueError(
+            "A classifier requires y to be passed, but the target y is None; hand in the labels of the rows"
+        )
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    elif y.dtype.kind == "O" and any(_is_missing(label) for label in y):
+        raise ValueError("y must not hold missing labels, got some; drop those rows")
+    if len(y) != n_rows:
+        raise ValueError(
+            f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and {len(y)}"
+        )
+    check_classification_targets(y)
+    classes, numbers = np.unique(y, return_inverse=True)
+    if len(classes) > MAX_CLASSES:
+        raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(classes)}; is this a regression?")
+    return classes, numbers
+
+
+def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Weights as given -> (n,) float64, finite and not negative, at least one above zero; None stays None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(
+            f"sample_weight must be 1D array or scalar, got {weights.ndim} dimensions; Sample weights must be 1D"
+        )
+    if len(weights) != n_rows:
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: it must have one weight for each row of X"
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight must be finite, got NaN or infinity; replace those weights or drop the rows")
+    if (weights < 0).any():
+        raise ValueError(f"sample_weight must not be negative, got {weights.min():g}; use 0 to leave a row out")
+    if not (weights > 0).any():
+        raise ValueError("sample_weight must have at least one weight above zero, got only zeros")
+    return weights
+
+
+def make_labels(
+    numbers: NDArray[np.intp], classes: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any
+) -> Labels:
+    """Class numbers (n,), row weights (n,) and class weights -> what the grower takes."""
+    if not (class_weight is None or isinstance(class_weight, dict) or class_weight in BALANCED):
+        raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
+    labels = numbers.astype(np.uint16)
+    if class_weight == "balanced_subsample":
+        # Balanced by the grower, in each tree's bag; units fine enough for the factors it applies.
+        fixed, unit = _fixed_point(np.full(len(labels), 1.0) if weights is None else weights, finest=2**-12)
+        return Labels(labels, fixed, unit, len(classes), balance_bag=True)
+    if class_weight is not None:
+        of_class = _class_weights(class_weight, classes, numbers, weights)
+        weights = of_class[numbers] * (1.0 if weights is None else weights)
+    if weights is None or (weights == weights[0]).all():
+        return Labels(labels, None, 1.0, len(classes))
+    fixed, unit = _fixed_point(weights)
+    return Labels(labels, fixed, unit, len(classes))
+
+
+def _class_weights(
+    class_weight: Any, classes: NDArray[Any], numbers: NDArray[np.intp], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """-> (K,) weight of each class."""
+    if isinstance(class_weight, dict):
+        unknown = set(class_weight) - set(classes.tolist())
+        if unknown:
+            raise ValueError(f"class_weight must name classes of y, got {sorted(map(str, unknown))[:5]}")
+        of_class = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+        if not (np.isfinite(of_class).all() and (of_class >= 0).all() and (of_class > 0).any()):
+            raise ValueError(f"class_weight must hold finite numbers >= 0, not all zero, got {class_weight!r}")
+        return of_class
+    amounts = np.bincount(numbers, weights=weights, minlength=len(classes))
+    return np.asarray(amounts.sum() / (len(classes) * np.maximum(amounts, np.finfo(float).tiny)))
+
+
+def _fixed_point(weights: NDArray[np.float64], finest: float = 1.0) -> tuple[NDArray[np.int64], float]:
+    """Weights -> integers and what one unit is worth; whole numbers of `finest` stay what they are."""
+    units = weights / finest
+    if units.max() <= 2**20 and (units == np.round(units)).all():
+        return units.astype(np.int64), finest
+    unit = float(weights.sum() / _TOTAL_WEIGHT)
+    return np.maximum(1, np.round(weights / unit)).astype(np.int64), unit
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or (isinstance(label, float) and np.isnan(label))

@@ -1,0 +1,252 @@
+"""Parameters: what the user set -> how trees are grown, every number checked and resolved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from hedgerow.grow import COUNT_SENSES, NO_LIMIT, GrowSettings
+
+CRITERIA = ("gini", "entropy", "log_loss")
+
+#: The one description of every parameter; `documented` puts those of a class into its docstring.
+DESCRIPTIONS = {
+    "n_estimators": "int, default=100\n    Number of trees.",
+    "criterion": (
+        '{"gini", "entropy", "log_loss"}, default="gini"\n'
+        '    What a split should reduce: Gini impurity or entropy ("log_loss" is another name for it).'
+    ),
+    "max_depth": "int or None, default=None\n    Longest path from the root; None lets trees grow to the end.",
+    "min_samples_split": (
+        "int or float, default=2\n    Rows a node must have to be split; a float is a share of the training rows."
+    ),
+    "min_samples_leaf": (
+        "int or float, default=1\n    Rows each side of a split must keep; a float is a share of the training rows."
+    ),
+    "min_weight_fraction_leaf": (
+        "float, default=0.0\n    Share of the tree's total weight each side of a split must keep."
+    ),
+    "max_features": (
+        '{"sqrt", "log2"}, int, float or None\n    Features looked at per split, counting only those that vary in'
+        " the node; None means all, a float is a share."
+    ),
+    "max_leaf_nodes": (
+        "int or None, default=None\n    With a limit, the node that gains most is split next until it is reached."
+    ),
+    "min_impurity_decrease": (
+        "float, default=0.0\n    A split must reduce the impurity of the whole tree by at least this much."
+    ),
+    "bootstrap": (
+        "bool, default=True\n    Whether each tree sees a bootstrap sample (independent Poisson multiplicities,"
+        " keyed by row) or all rows."
+    ),
+    "max_samples": (
+        "int, float or None, default=None\n    Expected size of the bootstrap sample: rows, or a share of them;"
+        " None means as many as there are rows."
+    ),
+    "oob_score": (
+        "bool or callable, default=False\n    Whether to judge the forest on the rows its trees have not seen;"
+        " a callable ``metric(y, prediction)`` replaces accuracy."
+    ),
+    "class_weight": (
+        '{"balanced", "balanced_subsample"}, dict or None, default=None\n    Weights of the classes. They change'
+        " splits and shares, never the amount of evidence."
+    ),
+    "monotonic_cst": (
+        "array-like of int of shape (n_features,), dict or None, default=None\n    For two classes: 1 where the"
+        " probability of the second may only rise with a feature, -1 where it may only fall, 0 elsewhere;"
+        " a dict maps feature names to these."
+    ),
+    "categorical_features": (
+        '"from_dtype", array-like of bool, int or str, or None, default="from_dtype"\n    Which features are nominal:'
+        " by default those that are text or categorical in a data frame."
+    ),
+    "leaf_counts": (
+        '{"all", "inbag", "distinct", "oob"}, default="all"\n    Which rows a leaf counts: all training rows that fall'
+        " into it, bootstrap multiplicities, distinct rows of the bootstrap sample, or only rows outside it."
+    ),
+    "ccp_alpha": (
+        "float, default=0.0\n    Cost of a leaf in cost-complexity pruning: branches that are not worth it are cut."
+    ),
+    "warm_start": "bool, default=False\n    Whether a further `fit` keeps the trees and adds the missing ones.",
+    "n_jobs": "int or None, default=None\n    Threads; None means one, or what `joblib.parallel_config` says; -1 all.",
+    "random_state": "int, RandomState or None, default=None\n    The same int gives the same forest, bit for bit.",
+    "verbose": "int, default=0\n    1 shows a progress bar on a terminal.",
+}
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def documented(**defaults: str) -> Callable[[_Class], _Class]:
+    """Fill a class's docstring with the descriptions of its own parameters.
+
+    `defaults` replaces a description where the class's differs.
+    """
+
+    def fill(cls: _Class) -> _Class:
+        names = [name for name in cls.__init__.__code__.co_varnames[1:] if name in DESCRIPTIONS]  # type: ignore[misc]
+        lines = [f"{name} : {defaults.get(name, DESCRIPTIONS[name])}" for name in names]
+        text = "\n".join(lines).replace("\n", "\n    ")
+        cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", text)
+        return cls
+
+    return fill
+
+
+def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowSettings:
+    """Check the parameters of an estimator against its table and turn shares and words into numbers."""
+    get = estimator.get_params(deep=False).get
+    criterion = get("criterion", "gini")
+    _require(criterion in CRITERIA, "criterion", f"one of {', '.join(CRITERIA)}", criterion)
+    leaf_counts = get("leaf_counts", "all")
+    _require(leaf_counts in COUNT_SENSES, "leaf_counts", f"one of {', '.join(COUNT_SENSES)}", leaf_counts)
+    bootstrap = bool(get("bootstrap", False))
+    if leaf_counts == "oob" and not bootstrap:
+        raise ValueError(
+            "leaf_counts must be 'all', 'inbag' or 'distinct' without a bootstrap, got 'oob': no row is outside"
+            " the sample; set bootstrap=True"
+        )
+    max_depth, max_leaf_nodes = get("max_depth"), get("max_leaf_nodes")
+    if max_depth is not None:
+        _require_integer("max_depth", max_depth, 1)
+    if max_leaf_nodes is not None:
+        _require_integer("max_leaf_nodes", max_leaf_nodes, 2)
+    decrease = get("min_impurity_decrease", 0.0)
+    _require(_is_real(decrease) and decrease >= 0, "min_impurity_decrease", "a number >= 0", decrease)
+    fraction = get("min_weight_fraction_leaf", 0.0)
+    _require(
+        _is_real(fraction) and 0 <= fraction <= 0.5,
+        "min_weight_fraction_leaf",
+        "a number in [0, 0.5]",
+        fraction,
+    )
+    return GrowSettings(
+        splitter=estimator._splitter,
+        criterion="gini" if criterion == "gini" else "entropy",
+        leaf_counts=leaf_counts,
+        max_features=resolve_max_features(get("max_features"), n_features),
+        max_depth=NO_LIMIT if max_depth is None else min(int(max_depth), NO_LIMIT),
+        min_samples_split=max(2, _rows("min_samples_split", get("min_samples_split", 2), n_rows, 2)),
+        min_samples_leaf=_rows("min_samples_leaf", get("min_samples_leaf", 1), n_rows, 1),
+        min_weight_fraction_leaf=float(fraction),
+        max_leaf_nodes=0 if max_leaf_nodes is None else int(max_leaf_nodes),
+        min_impurity_decrease=float(decrease),
+        bag_mean=_bag_mean(bootstrap, get("max_samples"), n_rows),
+        seed=int(check_random_state(get("random_state")).randint(0, 2**63 - 1, dtype=np.int64)),
+        monotonic=_monotonic(get("monotonic_cst"), n_features, names, n_classes),
+    )
+
+
+def require_count(name: str, value: Any) -> int:
+    """A parameter that counts something -> int, at least 1."""
+    _require_integer(name, value, 1)
+    return int(value)
+
+
+def resolve_max_features(value: Any, n_features: int) -> int:
+    """Words, shares and numbers -> how many varying features a split looks at."""
+    if value is None:
+        return n_features
+    if isinstance(value, str):
+        _require(value in ("sqrt", "log2"), "max_features", "'sqrt', 'log2', an int, a float or None", value)
+        root = math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)
+        return max(1, int(root))
+    if _is_integer(value):
+        _require(value >= 1, "max_features", "at least 1", value)
+        return min(int(value), n_features)
+    _require(
+        _is_real(value) and 0 < value <= 1,
+        "max_features",
+        "'sqrt', 'log2', an int >= 1, a float in (0, 1] or None",
+        value,
+    )
+    return max(1, int(value * n_features))
+
+
+def _rows(name: str, value: Any, n_rows: int, least: int) -> int:
+    """A number of rows, or a share of them -> rows."""
+    if _is_integer(value):
+        _require(value >= least, name, f"an int >= {least} or a float in (0, 1]", value)
+        return min(int(value), 2**31)
+    _require(_is_real(value) and 0 < value <= 1, name, f"an int >= {least} or a float in (0, 1]", value)
+    share: int = math.ceil(value * n_rows)
+    return max(least, share)
+
+
+def _bag_mean(bootstrap: bool, max_samples: Any, n_rows: int) -> float:
+    """Size of the bootstrap sample -> expected multiplicity of a row, 0 for no bootstrap."""
+    if not bootstrap:
+        if max_samples is not None:
+            raise ValueError(
+                f"max_samples must be None without a bootstrap, got {max_samples!r}; set bootstrap=True"
+            )
+        return 0.0
+    if max_samples is None:
+        return 1.0
+    if _is_integer(max_samples):
+        _require(
+            1 <= max_samples <= n_rows,
+            "max_samples",
+            f"between 1 and the {n_rows} training rows",
+            max_samples,
+        )
+        return int(max_samples) / n_rows
+    _require(
+        _is_real(max_samples) and 0 < max_samples <= 1,
+        "max_samples",
+        "an int, a float in (0, 1] or None",
+        max_samples,
+    )
+    return max(float(max_samples), 1 / n_rows)
+
+
+def _monotonic(given: Any, n_features: int, names: Any, n_classes: int) -> list[int] | None:
+    """Constraints by position or name -> one sign per feature, None when there are none."""
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        unknown = [name for name in given if names is None or name not in set(names)]
+        if unknown:
+            raise ValueError(
+                f"monotonic_cst must name features of the table, got {unknown[:5]}; use their names or an array"
+            )
+        signs = [given.get(name, 0) for name in names]
+    else:
+        signs = list(np.asarray(given).ravel().tolist())
+    _require(
+        len(signs) == n_features,
+        "monotonic_cst",
+        f"one sign for each of the {n_features} features",
+        signs[:10],
+    )
+    _require(all(sign in (-1, 0, 1) for sign in signs), "monotonic_cst", "made of -1, 0 and 1", signs[:10])
+    if not any(signs):
+        return None
+    if n_classes > 2:
+        raise ValueError(
+            f"monotonic_cst must be None for more than two classes, got constraints for {n_classes} classes"
+        )
+    return [int(sign) for sign in signs]
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _require_integer(name: str, value: Any, least: int) -> None:
+    right = _is_integer(value) and value >= least
+    _require(right, name, f"an int >= {least}", value)
+
+
+def _require(condition: bool, name: str, constraint: str, value: Any) -> None:
+    if not condition:
+        raise ValueError(f"{name} must be {constraint}, got {value!r}")

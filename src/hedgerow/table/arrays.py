@@ -1,0 +1,180 @@
+"""Arrays: NumPy arrays, and whatever becomes one -> columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from hedgerow.table.categories import ADVICE_ON_DATES, factors_from_cells, factors_from_numbers, is_missing
+from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, block_width, label
+
+
+@dataclass
+class NumberArray:
+    """A 2-D array of a real dtype, perhaps that of a data frame."""
+
+    values: Array
+    names: tuple[str, ...] | None = None
+    container: str = "array"
+    frame: Any = None
+
+    @property
+    def native(self) -> Any:
+        """The data frame, if it came from one, else the array."""
+        return self.values if self.frame is None else self.frame
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_features)."""
+        n_rows, n_features = self.values.shape
+        return n_rows, n_features
+
+    def kinds(self) -> list[Kind]:
+        """Numbers, or booleans."""
+        kind: Kind = "boolean" if self.values.dtype.kind == "b" else "number"
+        return [kind] * self.values.shape[1]
+
+    def nominal_by_type(self) -> list[bool]:
+        """No column of numbers is nominal by its type."""
+        return [False] * self.values.shape[1]
+
+    def factors(self, feature: int) -> Factors:
+        """The column's distinct numbers, and where they occur."""
+        return factors_from_numbers(self.values[:, feature])
+
+    def columns(self, given: Mapping[int, Array]) -> Columns:
+        """Views of the array where no conversion is needed."""
+        if not given:
+            return ArrayColumns(self.values)
+        numbers = [numeric_column(column) for column in self.values.T]
+        return ListedColumns([given.get(j, column) for j, column in enumerate(numbers)], len(self.values))
+
+
+@dataclass
+class CellArray:
+    """A 2-D array of objects or strings: numbers where they can be read as numbers."""
+
+    cells: Array
+    names: tuple[str, ...] | None = None
+    container = "array"
+
+    @property
+    def native(self) -> Array:
+        """The array."""
+        return self.cells
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_features)."""
+        n_rows, n_features = self.cells.shape
+        return n_rows, n_features
+
+    def kinds(self) -> list[Kind]:
+        """Numbers, unless a column turns out to be nominal."""
+        return ["number"] * self.cells.shape[1]
+
+    def nominal_by_type(self) -> list[bool]:
+        """An array has one type for all columns, which says nothing of any."""
+        return [False] * self.cells.shape[1]
+
+    def factors(self, feature: int) -> Factors:
+        """The column's distinct cells, and where they occur."""
+        return factors_from_cells(self.cells[:, feature], label(self.names, feature))
+
+    def columns(self, given: Mapping[int, Array]) -> Columns:
+        """Every column that is not given, converted to float64."""
+        listed: list[Column] = [
+            given[j] if j in given else numbers_from_cells(self.cells[:, j], label(self.names, j))
+            for j in range(self.cells.shape[1])
+        ]
+        return ListedColumns(listed, len(self.cells))
+
+
+@dataclass(frozen=True)
+class ArrayColumns:
+    """The columns of a 2-D array of numbers: views, or float64 copies of a block."""
+
+    values: Array
+
+    @property
+    def width(self) -> int:
+        """All columns at once, unless they have to be copied."""
+        return self.values.shape[1] if is_float(self.values.dtype) else block_width(len(self.values))
+
+    def read(self, first: int, stop: int) -> list[Array]:
+        """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
+        block = self.values[:, first:stop]
+        return list(block.T if is_float(block.dtype) else block.astype(np.float64, order="F").T)
+
+
+def source_from_array(X: Any) -> NumberArray | CellArray:
+    """NumPy array or array-like -> its columns, or scikit-learn's error about its shape."""
+    values = X if type(X) is np.ndarray else _plain_array(X)
+    if values.ndim != 2 or 0 in values.shape or values.dtype.kind == "c":
+        # scikit-learn's words for a table that is flat, deep, empty or complex; it always raises here.
+        check_array(values, dtype=None, ensure_all_finite=False)
+    kind = values.dtype.kind
+    if kind in "fiub":
+        return NumberArray(values)
+    if kind in "OUST":
+        return CellArray(values)
+    if kind in "mM":
+        raise ValueError(
+            f"X must hold numbers, text or categories, got dates ({values.dtype}); {ADVICE_ON_DATES}"
+        )
+    raise ValueError(
+        f"X must hold numbers or text, got an array of dtype {values.dtype}; pass one column per field"
+    )
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether columns of this dtype are handed on as they are."""
+    return dtype.kind == "f" and dtype.itemsize in (4, 8) and dtype.isnative
+
+
+def numeric_column(column: Array) -> Column:
+    """Real numbers (n_rows,) -> the same view if float, else how to make a float64 copy."""
+    return column if is_float(column.dtype) else partial(column.astype, np.float64)
+
+
+def numbers_from_cells(cells: Array, where: str) -> NDArray[np.float64]:
+    """Objects or strings (n_rows,) -> float64 (n_rows,), missing -> NaN."""
+    try:
+        return cells.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([_number_from_cell(cell, where) for cell in cells.tolist()], dtype=np.float64)
+
+
+def _number_from_cell(cell: object, where: str) -> float:
+    """One object -> float, or the error that names it."""
+    if is_missing(cell):
+        return np.nan
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except TypeError:
+        # scikit-learn's estimator checks look for the words "argument must be … string … number".
+        advice = ADVICE_ON_DATES if hasattr(cell, "year") else "convert the column to numbers"
+        raise TypeError(
+            f"{where}: argument must be a string or a number, got {type(cell).__name__}; {advice}"
+        ) from None
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"{where} must hold numbers, got {str(cell)[:40]!r}; "
+            "name the column in categorical_features if its values are categories"
+        ) from None
+
+
+def _plain_array(X: Any) -> Array:
+    """Array-like -> plain ndarray; masked cells become NaN."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
+    if isinstance(X, np.ndarray):
+        return np.asarray(X)
+    values: Array = check_array(X, dtype=None, ensure_all_finite=False)
+    return values

@@ -1,0 +1,257 @@
+"""Read: a table of any kind -> its columns and schema; a later table -> columns that fit the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
+
+from hedgerow.table.arrays import source_from_array
+from hedgerow.table.categories import kind_of_values, learn_categories, match_categories, nominal_features
+from hedgerow.table.frames import source_from_frame
+from hedgerow.table.schema import Array, Schema, Source, Table, label
+from hedgerow.table.sparse import source_from_sparse
+
+
+def read_training_table(
+    X: Any, *, categorical_features: Any = "from_dtype", feature_names: Sequence[str] | None = None
+) -> Table:
+    """Read the table a model is fitted to, and learn the schema of later ones.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+        NumPy, scipy sparse (any format), pandas, polars, pyarrow or what becomes an array. NaN, None, null,
+        NaT and pandas.NA are missing; infinities are values. Whole numbers become float64, exact up to 2**53.
+    categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
+        Which columns are nominal, as in scikit-learn's HistGradientBoostingClassifier: those of a data frame
+        that are text, categorical or enumerated; none; or those listed by mask, number or name.
+    feature_names : sequence of str of length n_features, default=None
+        Names for the columns of a table that has none.
+
+    Returns
+    -------
+    Table
+        Categories are those that occur in the rows, sorted, whatever a categorical type declares. A text or
+        untyped column without any value is numeric and all NaN.
+
+    Raises
+    ------
+    ValueError
+        When the table is empty or not two-dimensional, holds dates, complex or nested values, repeats a
+        column name, mixes text and numbers in a column, has text in a numeric column, or too many categories.
+    TypeError
+        When a cell of an array is neither text nor a number, or only some column names are text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.5, "red"], [2.0, "blue"], [None, "red"]], dtype=object)
+    >>> table = read_training_table(X, categorical_features=[1])
+    >>> table.n_rows, table.schema.nominal, table.schema.categories[1].tolist()
+    (3, (False, True), ['blue', 'red'])
+    >>> for first, columns in table.column_blocks():
+    ...     print(first, *columns)
+    0 [1.5 2.  nan] [1 0 1]
+    """
+    source = _source_from(X)
+    if source.names is None and feature_names is not None:
+        source.names = _checked_names(feature_names, source.shape[1])
+    nominal = nominal_features(categorical_features, source)
+    return _learn(source, nominal)
+
+
+def read_table(X: Any, schema: Schema) -> Table:
+    """Read a later table: the same columns in the same order and of the same kind as in training.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+        It need not be the container of the training table. Names are compared when both have them, otherwise
+        columns go by position. Categories are matched by value.
+    schema : Schema
+        Of the training table.
+
+    Returns
+    -------
+    Table
+        With the training table's schema; `Table.unseen` counts the categories that training never saw.
+
+    Raises
+    ------
+    ValueError
+        When a column is missing, new, out of order, or holds text where training had numbers or the reverse.
+        A column without any value fits every kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([["red"], ["blue"]], dtype=object)
+    >>> schema = read_training_table(X, categorical_features=[0]).schema
+    >>> later = read_table([["red"], ["green"], [None]], schema)
+    >>> next(later.column_blocks())
+    (0, [array([ 1, -1, -1], dtype=int32)])
+    >>> later.unseen
+    array([0, 1, 0], dtype=int32)
+    """
+    source = _source_from(X)
+    _require_same_features(source, schema)
+    return _match(source, schema)
+
+
+def check_table(estimator: Any, X: Any, schema: Schema) -> Table:
+    """Read a later table for a fitted estimator, as `read_table` but in scikit-learn's words.
+
+    Parameters
+    ----------
+    estimator : estimator with ``n_features_in_`` and, if the training table had names, ``feature_names_in_``
+        See `remember_features`.
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+        The later table.
+    schema : Schema
+        Of the training table.
+
+    Returns
+    -------
+    Table
+
+    Warns
+    -----
+    UserWarning
+        scikit-learn's, when one of the two tables has names and the other has not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.base import BaseEstimator
+    >>> estimator, schema = BaseEstimator(), read_training_table(np.eye(3)).schema
+    >>> remember_features(estimator, schema)
+    >>> check_table(estimator, np.eye(2), schema)
+    Traceback (most recent call last):
+    ValueError: X has 2 features, but BaseEstimator is expecting 3 features as input.
+    """
+    source = _source_from(X)
+    if source.names != schema.names or source.shape[1] != schema.n_features:
+        validate_data(estimator, source.native, reset=False, skip_check_array=True)
+    return _match(source, schema)
+
+
+def remember_features(estimator: Any, schema: Schema) -> None:
+    """Set scikit-learn's ``n_features_in_`` and ``feature_names_in_``: the last act of a fit that succeeded.
+
+    Parameters
+    ----------
+    estimator : estimator
+        ``feature_names_in_`` is removed when the schema has no names.
+    schema : Schema
+        Of the training table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.base import BaseEstimator
+    >>> estimator = BaseEstimator()
+    >>> remember_features(estimator, read_training_table(np.eye(2), feature_names=["a", "b"]).schema)
+    >>> estimator.n_features_in_, estimator.feature_names_in_
+    (2, array(['a', 'b'], dtype=object))
+    """
+    estimator.n_features_in_ = schema.n_features
+    if schema.names is not None:
+        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _source_from(X: Any) -> Source:
+    """Any table -> a source of columns with at least one row and one column."""
+    if isinstance(X, np.ndarray):
+        return source_from_array(X)
+    if issparse(X):
+        return source_from_sparse(X)
+    return source_from_frame(X) or source_from_array(X)
+
+
+def _checked_names(names: Sequence[str], n_features: int) -> tuple[str, ...]:
+    """Given names -> the same, one per column and all different."""
+    kept = tuple(map(str, names))
+    if len(kept) != n_features or len(set(kept)) != n_features:
+        raise ValueError(f"feature_names must be {n_features} different names, got {list(kept[:10])}")
+    return kept
+
+
+def _learn(source: Source, nominal: list[bool]) -> Table:
+    """Columns, and which are nominal -> table with its own schema."""
+    n_rows, n_features = source.shape
+    kinds = source.kinds()
+    categories: list[Array | None] = [None] * n_features
+    given: dict[int, Array] = {}
+    for feature in (j for j in range(n_features) if nominal[j]):
+        numbers, found = learn_categories(source.factors(feature), label(source.names, feature))
+        if len(found):
+            given[feature], categories[feature] = numbers, found
+            kinds[feature] = "category" if kinds[feature] == "category" else kind_of_values(found)
+        else:
+            given[feature], kinds[feature] = _nothing(n_rows), "null"
+    schema = Schema(
+        source.names,
+        tuple(known is not None for known in categories),
+        tuple(categories),
+        tuple(kinds),
+        source.container,
+    )
+    return Table(n_rows, schema, source.columns(given))
+
+
+def _match(source: Source, schema: Schema) -> Table:
+    """Columns of a later table -> table with the training table's schema."""
+    n_rows = source.shape[0]
+    source.names = source.names or schema.names
+    given: dict[int, Array] = {}
+    if "null" in schema.kinds:
+        given = {j: _nothing(n_rows) for j, kind in enumerate(schema.kinds) if kind == "null"}
+    if True not in schema.nominal:
+        return Table(n_rows, schema, source.columns(given))
+    unseen = np.zeros(n_rows, dtype=np.int32)
+    for feature, known in enumerate(schema.categories):
+        if known is not None:
+            where = label(source.names, feature)
+            given[feature], new = match_categories(source.factors(feature), known, where)
+            unseen += new
+    return Table(n_rows, schema, source.columns(given), unseen if unseen.any() else None)
+
+
+def _nothing(n_rows: int) -> NDArray[np.float64]:
+    """(n_rows,) NaN, in the memory of one."""
+    return np.broadcast_to(np.float64(np.nan), n_rows)
+
+
+def _require_same_features(source: Source, schema: Schema) -> None:
+    """Pass a table with the schema's columns; the error names the first few that differ."""
+    names, known = source.names, schema.names
+    if names is not None and known is not None and names != known:
+        missing = [name for name in known if name not in set(names)]
+        new = [name for name in names if name not in set(known)]
+        raise ValueError(
+            "X must have the columns of the training table in the same order, got "
+            + _difference(missing, new, names)
+            + "; select them, for example X[model.feature_names_in_]"
+        )
+    if source.shape[1] != schema.n_features:
+        raise ValueError(
+            f"X must have {schema.n_features} columns, as the training table ({schema.container}) had, "
+            f"got {source.shape[1]}"
+        )
+
+
+def _difference(missing: list[str], new: list[str], names: tuple[str, ...]) -> str:
+    """Names that are missing or new -> the words of an error, at most five names each."""
+    parts = [
+        f"{what} {listed[:5]}{' …' if len(listed) > 5 else ''}"
+        for what, listed in (("missing", missing), ("unknown", new))
+        if listed
+    ]
+    return " and ".join(parts) or f"another order: {list(names[:5])}{' …' if len(names) > 5 else ''}"

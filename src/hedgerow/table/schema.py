@@ -1,0 +1,206 @@
+"""Schema: what a training table was -> what a later table must be; and the table itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Kind: TypeAlias = Literal["number", "boolean", "text", "category", "null"]
+
+#: Columns that must be converted or densified are handed on in blocks of about this many bytes.
+BLOCK_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schema:
+    """What is remembered of a training table of `n_features` columns.
+
+    Parameters
+    ----------
+    names : tuple of str or None, length n_features
+        The columns' names, or None when the table had no names, or names that are not text.
+    nominal : tuple of bool, length n_features
+        Whether the column is nominal; otherwise it is numeric.
+    categories : tuple of ndarray or None, length n_features
+        The distinct values of a nominal column, sorted (None for a numeric one): text as ``object``, else
+        ``int64``, ``uint64``, ``float64`` or ``bool``.
+    kinds : tuple of str, length n_features
+        What the column held: ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, or ``"null"`` for a
+        text or untyped column without a single value, which later tables may fill with anything.
+    container : str
+        What the table was: ``"array"``, ``"sparse"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.table import read_training_table
+    >>> read_training_table(np.eye(3)).schema
+    Schema(3 features, 0 nominal, from array)
+    """
+
+    names: tuple[str, ...] | None
+    nominal: tuple[bool, ...]
+    categories: tuple[Array | None, ...]
+    kinds: tuple[Kind, ...]
+    container: str
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.nominal)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.nominal, self.kinds, self.container))
+
+    def __repr__(self) -> str:
+        return f"Schema({self.n_features} features, {sum(self.nominal)} nominal, from {self.container})"
+
+    def _facts(self) -> tuple[object, ...]:
+        """Everything two equal schemas share, in types that compare with ``==``."""
+        categories = [None if known is None else (known.dtype, known.tolist()) for known in self.categories]
+        return self.names, self.nominal, self.kinds, self.container, categories
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Named columns of values, read in blocks.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows, at least 1.
+    schema : Schema
+        The columns' names, kinds and categories: those of the training table, also for a later table.
+    columns : Columns
+        Where `column_blocks` reads from.
+    unseen : ndarray of shape (n_rows,), dtype int32, or None
+        How many nominal cells of each row hold a category that training never saw; None when no row has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.table import read_training_table
+    >>> table = read_training_table(np.array([[1.0, np.nan], [2.0, np.inf]]))
+    >>> for first, columns in table.column_blocks():
+    ...     print(first, *columns)
+    0 [1. 2.] [nan inf]
+    """
+
+    n_rows: int
+    schema: Schema
+    columns: Columns
+    unseen: NDArray[np.int32] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.schema.n_features
+
+    def column_blocks(self) -> Iterator[tuple[int, list[Array]]]:
+        """Yield the columns from left to right, in blocks that are bounded in memory.
+
+        Yields
+        ------
+        first : int
+            Number of the block's first feature.
+        columns : list of ndarray of shape (n_rows,)
+            Any stride, possibly read-only. Numeric: float64 or float32, NaN is missing, infinities are
+            values. Nominal: int32 category number, -1 is missing or unseen.
+        """
+        n_features, width = self.n_features, self.columns.width
+        for first in range(0, n_features, width):
+            yield first, self.columns.read(first, min(first + width, n_features))
+
+    def __repr__(self) -> str:
+        return f"Table({self.n_rows} rows, {self.schema!r})"
+
+
+class Columns(Protocol):
+    """Columns that can be read in blocks of `width`."""
+
+    @property
+    def width(self) -> int:
+        """How many columns may be read at once."""
+
+    def read(self, first: int, stop: int) -> list[Array]:
+        """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
+
+
+#: A column as `Table.column_blocks` hands it on, or how to make it when its block is read.
+Column: TypeAlias = Array | Callable[[], Array]
+
+
+class Factors(NamedTuple):
+    """A column as its distinct values (k,) and where they occur: codes (n_rows,), -1 is missing."""
+
+    codes: Array
+    values: Array
+
+
+class Source(Protocol):
+    """A container that has been recognised, and knows how to give up its columns."""
+
+    names: tuple[str, ...] | None
+
+    @property
+    def container(self) -> str:
+        """The word for `Schema.container`."""
+
+    @property
+    def native(self) -> Any:
+        """The table as scikit-learn can look at it."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_features), both at least 1."""
+
+    def kinds(self) -> list[Kind]:
+        """(n_features,): what the columns hold, by their type."""
+
+    def nominal_by_type(self) -> list[bool]:
+        """(n_features,): which columns say by their type that they are nominal."""
+
+    def factors(self, feature: int) -> Factors:
+        """The column's distinct values, and where they occur."""
+
+    def columns(self, given: Mapping[int, Array]) -> Columns:
+        """All columns: the `given` ones as they are, the others as numbers."""
+
+
+@dataclass(frozen=True)
+class ListedColumns:
+    """Columns that are there, or are made when their block is read."""
+
+    listed: list[Column]
+    n_rows: int
+
+    @property
+    def width(self) -> int:
+        """All columns at once, unless some have to be made."""
+        if any(callable(column) for column in self.listed):
+            return block_width(self.n_rows)
+        return len(self.listed)
+
+    def read(self, first: int, stop: int) -> list[Array]:
+        """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
+        return [column() if callable(column) else column for column in self.listed[first:stop]]
+
+
+def block_width(n_rows: int) -> int:
+    """How many float64 columns of `n_rows` fit a block, at least one."""
+    return max(1, BLOCK_BYTES // (8 * n_rows))
+
+
+def label(names: tuple[str, ...] | None, feature: int) -> str:
+    """The words an error message calls a column by."""
+    return f"Column {feature}" if names is None else f"Column {names[feature]!r}"

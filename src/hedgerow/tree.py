@@ -1,0 +1,396 @@
+"""Tree: arrays over nodes -> leaves, counts, and trees a person can walk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hedgerow import _core
+from hedgerow.bins import Bins, Codes
+from hedgerow.table import Schema
+
+#: Up to this many classes a leaf stores a count for each; above, only for those that occur in it.
+DENSE_CLASSES = 8
+
+_SUBSET, _MULTIWAY = 1, 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forest:
+    """All trees of a model, end to end, and what their leaves hold.
+
+    A node takes 12 bytes: 8 of `nodes` and 4 of `payload`. Everything a forest knows is in these arrays.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, the number of classes.
+    nodes : (N,) uint64
+        Low bits first: threshold 16, feature 17, kind 2, missing_left 1, child 28. Children stand side by side;
+        a leaf is a node that is its own child, and a borrowed leaf (a category without rows) has missing_left set.
+    payload : (N,) int32
+        Of a leaf, its number within the tree; of a subset split, where its words begin within the tree's.
+    set_words : (W,) uint64
+        Bits of the categories that go left, for all subset splits.
+    node_start, leaf_start, set_start : (T + 1,) int64
+        Where each tree's nodes, leaves and words begin.
+    depth : (T,) int64
+        Longest path of each tree.
+    counts : (L * K,) uint32, or (E,) uint32 when classes are many
+        Rows of each class in each leaf.
+    entry_start, entry_class : (L + 1,) int64 and (E,) uint16, or None
+        With many classes: which entries of `counts` belong to a leaf, and their class.
+    weights : like counts, float64, or None
+        Weight of the rows of each class, where rows were weighted; they give the shares, counts the amount.
+    """
+
+    n_classes: int
+    nodes: NDArray[np.uint64]
+    payload: NDArray[np.int32]
+    set_words: NDArray[np.uint64]
+    node_start: NDArray[np.int64]
+    leaf_start: NDArray[np.int64]
+    set_start: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    counts: NDArray[np.uint32]
+    entry_start: NDArray[np.int64] | None
+    entry_class: NDArray[np.uint16] | None
+    weights: NDArray[np.float64] | None
+
+    @property
+    def n_trees(self) -> int:
+        """T."""
+        return len(self.node_start) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Name -> array, for those that are there."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+    def probability(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
+        """Codes (p, n) -> (n, K): mean over trees of the class shares of the leaves reached."""
+        return self._reader.average(codes, n_threads)
+
+    def leaves(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
+        """Codes (p, n) -> (n, T): number of the leaf reached within each tree."""
+        return self._reader.leaves(codes, n_threads, False)
+
+    def leaf_nodes(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
+        """Codes (p, n) -> (n, T): the node, within each tree, that is the leaf reached."""
+        return self._reader.leaves(codes, n_threads, True)
+
+    def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
+        """-> (leaves of the tree, K): rows (or their weight) of each class in each leaf."""
+        values = self.weights if weighted and self.weights is not None else self.counts
+        first, last = self.leaf_start[tree], self.leaf_start[tree + 1]
+        if self.entry_start is None or self.entry_class is None:
+            return values[first * self.n_classes : last * self.n_classes].reshape(-1, self.n_classes)
+        start = self.entry_start[first : last + 1]
+        table = np.zeros((last - first, self.n_classes), dtype=values.dtype)
+        leaf = np.repeat(np.arange(last - first), np.diff(start))
+        table[leaf, self.entry_class[start[0] : start[-1]]] = values[start[0] : start[-1]]
+        return table
+
+    @cached_property
+    def used_features(self) -> NDArray[np.int64]:
+        """Ascending numbers of the features that some node splits on."""
+        child = (self.nodes >> np.uint64(36)).astype(np.int64)
+        own = np.arange(len(self.nodes)) - np.repeat(self.node_start[:-1], np.diff(self.node_start))
+        inner = self.nodes[child != own]
+        return np.unique((inner >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
+
+    @cached_property
+    def _reader(self) -> _core.Reader:
+        return _core.Reader(
+            self.nodes,
+            self.payload,
+            self.set_words,
+            self.node_start,
+            self.leaf_start,
+            self.set_start,
+            self.counts,
+            self.entry_start,
+            self.entry_class,
+            self.weights,
+            self.n_classes,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __repr__(self) -> str:
+        return f"Forest({self.n_trees} trees, {len(self.nodes)} nodes, {self.nbytes / 1e6:.1f} MB)"
+
+
+def join_forests(first: Forest, second: Forest) -> Forest:
+    """Two forests over the same bins and classes -> one with the trees of both."""
+
+    def joined(name: str) -> Any:
+        a, b = getattr(first, name), getattr(second, name)
+        if a is None or b is None:
+            return None
+        return np.concatenate([a, a[-1] + b[1:]] if name.endswith("_start") else [a, b])
+
+    weights = joined("weights")
+    if weights is None and (first.weights is not None or second.weights is not None):
+        parts = [part.counts if part.weights is None else part.weights for part in (first, second)]
+        weights = np.concatenate(parts).astype(np.float64)
+    kept = {field.name: joined(field.name) for field in fields(Forest) if field.name not in ("n_classes", "weights")}
+    return Forest(n_classes=first.n_classes, weights=weights, **kept)
+
+
+class Tree:
+    """One tree of a fitted model: read-only arrays over nodes, and a root to walk from.
+
+    Parameters
+    ----------
+    forest, number : Forest, int
+        Which tree.
+    bins, schema : Bins, Schema
+        What its codes mean.
+    classes : (K,) array
+        The labels, in the order of the counts.
+
+    Attributes
+    ----------
+    feature : (N,) int64
+        The feature a node splits on, -1 for leaves.
+    threshold : (N,) float64
+        Values up to it go left; NaN for leaves and nominal splits.
+    parent, first_child, n_children, node_depth : (N,) int64
+        -1 for the root's parent; leaves have no children.
+    missing_left : (N,) bool
+        Whether missing values go left.
+    counts : (N, K)
+        Rows of each class at each node: the sum of the leaves below it.
+    """
+
+    def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema, classes: NDArray[Any]) -> None:
+        self._forest, self._number, self._bins = forest, number, bins
+        self.schema, self.classes = schema, classes
+        span = slice(forest.node_start[number], forest.node_start[number + 1])
+        bits = forest.nodes[span]
+        self._payload = forest.payload[span]
+        self._code = (bits & np.uint64(0xFFFF)).astype(np.int64)
+        feature = ((bits >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
+        self._kind = ((bits >> np.uint64(33)) & np.uint64(3)).astype(np.int64)
+        flag = ((bits >> np.uint64(35)) & np.uint64(1)).astype(bool)
+        child = (bits >> np.uint64(36)).astype(np.int64)
+        self.is_leaf: NDArray[np.bool_] = child == np.arange(len(bits))
+        self.is_borrowed: NDArray[np.bool_] = self.is_leaf & flag
+        self.feature: NDArray[np.int64] = np.where(self.is_leaf, -1, feature)
+        self.first_child: NDArray[np.int64] = np.where(self.is_leaf, -1, child)
+        self.missing_left: NDArray[np.bool_] = flag & ~self.is_leaf
+        self.n_children: NDArray[np.int64] = np.where(
+            self.is_leaf, 0, np.where(self._kind == _MULTIWAY, self._code + 1, 2)
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaf nodes."""
+        return int(self.is_leaf.sum())
+
+    @property
+    def depth(self) -> int:
+        """Longest path from the root to a leaf."""
+        return int(self._forest.depth[self._number])
+
+    @cached_property
+    def threshold(self) -> NDArray[np.float64]:
+        """(N,) values up to it go left."""
+        result = np.full(self.n_nodes, np.nan)
+        for node in np.flatnonzero(~self.is_leaf & (self._kind == 0)):
+            cuts = self._bins.cuts_of(self.feature[node])
+            code = self._code[node] - self.missing_left[node]
+            result[node] = cuts[code] if code < len(cuts) else np.inf  # inf: every value left, missing right
+        return result
+
+    @cached_property
+    def parent(self) -> NDArray[np.int64]:
+        """(N,) the node above, -1 for the root."""
+        result = np.full(self.n_nodes, -1)
+        inner = np.flatnonzero(~self.is_leaf)
+        how_many = self.n_children[inner]
+        offset = np.arange(how_many.sum()) - np.repeat(np.cumsum(how_many) - how_many, how_many)
+        result[np.repeat(self.first_child[inner], how_many) + offset] = np.repeat(inner, how_many)
+        return result
+
+    @cached_property
+    def node_depth(self) -> NDArray[np.int64]:
+        """(N,) steps from the root."""
+        result = np.zeros(self.n_nodes, dtype=np.int64)
+        above = self.parent.copy()
+        while (above >= 0).any():
+            result += above >= 0
+            above = np.where(above >= 0, self.parent[above], -1)
+        return result
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """(N, K) rows of each class at each node."""
+        return self._sums(self._forest.leaf_counts(self._number).astype(np.int64))
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """(N, K) weight of each class at each node; equal to the counts where rows have no weights."""
+        return self._sums(self._forest.leaf_counts(self._number, weighted=True).astype(np.float64))
+
+    @property
+    def root(self) -> TreeNode:
+        """Where to start walking."""
+        return TreeNode(self, 0)
+
+    def categories_left(self, node: int) -> list[Any]:
+        """Category values that go left at a subset split."""
+        known = self.schema.categories[self.feature[node]]
+        if known is None or self._kind[node] != _SUBSET:
+            return []
+        start = self._forest.set_start[self._number] + self._payload[node]
+        codes = np.arange(len(known))
+        words = self._forest.set_words[start + codes // 64]
+        left = (words >> (codes % 64).astype(np.uint64)) & np.uint64(1)
+        return list(known[left.astype(bool)])
+
+    def name_of(self, feature: int) -> str:
+        """The feature's name, or ``x[i]``."""
+        return self.schema.names[feature] if self.schema.names is not None else f"x[{feature}]"
+
+    def to_text(self, *, max_depth: int = 10, decimals: int = 2) -> str:
+        """The tree as indented text, with the rows of each class in its leaves."""
+        return "\n".join(_lines(self.root, 0, max_depth, decimals))
+
+    def _sums(self, leaves: NDArray[Any]) -> NDArray[Any]:
+        """(leaves, K) -> (N, K): each node the sum of the leaves below it, borrowed ones left out."""
+        result = np.zeros((self.n_nodes, leaves.shape[1]), dtype=leaves.dtype)
+        result[self.is_leaf] = leaves[self._payload[self.is_leaf]]
+        for level in range(int(self.node_depth.max(initial=0)), 0, -1):
+            nodes = np.flatnonzero((self.node_depth == level) & ~self.is_borrowed)
+            np.add.at(result, self.parent[nodes], result[nodes])
+        return result
+
+    def __repr__(self) -> str:
+        return f"Tree({self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.depth})"
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A place in a tree: what it holds and where one can go from it."""
+
+    tree: Tree
+    number: int
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether nothing is below."""
+        return bool(self.tree.is_leaf[self.number])
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """Class -> rows here."""
+        return dict(zip(self.tree.classes.tolist(), self.tree.counts[self.number].tolist(), strict=True))
+
+    @property
+    def children(self) -> list[TreeNode]:
+        """The nodes directly below, left first."""
+        first = int(self.tree.first_child[self.number])
+        return [TreeNode(self.tree, first + i) for i in range(int(self.tree.n_children[self.number]))]
+
+    @property
+    def questions(self) -> list[str]:
+        """What is true of the rows in each child."""
+        return _questions(self, 6)
+
+
+def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int32]) -> sparse.csr_array:
+    """Leaf nodes (n, T) -> (n, all nodes) indicator of the nodes each row passes."""
+    n_rows = len(leaf_nodes)
+    rows, columns = [], []
+    for number, tree in enumerate(trees):
+        at = leaf_nodes[:, number].astype(np.int64)
+        alive = np.arange(n_rows)
+        while len(alive):
+            rows.append(alive)
+            columns.append(at + forest.node_start[number])
+            at = tree.parent[at]
+            alive, at = alive[at >= 0], at[at >= 0]
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    shape = (n_rows, len(forest.nodes))
+    path = sparse.csr_array((np.ones(len(row), dtype=np.int64), (row, column)), shape=shape)
+    path.sort_indices()
+    return path
+
+
+def impurity_of(weights: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
+    """(N, K) -> (N,): Gini impurity, or entropy in bits, of each node."""
+    amount = weights.sum(axis=1)
+    share = weights / np.where(amount > 0, amount, 1)[:, None]
+    if criterion == "gini":
+        return np.asarray(1 - (share**2).sum(axis=1))
+    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=1))
+
+
+def impurity_importance(tree: Tree, n_features: int, criterion: str) -> NDArray[np.float64]:
+    """-> (p,) mean decrease of impurity at the splits on each feature, summing to one (or all zero)."""
+    weights = tree.weights
+    amount = weights.sum(axis=1)
+    impurity = amount * impurity_of(weights, criterion)
+    inner = np.flatnonzero(~tree.is_leaf)
+    below = np.zeros(tree.n_nodes)
+    kept = np.flatnonzero((tree.parent >= 0) & ~tree.is_borrowed)
+    np.add.at(below, tree.parent[kept], impurity[kept])
+    gain = np.zeros(n_features)
+    np.add.at(gain, tree.feature[inner], impurity[inner] - below[inner])
+    gain = np.maximum(gain, 0)
+    return gain / gain.sum() if gain.sum() > 0 else gain
+
+
+def _lines(node: TreeNode, indent: int, max_depth: int, decimals: int) -> Iterator[str]:
+    """One line per branch, leaves with their counts."""
+    prefix = "|   " * indent + "|--- "
+    if node.is_leaf:
+        held = ", ".join(f"{label}: {count}" for label, count in node.counts.items() if count)
+        yield f"{prefix}{held or 'no rows'}"
+        return
+    if indent > max_depth:
+        yield f"{prefix}… {int(sum(node.counts.values()))} rows"
+        return
+    for question, child in zip(_questions(node, decimals), node.children, strict=True):
+        yield prefix + question
+        yield from _lines(child, indent + 1, max_depth, decimals)
+
+
+def _questions(node: TreeNode, decimals: int) -> list[str]:
+    """The condition of each child, in words."""
+    if node.is_leaf:
+        return []
+    tree, number = node.tree, node.number
+    feature = int(tree.feature[number])
+    name, known = tree.name_of(feature), tree.schema.categories[feature]
+    if tree._kind[number] == _MULTIWAY:
+        return [f"{name} = {value}" for value in (() if known is None else known)] + [f"{name} missing or new"]
+    missing = " or missing"
+    left, right = (missing, "") if tree.missing_left[number] else ("", missing)
+    if known is not None:
+        chosen = tree.categories_left(number)
+        others = [value for value in known if value not in chosen]
+        return [f"{name} in {chosen}{left}", f"{name} in {others}{right}"]
+    threshold = tree.threshold[number]
+    if np.isinf(threshold):
+        return [f"{name} known", f"{name} missing"]
+    return [f"{name} <= {threshold:.{decimals}f}{left}", f"{name} > {threshold:.{decimals}f}{right}"]

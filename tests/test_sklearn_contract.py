@@ -1,0 +1,33 @@
+"""scikit-learn's own checks, and life inside its tools."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hedgerow
+
+RESAMPLED = "a bootstrap draws rows, so a weight of two and a row that occurs twice are not the same draw"
+
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": RESAMPLED,
+    "check_sample_weight_equivalence_on_sparse_data": RESAMPLED,
+}
+
+
+def _failures(estimator: object) -> dict[str, str]:
+    return EXPECTED if getattr(estimator, "bootstrap", False) else {}
+
+
+@parametrize_with_checks(
+    [
+        hedgerow.DecisionTreeClassifier(),
+        hedgerow.RandomForestClassifier(n_estimators=5),
+        hedgerow.RandomForestClassifier(n_estimators=5, bootstrap=False),
+        hedgerow.ExtraTreesClassifier(n_estimators=5),
+        hedgerow.RandomDecisionTreesClassifier(n_estimators=30),
+    ],
+    expected_failed_checks=_failures,
+)
+def test_estimator_passes_scikit_learns_check(estimator, check):
+    check(estimator)
