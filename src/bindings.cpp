@@ -110,25 +110,24 @@ void encode_into(const nb::list& arrays, std::size_t first_feature, const In<dou
         throw nb::value_error("codes must have one row per feature and one column per sample");
     Control control(look_on_with(nb::none()));
     const nb::gil_scoped_release no_gil;
-    constexpr std::size_t chunk = std::size_t{1} << 16;
-    const std::size_t n_chunks = (n_rows + chunk - 1) / chunk;
-    const std::size_t columns_per_task = std::max<std::size_t>(1, 20000 / (n_rows + 1));
-    const std::size_t n_groups = (columns.size() + columns_per_task - 1) / columns_per_task;
-    run_tasks(n_groups * n_chunks, n_threads, control, [&](std::size_t task, std::size_t) {
-        const std::size_t group = task / n_chunks, first = task % n_chunks * chunk, rows = std::min(chunk, n_rows - first);
-        const std::size_t last = std::min(columns.size(), (group + 1) * columns_per_task);
-        for (std::size_t i = group * columns_per_task; i < last; ++i) {
-            const std::size_t feature = first_feature + i;
-            if (wanted && !wanted->data()[feature]) continue;
-            Code* codes = out.data() + feature * n_rows + first;
-            Column column = columns[i];
-            if (column.type == Column::Type::category) {
-                column.data += static_cast<std::ptrdiff_t>(first) * column.stride;
-                encode_categories(column, rows, codes);
-            } else {
-                const Encoder<Code> encoder(cuts.data() + cut_start.data()[feature],
-                                            static_cast<std::size_t>(cut_start.data()[feature + 1] - cut_start.data()[feature]));
-                encoder.encode(column, first, rows, codes);
+    std::vector<std::optional<Encoder<Code>>> encoders(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const std::int64_t* start = cut_start.data() + first_feature + i;
+        if (columns[i].type != Column::Type::category && !(wanted && !wanted->data()[first_feature + i]))
+            encoders[i].emplace(cuts.data() + start[0], static_cast<std::size_t>(start[1] - start[0]));
+    }
+    // Blocks of rows, all columns of each: a table that lies row by row is then read once, not once per column.
+    const std::size_t block = std::clamp<std::size_t>((std::size_t{1} << 15) / (columns.size() + 1), 64, 4096);
+    const std::size_t blocks_per_task = std::max<std::size_t>(1, (std::size_t{1} << 16) / (block * (columns.size() + 1)));
+    const std::size_t rows_per_task = block * blocks_per_task;
+    run_tasks((n_rows + rows_per_task - 1) / rows_per_task, n_threads, control, [&](std::size_t task, std::size_t) {
+        const std::size_t end = std::min(n_rows, (task + 1) * rows_per_task);
+        for (std::size_t first = task * rows_per_task; first < end; first += block) {
+            const std::size_t rows = std::min(block, end - first);
+            for (std::size_t i = 0; i < columns.size(); ++i) {
+                Code* codes = out.data() + (first_feature + i) * n_rows + first;
+                if (encoders[i]) encoders[i]->encode(columns[i], first, rows, codes);
+                else if (columns[i].type == Column::Type::category) encode_categories(columns[i], first, rows, codes);
             }
         }
     });
@@ -267,10 +266,12 @@ nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const 
     {
         const nb::gil_scoped_release no_gil;
         std::vector<Code> by_row;
-        if (n_rows > 65536 && n_features <= 256) {
-            by_row.resize(n_rows * n_features);
-            transpose_codes(codes.data(), n_rows, n_features, n_rows, by_row.data());
-            table.by_row = {by_row.data(), n_features, 1};
+        // Whole rows are worth copying while they are not much longer than what a node reads of them.
+        if (n_features <= 256) {
+            const std::size_t stride = padded_width<Code>(n_features);
+            by_row.resize(n_rows * stride);
+            transpose_codes(codes.data(), n_rows, n_features, n_rows, by_row.data(), stride);
+            table.by_row = {by_row.data(), stride, 1};
         }
         trees = request.entropy ? grow_by(table, request, Entropy(n_rows), control) : grow_by(table, request, Gini{}, control);
     }

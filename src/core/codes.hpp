@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -40,6 +41,17 @@ struct CodeTable {
 
     std::uint32_t n_features() const { return static_cast<std::uint32_t>(features.size()); }
 };
+
+// Rows that are copied whole are padded to full words.
+template <class Code>
+inline std::size_t padded_width(std::size_t n_features) {
+    constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
+    return (n_features + per_word - 1) / per_word * per_word;
+}
+template <class Code>
+inline void copy_words(const Code* source, std::size_t n_words, Code* target) {
+    for (std::size_t word = 0; word < n_words; ++word) std::memcpy(target + word * 8 / sizeof(Code), source + word * 8 / sizeof(Code), 8);
+}
 
 // Where between two occupied bins a < b the split lies: the last code whose centre is not above
 // centre(a) + fraction · (centre(b) − centre(a)). CART's midpoint is fraction = ½.

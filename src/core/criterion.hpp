@@ -29,6 +29,8 @@ struct Gini {
     static double quality(Sum sum, Amount total) {
         return total == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(total);
     }
+    // What two pure sides are worth together: no split can beat it.
+    static double perfect(std::int64_t total) { return static_cast<double>(total); }
 };
 
 // −n · entropy in bits = Σ n_k log₂ n_k − n log₂ n, in units of 2⁻¹⁶ bit.
@@ -55,6 +57,7 @@ public:
     double quality(std::int64_t sum, Amount total) const {
         return static_cast<double>(sum - contribution(total)) * 0x1.0p-16;
     }
+    static double perfect(std::int64_t) { return 0.0; }
 
 private:
     static constexpr std::size_t table_limit = std::size_t{1} << 16;

@@ -57,11 +57,11 @@ public:
 
     Grower(const CodeTable<Code>& table, const Labels& labels, const GrowOptions& options, const Target& target,
            Control& control, bool calling_thread)
-        : table_(table), labels_(labels), options_(options), search_(target, widest(table)), control_(control),
-          calling_thread_(calling_thread), permutation_(table.n_features()) {
+        : table_(table), labels_(labels), options_(options), search_(target), control_(control),
+          calling_thread_(calling_thread), permutation_(table.n_features()), swaps_(table.n_features()) {
         for (std::uint32_t i = 0; i < permutation_.size(); ++i) permutation_[i] = i;
-        // Copying a subtree's rows pays while a whole row is not much longer than what a node reads of it.
-        compacts_ = table.n_features() <= 256;
+        // A row-major table that fits the cache is read as it is; a larger one column by column until compacted.
+        compact_view_[0] = table.by_row.codes && table.n_rows <= level_rows[1] ? table.by_row : table.by_column;
     }
 
     Grown grow(std::uint64_t tree_number) {
@@ -75,11 +75,11 @@ public:
         tree_.nodes.emplace_back();
         tree_.payload.push_back(0);
         const std::uint64_t key = derive_key(derive_key(options_.seed, Purpose::grow), tree_number);
-        const Frame root{0, 0, static_cast<std::uint32_t>(rows_.size()), 0, key, 0, 0, 1, no_feature};
+        const Frame root{0, 0, static_cast<std::uint32_t>(rows_.size()), 0, 0, static_cast<std::uint32_t>(outside_.size()),
+                         key, 0, 0, 1, no_feature};
         total_amount_ = amount_of(root);
         min_amount_leaf_ = static_cast<std::int64_t>(std::ceil(options_.min_weight_fraction_leaf * static_cast<double>(total_amount_)));
         if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
-        count_outside_bag(bag);
         tree_.n_leaves = n_leaves_;
         LeafCounts leaves = evidence_->finish(options_.weight_unit);
         if (!options_.monotonic.empty()) keep_shares_in_bounds(leaves);
@@ -91,14 +91,17 @@ private:
     static constexpr int n_levels = 4;
     static constexpr std::uint32_t level_rows[n_levels] = {0xffffffff, 65536, 8192, 1024};
 
-    // A node waiting to be split: a range of rows_ and what it inherits.
+    // A node waiting to be split: a range of rows_, one of outside_ (rows not in the bag, which only travel
+    // along to be counted), and what it inherits.
     struct Frame {
         std::uint32_t node, begin, end, depth;
+        std::uint32_t outside_begin, outside_end;
         std::uint64_t key;
         int level;                // 0: rows point into the table; above: into compact_[level]
         double lower, upper;      // bounds on the last class's share from monotonic ancestors
         std::uint32_t used;       // head of the list of nominal features used above (random decision trees)
         std::uint32_t size() const { return end - begin; }
+        std::uint32_t outside_size() const { return outside_end - outside_begin; }
     };
     struct Used {
         std::uint32_t feature, above;
@@ -112,45 +115,45 @@ private:
         }
     };
 
-    static std::size_t widest(const CodeTable<Code>& table) {
-        std::size_t bins = 1;
-        for (const Feature& feature : table.features) bins = std::max<std::size_t>(bins, feature.n_bins);
-        return bins;
-    }
-
     // ---- rows -------------------------------------------------------------------------------------------
 
+    // Every row is written to both lists and kept in one of them: no branch to guess wrong.
     void take_rows(const Bag& bag) {
         n_leaves_ = 0;
-        rows_.clear();
+        rows_.resize(table_.n_rows);
+        outside_.resize(table_.n_rows);
+        std::size_t n_inside = 0, n_outside = 0;
         for (std::size_t row = 0; row < table_.n_rows; ++row) {
             const std::uint32_t times = bag.multiplicity(row);
-            if (times == 0) continue;
             Row taken;
             taken.offset = static_cast<std::uint32_t>(row);
             taken.label = labels_.labels[row];
             taken.multiplicity = static_cast<std::uint16_t>(times);
-            if constexpr (weighted) taken.weight = labels_.weights[row] * times;
-            rows_.push_back(taken);
+            if constexpr (weighted) taken.weight = labels_.weights[row] * std::max(1U, times);
+            rows_[n_inside] = outside_[n_outside] = taken;
+            n_inside += times > 0;
+            n_outside += times == 0;
         }
-        scratch_.resize(rows_.size());
-        balance_.assign(options_.n_classes, 1.0);
+        const bool counts_outside = options_.count_sense == CountSense::all || options_.count_sense == CountSense::oob;
+        rows_.resize(n_inside);
+        outside_.resize(counts_outside ? n_outside : 0);
+        scratch_.resize(std::max(rows_.size(), outside_.size()));
         if (options_.balance_bag) balance_classes();
     }
 
     // Scales the weights so that each class weighs the same in this tree's bag.
     void balance_classes() {
         if constexpr (weighted) {
+            balance_.assign(options_.n_classes, 1.0);
             std::vector<double> amounts(options_.n_classes, 0.0);
             double total = 0;
             for (const Row& row : rows_) amounts[row.label] += static_cast<double>(row.weight), total += static_cast<double>(row.weight);
             for (std::uint32_t k = 0; k < options_.n_classes; ++k)
                 if (amounts[k] > 0) balance_[k] = total / (options_.n_classes * amounts[k]);
-            for (Row& row : rows_) row.weight = balanced(row.weight, row.label);
+            for (std::vector<Row>* rows : {&rows_, &outside_})
+                for (Row& row : *rows)
+                    row.weight = std::max<std::int64_t>(1, std::llround(static_cast<double>(row.weight) * balance_[row.label]));
         }
-    }
-    std::int64_t balanced(std::int64_t weight, std::uint16_t label) const {
-        return options_.balance_bag ? std::max<std::int64_t>(1, std::llround(static_cast<double>(weight) * balance_[label])) : weight;
     }
 
     std::int64_t amount_of(const Frame& frame) const {
@@ -159,36 +162,34 @@ private:
         return sum;
     }
 
-    const CodeView<Code>& view_of(int level) const { return level == 0 ? table_.by_column : compact_view_[level]; }
+    const CodeView<Code>& view_of(int level) const { return compact_view_[level]; }
 
     // Copies the codes of a node's rows side by side once it is small enough, and lets the rows point there:
     // the whole subtree then works in cache. Measured on 1M × 30: 2.3 times faster.
     void compact(Frame& frame) {
         int level = frame.level;
         while (level + 1 < n_levels && frame.size() <= level_rows[level + 1]) ++level;
-        if (level == frame.level || !compacts_ || frame.size() < 32) return;
-        const CodeView<Code> source = frame.level == 0 && table_.by_row.codes ? table_.by_row : view_of(frame.level);
-        const std::size_t width = table_.n_features();
+        // Not worth it for a handful of rows, or when most of the rows around would be copied.
+        const std::uint64_t around = frame.level == 0 ? table_.n_rows : level_rows[frame.level];
+        if (level == frame.level || !table_.by_row.codes || frame.size() < 32 || 4 * std::uint64_t{frame.size()} > around) return;
+        const CodeView<Code> source = frame.level == 0 ? table_.by_row : view_of(frame.level);
+        const std::size_t stride = padded_width<Code>(table_.n_features());
+        const std::size_t n_rows = std::size_t{frame.size()} + frame.outside_size();
         std::vector<Code>& buffer = compact_[level];
-        if (buffer.size() < frame.size() * width) buffer.resize(frame.size() * width);
-        Row* rows = rows_.data() + frame.begin;
-        if (source.feature_stride == 1) {
-            for (std::uint32_t i = 0; i < frame.size(); ++i)
-                std::copy_n(source.codes + rows[i].offset * source.row_stride, width, buffer.data() + i * width);
-        } else {
-            constexpr std::uint32_t block = 64;
-            for (std::uint32_t first = 0; first < frame.size(); first += block) {
-                const std::uint32_t last = std::min(frame.size(), first + block);
-                for (std::uint32_t feature = 0; feature < width; ++feature) {
-                    const Code* column = source.column(feature);
-                    for (std::uint32_t i = first; i < last; ++i)
-                        buffer[i * width + feature] = column[rows[i].offset * source.row_stride];
-                }
-            }
-        }
-        for (std::uint32_t i = 0; i < frame.size(); ++i) rows[i].offset = i;
-        compact_view_[level] = {buffer.data(), width, 1};
+        if (buffer.size() < n_rows * stride) buffer.resize(n_rows * stride);
+        copy_codes(source, rows_.data() + frame.begin, frame.size(), 0, buffer.data(), stride);
+        copy_codes(source, outside_.data() + frame.outside_begin, frame.outside_size(), frame.size(), buffer.data(), stride);
+        compact_view_[level] = {buffer.data(), stride, 1};
         frame.level = level;
+    }
+
+    // Codes of `rows` -> rows first, first + 1, … of the buffer, where the rows then point.
+    void copy_codes(const CodeView<Code>& source, Row* rows, std::uint32_t n_rows, std::uint32_t first, Code* buffer,
+                    std::size_t stride) {
+        const std::size_t n_words = stride * sizeof(Code) / sizeof(std::uint64_t);
+        for (std::uint32_t i = 0; i < n_rows; ++i)
+            copy_words(source.codes + rows[i].offset * source.row_stride, n_words, buffer + (first + i) * stride);
+        for (std::uint32_t i = 0; i < n_rows; ++i) rows[i].offset = first + i;
     }
 
     // ---- growing ----------------------------------------------------------------------------------------
@@ -254,16 +255,16 @@ private:
         tree_.nodes[frame.node] = Node::leaf(frame.node);
         tree_.payload[frame.node] = static_cast<std::int32_t>(leaf);
         if (!options_.monotonic.empty()) share_bounds_.push_back({frame.lower, frame.upper});
-        add_rows(leaf, frame);
+        if (options_.count_sense != CountSense::oob) add_rows(leaf, rows_, frame.begin, frame.end);
+        add_rows(leaf, outside_, frame.outside_begin, frame.outside_end);
     }
 
-    void add_rows(std::uint32_t leaf, const Frame& frame) {
-        if (options_.count_sense == CountSense::oob) return;
+    void add_rows(std::uint32_t leaf, const std::vector<Row>& rows, std::uint32_t begin, std::uint32_t end) {
         const bool repeated = options_.count_sense == CountSense::inbag;
-        for (std::uint32_t i = frame.begin; i < frame.end; ++i) {
-            const Row& row = rows_[i];
+        for (std::uint32_t i = begin; i < end; ++i) {
+            const Row& row = rows[i];
             std::int64_t weight = 0;
-            if constexpr (weighted) weight = repeated ? row.weight : row.weight / row.multiplicity;
+            if constexpr (weighted) weight = repeated ? row.weight : row.weight / std::max<std::int64_t>(1, row.multiplicity);
             evidence_->add(leaf, row.label, repeated ? row.multiplicity : 1, weight);
         }
     }
@@ -272,102 +273,128 @@ private:
     bool find_split(const Frame& frame, Split& best, double& gain) {
         const Row* rows = rows_.data() + frame.begin;
         const std::uint32_t n_rows = frame.size();
-        const CodeView<Code>& view = view_of(frame.level);
         Target& target = search_.target;
         target.enter_node(rows, n_rows);
-        best.quality = Split{}.quality;
+        best.score = no_score;
         Draws draws(frame.key);
-        Limits limits{options_.min_samples_leaf, min_amount_leaf_, 0, frame.lower, frame.upper};
         const std::uint32_t n_features = table_.n_features();
-        const double perfect = perfect_quality();
-        std::uint32_t n_drawn = 0;
-        swaps_.clear();
-        for (std::uint32_t n_varying = 0; n_drawn < n_features && (n_varying < options_.max_features || !best.found());) {
-            const std::uint32_t other = n_drawn + draws.below(n_features - n_drawn);
-            std::swap(permutation_[n_drawn], permutation_[other]);
-            swaps_.push_back(other);
-            const std::uint32_t number = permutation_[n_drawn++];
-            const Feature& feature = table_.features[number];
-            if (!options_.monotonic.empty()) limits.monotonic = options_.monotonic[number];
-            n_varying += options_.splitter == Splitter::best
-                             ? search_.try_best(view, feature, number, rows, n_rows, limits, best)
-                             : search_.try_random(view, feature, number, rows, n_rows, limits, draws, best);
-            if (best.quality >= perfect) break;
+        const double perfect = target.perfect_score();
+        n_drawn_ = 0;
+        std::uint32_t n_varying = 0;
+        while (n_drawn_ < n_features && (n_varying < options_.max_features || !best.found())) {
+            const std::uint32_t wanted = n_varying < options_.max_features ? options_.max_features - n_varying : 1;
+            n_varying += options_.splitter == Splitter::best ? try_best(frame, draws, wanted, best)
+                                                             : try_random(frame, draws, best);
+            if (best.score >= perfect) break;
         }
         // Undone, so that the draws of a node depend on its key alone.
-        while (n_drawn-- > 0) std::swap(permutation_[n_drawn], permutation_[swaps_[n_drawn]]);
-        gain = best.found() ? best.quality - target.node_quality() : 0;
+        while (n_drawn_-- > 0) std::swap(permutation_[n_drawn_], permutation_[swaps_[n_drawn_]]);
+        gain = best.found() ? target.gain_from(best.score) : 0;
         target.leave_node(rows, n_rows);
         if (!best.found() || (Target::Criterion::needs_gain && !(gain > 0))) return false;
+        best.settle_threshold(table_.features[best.feature]);
         return gain / static_cast<double>(total_amount_) + 1e-15 >= options_.min_impurity_decrease;
     }
 
-    // What a split into two pure sides is worth; nothing can beat it.
-    double perfect_quality() const {
-        if constexpr (std::is_same_v<typename Target::Criterion, Gini>)
-            return static_cast<double>(search_.target.node_amount());
-        else if constexpr (std::is_same_v<typename Target::Criterion, Entropy>)
-            return 0.0;
-        else
-            return 1e300;
+    // The next feature of the node: one step of a Fisher–Yates shuffle.
+    std::uint32_t draw_feature(Draws& draws) {
+        const std::uint32_t other = n_drawn_ + draws.below(table_.n_features() - n_drawn_);
+        std::swap(permutation_[n_drawn_], permutation_[other]);
+        swaps_[n_drawn_] = other;
+        return permutation_[n_drawn_++];
+    }
+
+    Limits limits_for(const Frame& frame, std::uint32_t number) const {
+        const int sign = options_.monotonic.empty() ? 0 : options_.monotonic[number];
+        return {options_.min_samples_leaf, min_amount_leaf_, sign, frame.lower, frame.upper};
+    }
+
+    // Looks at up to `wanted` more features, as many as one pass takes. -> how many of them vary
+    std::uint32_t try_best(const Frame& frame, Draws& draws, std::uint32_t wanted, Split& best) {
+        constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
+        const std::uint32_t left = table_.n_features() - n_drawn_;
+        // A few rows are often told apart by the first feature that varies: look at one at a time.
+        const std::uint32_t n_numbers = frame.size() <= 8 ? 1 : std::min({wanted, left, lanes});
+        std::uint32_t numbers[lanes] = {};
+        for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = draw_feature(draws);
+        const Row* rows = rows_.data() + frame.begin;
+        search_.fill(view_of(frame.level), table_.features, numbers, static_cast<int>(n_numbers), rows, frame.size(),
+                     limits_for(frame, numbers[0]));
+        std::uint32_t n_varying = 0;
+        for (std::uint32_t i = 0; i < n_numbers; ++i)
+            n_varying += search_.try_best(static_cast<int>(i), table_.features[numbers[i]], numbers[i], rows, frame.size(),
+                                          limits_for(frame, numbers[i]), best);
+        search_.empty(static_cast<int>(n_numbers));
+        return n_varying;
+    }
+
+    std::uint32_t try_random(const Frame& frame, Draws& draws, Split& best) {
+        const std::uint32_t number = draw_feature(draws);
+        return search_.try_random(view_of(frame.level), table_.features[number], number, rows_.data() + frame.begin,
+                                  frame.size(), limits_for(frame, number), draws, best);
     }
 
     void apply(const Frame& frame, const Split& split) {
         const std::uint32_t child = new_nodes(2);
-        std::uint32_t middle;
-        if (split.kind == NodeKind::threshold) {
-            bool missing_left = split.missing_left;
-            middle = partition(frame, split.feature, [&](Code code) {
-                return code == missing_code<Code> ? !missing_left : code > split.threshold;
-            });
-            if (!split.missing_seen) missing_left = 2 * (middle - frame.begin) > frame.size();
-            tree_.nodes[frame.node] = Node::split_at(split.threshold, split.feature, missing_left, child);
-        } else {
-            middle = apply_subset(frame, split, child);
-        }
         Frame left = frame, right = frame;
         left.node = child;
         right.node = child + 1;
-        left.end = right.begin = middle;
         left.depth = right.depth = frame.depth + 1;
         left.key = derive_key(frame.key, std::uint64_t{0});
         right.key = derive_key(frame.key, std::uint64_t{1});
+        if (split.kind == NodeKind::threshold) apply_threshold(frame, split, child, left, right);
+        else apply_subset(frame, split, child, left, right);
         if (!options_.monotonic.empty()) bound_children(split, left, right);
         settle(right);
         settle(left);
     }
 
-    std::uint32_t apply_subset(const Frame& frame, const Split& split, std::uint32_t child) {
+    void apply_threshold(const Frame& frame, const Split& split, std::uint32_t child, Frame& left, Frame& right) {
+        bool missing_left = split.missing_left;
+        const auto goes_right = [&](Code code) {
+            return static_cast<Code>(code + missing_left) > split.threshold + missing_left;
+        };
+        left.end = right.begin = partition(rows_, frame.begin, frame.end, frame.level, split.feature, goes_right);
+        if (!split.missing_seen) missing_left = 2 * left.size() > frame.size();
+        left.outside_end = right.outside_begin =
+            partition(outside_, frame.outside_begin, frame.outside_end, frame.level, split.feature, goes_right);
+        tree_.nodes[frame.node] = Node::split_at(split.threshold, split.feature, missing_left, child);
+    }
+
+    void apply_subset(const Frame& frame, const Split& split, std::uint32_t child, Frame& left, Frame& right) {
         const std::size_t n_words = (table_.features[split.feature].n_bins + 63) / 64, start = tree_.set_words.size();
         tree_.set_words.resize(start + n_words, 0);
-        for (std::uint16_t code : split.left_codes) tree_.set_words[start + code / 64] |= std::uint64_t{1} << (code & 63);
-        const std::uint64_t* words = tree_.set_words.data() + start;
-        const std::uint32_t middle = partition(frame, split.feature, [&](Code code) {
-            return code == missing_code<Code> ? !split.missing_left : !((words[code >> 6] >> (code & 63)) & 1);
-        });
+        std::uint64_t* words = tree_.set_words.data() + start;
+        for (std::uint16_t code : split.left_codes) words[code / 64] |= std::uint64_t{1} << (code & 63);
+        bool missing_left = split.missing_left;
+        const auto goes_right = [&](Code code) {
+            return code == missing_code<Code> ? !missing_left : !((words[code >> 6] >> (code & 63)) & 1);
+        };
+        left.end = right.begin = partition(rows_, frame.begin, frame.end, frame.level, split.feature, goes_right);
         // Categories that were not in the node, and missing values when there were none, follow the larger side.
-        const bool larger_left = 2 * (middle - frame.begin) > frame.size();
+        const bool larger_left = 2 * left.size() > frame.size();
         if (larger_left) {
-            for (std::size_t word = 0; word < n_words; ++word) tree_.set_words[start + word] = ~std::uint64_t{0};
-            for (std::uint16_t code : split.right_codes)
-                tree_.set_words[start + code / 64] &= ~(std::uint64_t{1} << (code & 63));
+            std::fill(words, words + n_words, ~std::uint64_t{0});
+            for (std::uint16_t code : split.right_codes) words[code / 64] &= ~(std::uint64_t{1} << (code & 63));
         }
-        tree_.nodes[frame.node] =
-            Node::split_subset(split.feature, split.missing_seen ? split.missing_left : larger_left, child);
+        if (!split.missing_seen) missing_left = larger_left;
+        left.outside_end = right.outside_begin =
+            partition(outside_, frame.outside_begin, frame.outside_end, frame.level, split.feature, goes_right);
+        tree_.nodes[frame.node] = Node::split_subset(split.feature, missing_left, child);
         tree_.payload[frame.node] = static_cast<std::int32_t>(start);
         tree_.has_nominal = true;
-        return middle;
     }
 
     // Stable and without branches: rows that go right wait in scratch. -> where the right side begins
     template <class GoesRight>
-    std::uint32_t partition(const Frame& frame, std::uint32_t feature, GoesRight&& goes_right) {
-        const CodeView<Code>& view = view_of(frame.level);
+    std::uint32_t partition(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, int level, std::uint32_t feature,
+                            GoesRight&& goes_right) {
+        const CodeView<Code>& view = view_of(level);
         const Code* column = view.column(feature);
-        Row* rows = rows_.data();
+        Row* rows = all.data();
         Row* waiting = scratch_.data();
-        std::uint32_t n_left = frame.begin, n_right = 0;
-        for (std::uint32_t i = frame.begin; i < frame.end; ++i) {
+        std::uint32_t n_left = begin, n_right = 0;
+        for (std::uint32_t i = begin; i < end; ++i) {
             const Row row = rows[i];
             const bool right = goes_right(column[row.offset * view.row_stride]);
             rows[n_left] = row;
@@ -532,36 +559,17 @@ private:
         }
     }
 
-    // ---- evidence ---------------------------------------------------------------------------------------
-
-    // Rows outside the bag find their leaves in the finished tree and are counted there, once each.
-    void count_outside_bag(const Bag& bag) {
-        const bool wanted = options_.count_sense == CountSense::all || options_.count_sense == CountSense::oob;
-        if (!wanted || !bag.resampled()) return;
-        outside_.clear();
-        for (std::size_t row = 0; row < table_.n_rows; ++row)
-            if (bag.multiplicity(row) == 0) outside_.push_back(static_cast<std::uint32_t>(row));
-        const CodeView<Code>& view = table_.by_row.codes ? table_.by_row : table_.by_column;
-        const TreeView tree = tree_.view();
-        route_rows(tree, view, outside_.data(), outside_.size(), [&](std::size_t i, std::uint32_t node) {
-            const std::uint32_t row = outside_[i];
-            evidence_->add(static_cast<std::uint32_t>(tree_.payload[node]), labels_.labels[row], 1,
-                           weighted ? balanced(labels_.weights[row], labels_.labels[row]) : 0);
-        });
-    }
-
     const CodeTable<Code>& table_;
     const Labels& labels_;
     const GrowOptions& options_;
     SplitSearch<Code, Target> search_;
     Control& control_;
     bool calling_thread_;
-    bool compacts_;
 
-    std::vector<Row> rows_, scratch_;
+    std::vector<Row> rows_, outside_, scratch_;
     std::vector<Code> compact_[n_levels];
     CodeView<Code> compact_view_[n_levels];
-    std::vector<std::uint32_t> permutation_, swaps_, outside_, child_rows_;
+    std::vector<std::uint32_t> permutation_, swaps_, child_rows_;
     std::vector<Frame> stack_;
     std::vector<Used> used_;
     std::vector<std::pair<double, double>> share_bounds_;
@@ -572,7 +580,7 @@ private:
 
     GrownTree tree_;
     std::unique_ptr<EvidenceBuilder> evidence_;
-    std::uint32_t n_leaves_ = 0;
+    std::uint32_t n_leaves_ = 0, n_drawn_ = 0;
     std::int64_t total_amount_ = 0, min_amount_leaf_ = 0;
 };
 

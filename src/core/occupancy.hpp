@@ -1,8 +1,8 @@
 // Occupancy: which bins of a feature a small node touches, found without looking at the empty ones.
 #pragma once
+#include <array>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
 namespace hedgerow {
 
@@ -10,8 +10,6 @@ namespace hedgerow {
 template <class Code>
 class Occupancy {
 public:
-    Occupancy() : words_(n_words, 0), summary_(n_summary, 0) {}
-
     void mark(Code code) {
         words_[code >> 6] |= std::uint64_t{1} << (code & 63);
         if constexpr (sizeof(Code) > 1) summary_[code >> 12] |= std::uint64_t{1} << ((code >> 6) & 63);
@@ -39,7 +37,8 @@ private:
         words_[word] = 0;
     }
 
-    std::vector<std::uint64_t> words_, summary_;
+    std::array<std::uint64_t, n_words> words_{};
+    std::array<std::uint64_t, n_summary> summary_{};
 };
 
 }  // namespace hedgerow

@@ -52,7 +52,7 @@ void for_row_blocks(const Code* by_column, std::size_t n_rows, std::size_t n_fea
         const std::size_t first = number * block, rows = std::min(block, n_rows - first);
         std::vector<Code>& buffer = buffers[thread];
         buffer.resize(block * n_features);
-        transpose_codes(by_column + first, rows, n_features, n_rows, buffer.data());
+        transpose_codes(by_column + first, rows, n_features, n_rows, buffer.data(), n_features);
         work(first, rows, CodeView<Code>{buffer.data(), n_features, 1}, thread);
     });
 }

@@ -13,16 +13,22 @@
 namespace hedgerow {
 
 struct Split {
-    double quality = -1e300;
+    double score = no_score;
     NodeKind kind = NodeKind::threshold;
     std::uint32_t feature = 0;
     std::uint32_t threshold = 0;               // last code that goes left
+    std::uint32_t next_code = 0;               // the code after it in the node; above it when not settled yet
     bool missing_left = false;
     bool missing_seen = false;                 // otherwise missing values follow the larger side
     std::vector<std::uint16_t> left_codes;     // of a subset: the categories that go left …
     std::vector<std::uint16_t> right_codes;    // … and right; the others were not in the node
 
-    bool found() const { return quality > -1e300; }
+    // Puts the threshold half way between the two codes it was found between; once per node, not per feature.
+    void settle_threshold(const Feature& feature) {
+        if (kind == NodeKind::threshold && next_code > threshold)
+            threshold = code_between(feature.centers, threshold, next_code, 0.5);
+    }
+    bool found() const { return score > no_score; }
 };
 
 template <class Code, class Target>
@@ -31,22 +37,44 @@ public:
     using Row = typename Target::Row;
     using Bin = typename Target::Bin;
 
-    SplitSearch(const Target& target, std::size_t n_bins_max)
-        : target(target), bins_(std::size_t{missing_code<Code>} + 1), rows_in_bin_(bins_.size(), 0) {
-        order_.reserve(n_bins_max + 1);
+    static constexpr int lanes = Target::lanes;
+
+    explicit SplitSearch(const Target& target) : target(target), lanes_(lanes) {}
+
+    // Adds up the rows of a node by bin for up to `lanes` features in one pass.
+    void fill(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
+              int n_numbers, const Row* rows, std::uint32_t n_rows, const Limits& limits) {
+        const bool restricted = limits.restricted();
+        switch (n_numbers) {
+            case 1: fill_lanes<1>(view, numbers, rows, n_rows); break;
+            case 2: fill_lanes<2>(view, numbers, rows, n_rows); break;
+            case 3: fill_lanes<3>(view, numbers, rows, n_rows); break;
+            default: fill_lanes<4>(view, numbers, rows, n_rows); break;
+        }
+        for (int i = 0; i < n_numbers; ++i) {
+            const Feature& feature = features[numbers[i]];
+            Lane& lane = lanes_[i];
+            lane.summed = Target::sums_up && !feature.nominal && !restricted;
+            if (lane.summed) lane.sum_up(feature.n_bins, n_rows >= dense_node);
+            else lane.list_occupied(target, feature.n_bins, n_rows >= dense_node);
+            if (limits.min_samples_leaf > 1) lane.count_rows(view, numbers[i], rows, n_rows);
+        }
     }
 
-    // Looks at one feature; keeps the split in `best` if it beats it. False when the feature is constant here.
-    bool try_best(const CodeView<Code>& view, const Feature& feature, std::uint32_t number, const Row* rows,
-                  std::uint32_t n_rows, const Limits& limits, Split& best) {
-        fill(view, number, rows, n_rows, feature.n_bins, limits);
-        const bool varies = order_.size() + has_missing_ > 1;
+    // Looks at a filled feature; keeps the split in `best` if it beats it. False when the feature is constant here.
+    bool try_best(int filled, const Feature& feature, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
+                  const Limits& limits, Split& best) {
+        Lane& lane = lanes_[filled];
+        const bool varies = lane.n_occupied + lane.has_missing > 1;
         if (varies) {
-            if (feature.nominal) best_subset(number, rows, n_rows, limits, best);
-            else best_threshold(feature, number, rows, n_rows, limits, best);
+            if (feature.nominal) best_subset(lane, number, rows, n_rows, limits, best);
+            else best_threshold(lane, feature, number, rows, n_rows, limits, best);
         }
-        empty_bins();
         return varies;
+    }
+
+    void empty(int n_filled) {
+        for (int i = 0; i < n_filled; ++i) lanes_[i].empty(target);
     }
 
     // Extremely randomised: one random threshold or subset per feature, judged like any other.
@@ -55,7 +83,7 @@ public:
         const bool varies = feature.nominal ? draw_subset(view, feature, number, rows, n_rows, draws)
                                             : draw_threshold(view, feature, number, rows, n_rows, draws);
         if (!varies) return false;
-        if (judge_drawn(view, rows, n_rows, limits) && drawn_.quality > best.quality) best = drawn_;
+        if (judge_drawn(view, rows, n_rows, limits) && drawn_.score > best.score) best = drawn_;
         return true;
     }
 
@@ -63,109 +91,188 @@ public:
 
 private:
     static constexpr Code missing = missing_code<Code>;
+    static constexpr std::size_t n_codes = std::size_t{missing} + 1;
     static constexpr std::uint32_t dense_node = 512;  // from here on most bins are occupied: no need for marks
 
-    // Adds up the rows of the node by bin; `order_` becomes the occupied value bins, ascending.
-    void fill(const CodeView<Code>& view, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
-              std::uint32_t n_bins, const Limits& limits) {
-        const Code* column = view.column(number);
-        order_.clear();
-        has_missing_ = false;
-        if (limits.min_samples_leaf > 1)
-            for (std::uint32_t i = 0; i < n_rows; ++i) ++rows_in_bin_[column[rows[i].offset * view.row_stride]];
-        if (n_rows < dense_node) {
-            for (std::uint32_t i = 0; i < n_rows; ++i) {
-                const Code code = column[rows[i].offset * view.row_stride];
-                occupied_.mark(code);
-                target.add(bins_[code], rows[i], i);
+    // The sums of one feature over the rows of a node.
+    struct Lane {
+        std::vector<Bin> bins = std::vector<Bin>(n_codes);
+        std::vector<std::uint32_t> rows_in_bin = std::vector<std::uint32_t>(n_codes, 0);
+        std::vector<std::uint16_t> order = std::vector<std::uint16_t>(n_codes);  // occupied value bins, ascending
+        Occupancy<Code> marks;
+        std::uint32_t n_occupied = 0;
+        std::vector<Bin> sums;  // running sums of the occupied bins, in place of the bins themselves
+        bool has_missing = false, rows_counted = false, summed = false;
+
+        // Lists the occupied bins, adds them up and empties them, all in one go.
+        void sum_up(std::uint32_t n_bins, bool dense) {
+            if constexpr (Target::sums_up) {
+                if (sums.empty()) sums.resize(n_codes + 3);
+                Bin sum{};
+                std::uint32_t n = 0;
+                const auto take = [&](std::uint32_t code) {
+                    order[n] = static_cast<std::uint16_t>(code);
+                    Target::add_to(sum, bins[code]);
+                    sums[n] = sum;
+                };
+                if (dense) {
+                    for (std::uint32_t code = 0; code < n_bins; ++code) {
+                        take(code);
+                        n += !Target::is_empty(bins[code]);
+                        Target::clear(bins[code]);
+                    }
+                    has_missing = !Target::is_empty(bins[missing]);
+                } else {
+                    marks.drain([&](Code code) {
+                        take(code);
+                        if (code != missing) Target::clear(bins[code]);
+                        ++n;
+                    });
+                    has_missing = n > 0 && order[n - 1] == missing;
+                    n -= has_missing;
+                }
+                n_occupied = n;
             }
-            occupied_.drain([this](Code code) {
-                if (code == missing) has_missing_ = true; else order_.push_back(code);
-            });
-        } else {
-            for (std::uint32_t i = 0; i < n_rows; ++i)
-                target.add(bins_[column[rows[i].offset * view.row_stride]], rows[i], i);
-            for (std::uint32_t code = 0; code < n_bins; ++code)
-                if (!target.is_empty(bins_[code])) order_.push_back(static_cast<std::uint16_t>(code));
-            has_missing_ = !target.is_empty(bins_[missing]);
+        }
+
+        void list_occupied(const Target& target, std::uint32_t n_bins, bool dense) {
+            std::uint16_t* next = order.data();
+            has_missing = false;
+            if (dense) {
+                for (std::uint32_t code = 0; code < n_bins; ++code) {
+                    *next = static_cast<std::uint16_t>(code);
+                    next += !target.is_empty(bins[code]);
+                }
+                has_missing = !target.is_empty(bins[missing]);
+            } else {
+                marks.drain([&](Code code) { *next++ = code; });
+                has_missing = next != order.data() && next[-1] == missing;
+                next -= has_missing;
+            }
+            n_occupied = static_cast<std::uint32_t>(next - order.data());
+        }
+        void count_rows(const CodeView<Code>& view, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
+            const Code* column = view.column(number);
+            rows_counted = true;
+            for (std::uint32_t i = 0; i < n_rows; ++i) ++rows_in_bin[column[rows[i].offset * view.row_stride]];
+        }
+        void empty(const Target& target) {
+            if (!summed)
+                for (std::uint32_t i = 0; i < n_occupied; ++i) target.clear(bins[order[i]]);
+            target.clear(bins[missing]);
+            if (!rows_counted) return;
+            for (std::uint32_t i = 0; i < n_occupied; ++i) rows_in_bin[order[i]] = 0;
+            rows_in_bin[missing] = 0;
+            rows_counted = false;
+        }
+    };
+
+    // Several features a pass: while the sum of one waits for its memory, the others go on.
+    template <int n_lanes>
+    void fill_lanes(const CodeView<Code>& view, const std::uint32_t* numbers, const Row* rows, std::uint32_t n_rows) {
+        if constexpr (n_lanes <= lanes) {
+            const Code* columns[n_lanes];
+            Bin* bins[n_lanes];
+            for (int lane = 0; lane < n_lanes; ++lane) {
+                columns[lane] = view.column(numbers[lane]);
+                bins[lane] = lanes_[lane].bins.data();
+            }
+            const std::size_t stride = view.row_stride;
+            if (n_rows < dense_node) {
+                for (std::uint32_t i = 0; i < n_rows; ++i)
+                    for (int lane = 0; lane < n_lanes; ++lane) {
+                        const Code code = columns[lane][rows[i].offset * stride];
+                        lanes_[lane].marks.mark(code);
+                        target.add(bins[lane][code], rows[i], i);
+                    }
+            } else {
+                for (std::uint32_t i = 0; i < n_rows; ++i)
+                    for (int lane = 0; lane < n_lanes; ++lane)
+                        target.add(bins[lane][columns[lane][rows[i].offset * stride]], rows[i], i);
+            }
         }
     }
 
-    void empty_bins() {
-        for (std::uint16_t code : order_) target.clear(bins_[code]), rows_in_bin_[code] = 0;
-        target.clear(bins_[missing]);
-        rows_in_bin_[missing] = 0;
-    }
-
-    void best_threshold(const Feature& feature, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
-                        const Limits& limits, Split& best) {
-        for (int missing_left = 0; missing_left <= has_missing_; ++missing_left) {
+    void best_threshold(Lane& lane, const Feature& feature, std::uint32_t number, const Row* rows,
+                        std::uint32_t n_rows, const Limits& limits, Split& best) {
+        for (int missing_left = 0; missing_left <= lane.has_missing; ++missing_left) {
             // With missing values on the right, "all values left" is a place too.
-            const auto n_places = static_cast<std::int64_t>(order_.size()) - !(has_missing_ && !missing_left);
-            const Place place = scan(missing_left, n_places, rows, n_rows, limits);
-            if (!(place.quality > best.quality)) continue;
-            const std::uint32_t low = order_[place.position];
-            best.quality = place.quality;
+            const std::int64_t n_places = std::int64_t{lane.n_occupied} - !(lane.has_missing && !missing_left);
+            const Place place = scan(lane, missing_left, n_places, rows, n_rows, limits);
+            if (!(place.score > best.score)) continue;
+            best.score = place.score;
             best.kind = NodeKind::threshold;
             best.feature = number;
             best.missing_left = missing_left;
-            best.missing_seen = has_missing_;
-            best.threshold = static_cast<std::size_t>(place.position) + 1 == order_.size()
-                                 ? feature.n_bins - 1
-                                 : code_between(feature.centers, low, order_[place.position + 1], 0.5);
+            best.missing_seen = lane.has_missing;
+            const bool last = place.position + 1 == std::int64_t{lane.n_occupied};  // values left, missing right
+            best.threshold = last ? feature.n_bins - 1 : lane.order[place.position];
+            best.next_code = last ? 0 : lane.order[place.position + 1];
         }
     }
 
     // Orders the categories by the share of a class and cuts that order. For two classes the best of all
     // subsets is among the cuts; for more, every common class gets its own order and the best cut wins.
-    void best_subset(std::uint32_t number, const Row* rows, std::uint32_t n_rows, const Limits& limits, Split& best) {
-        const bool missing_here = has_missing_;
-        if (missing_here) order_.push_back(missing);  // missing is one more category
+    void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows, const Limits& limits,
+                     Split& best) {
+        const std::uint32_t n_values = lane.n_occupied;
+        if (lane.has_missing) lane.order[lane.n_occupied++] = missing;  // missing is one more category
         target.ordering_classes([&](std::uint32_t label) {
             ranked_.clear();
-            for (std::uint16_t code : order_) ranked_.push_back({target.share(bins_[code], label), code});
+            for (std::uint32_t i = 0; i < lane.n_occupied; ++i)
+                ranked_.push_back({target.share(lane.bins[lane.order[i]], label), lane.order[i]});
             std::sort(ranked_.begin(), ranked_.end());
-            for (std::size_t i = 0; i < ranked_.size(); ++i) order_[i] = ranked_[i].second;
-            const Place place = scan(false, static_cast<std::int64_t>(order_.size()) - 1, rows, n_rows, limits);
-            if (place.quality > best.quality) keep_subset(number, place, missing_here, best);
+            for (std::size_t i = 0; i < ranked_.size(); ++i) lane.order[i] = ranked_[i].second;
+            const Place place = scan(lane, false, std::int64_t{lane.n_occupied} - 1, rows, n_rows, limits);
+            if (place.score > best.score) keep_subset(lane, number, place, best);
         });
-        if (missing_here) order_.erase(std::find(order_.begin(), order_.end(), missing));
+        std::sort(lane.order.begin(), lane.order.begin() + lane.n_occupied);
+        lane.n_occupied = n_values;
     }
 
-    void keep_subset(std::uint32_t number, const Place& place, bool missing_here, Split& best) {
-        best.quality = place.quality;
+    void keep_subset(const Lane& lane, std::uint32_t number, const Place& place, Split& best) {
+        best.score = place.score;
         best.kind = NodeKind::subset;
         best.feature = number;
-        best.missing_seen = missing_here;
+        best.missing_seen = lane.has_missing;
         best.missing_left = false;
         best.left_codes.clear();
         best.right_codes.clear();
-        for (std::size_t i = 0; i < order_.size(); ++i) {
-            const bool left = static_cast<std::int64_t>(i) <= place.position;
-            if (order_[i] == missing && missing_here) best.missing_left = left;
-            else (left ? best.left_codes : best.right_codes).push_back(order_[i]);
+        for (std::uint32_t i = 0; i < lane.n_occupied; ++i) {
+            const bool left = std::int64_t{i} <= place.position;
+            if (lane.order[i] == missing) best.missing_left = left;
+            else (left ? best.left_codes : best.right_codes).push_back(lane.order[i]);
         }
     }
 
-    Place scan(bool missing_left, std::int64_t n_places, const Row* rows, std::uint32_t n_rows, const Limits& limits) {
+    Place scan(Lane& lane, bool missing_left, std::int64_t n_places, const Row* rows, std::uint32_t n_rows,
+               const Limits& limits) {
         target.begin_scan();
-        if (missing_left) target.move(bins_[missing]);
-        const Place place = limits.restricted() ? scan_restricted(missing_left, n_places, n_rows, limits)
-                                                : target.scan(bins_.data(), order_.data(), n_places);
+        if (missing_left) target.move(lane.bins[missing]);
+        Place place;
+        if constexpr (Target::sums_up) {
+            place = lane.summed ? target.scan(lane.sums.data(), n_places)
+                                : scan_bins(lane, missing_left, n_places, n_rows, limits);
+        } else {
+            place = scan_bins(lane, missing_left, n_places, n_rows, limits);
+        }
         target.end_scan(rows, n_rows);
         return place;
     }
 
-    Place scan_restricted(bool missing_left, std::int64_t n_places, std::uint32_t n_rows, const Limits& limits) {
+    // Moves bin after bin to the left and asks each time whether the limits allow it.
+    Place scan_bins(const Lane& lane, bool missing_left, std::int64_t n_places, std::uint32_t n_rows,
+                    const Limits& limits) {
+        const bool restricted = limits.restricted();
         Place best;
-        std::uint32_t rows_left = missing_left ? rows_in_bin_[missing] : 0;
+        std::uint32_t rows_left = missing_left ? lane.rows_in_bin[missing] : 0;
         for (std::int64_t i = 0; i < n_places; ++i) {
-            target.move(bins_[order_[i]]);
-            rows_left += rows_in_bin_[order_[i]];
+            target.move(lane.bins[lane.order[i]]);
+            rows_left += lane.rows_in_bin[lane.order[i]];
             if (limits.min_samples_leaf > 1 && !limits.allow_rows(rows_left, n_rows - rows_left)) continue;
-            if (!allowed_by_weight(limits)) continue;
-            const double value = target.quality();
-            if (value > best.quality) best = {value, i};
+            if (restricted && !allowed_by_weight(limits)) continue;
+            const double value = target.score();
+            if (value > best.score) best = {value, i};
         }
         return best;
     }
@@ -190,6 +297,7 @@ private:
         drawn_.feature = number;
         drawn_.missing_seen = n_missing > 0;
         drawn_.missing_left = n_missing > 0 && low != high && draws.coin();
+        drawn_.next_code = 0;
         drawn_.threshold = low == high ? feature.n_bins - 1 : code_between(feature.centers, low, high, draws.unit());
         return true;
     }
@@ -197,9 +305,9 @@ private:
     bool draw_subset(const CodeView<Code>& view, const Feature&, std::uint32_t number, const Row* rows,
                      std::uint32_t n_rows, Draws& draws) {
         const Code* column = view.column(number);
-        for (std::uint32_t i = 0; i < n_rows; ++i) occupied_.mark(column[rows[i].offset * view.row_stride]);
+        for (std::uint32_t i = 0; i < n_rows; ++i) marks_.mark(column[rows[i].offset * view.row_stride]);
         order_.clear();
-        occupied_.drain([this](Code code) { order_.push_back(code); });
+        marks_.drain([this](Code code) { order_.push_back(code); });
         if (order_.size() < 2) return false;
         const std::size_t always_left = draws.below(static_cast<std::uint32_t>(order_.size()));
         const std::size_t always_right =
@@ -217,10 +325,10 @@ private:
         return true;
     }
 
-    // The quality of the drawn split; false when the limits forbid it.
+    // The score of the drawn split; false when the limits forbid it.
     bool judge_drawn(const CodeView<Code>& view, const Row* rows, std::uint32_t n_rows, const Limits& limits) {
         const Code* column = view.column(drawn_.feature);
-        is_left_.resize(bins_.size(), 0);
+        is_left_.resize(n_codes, 0);
         if (drawn_.kind == NodeKind::subset)
             for (std::uint16_t code : drawn_.left_codes) is_left_[code] = 1;
         target.begin_scan();
@@ -234,7 +342,7 @@ private:
         }
         if (drawn_.kind == NodeKind::subset)
             for (std::uint16_t code : drawn_.left_codes) is_left_[code] = 0;
-        drawn_.quality = target.quality();
+        drawn_.score = target.score();
         const bool allowed =
             rows_left > 0 && rows_left < n_rows &&
             (!limits.restricted() || (limits.allow_rows(rows_left, n_rows - rows_left) && allowed_by_weight(limits)));
@@ -242,13 +350,11 @@ private:
         return allowed;
     }
 
-    std::vector<Bin> bins_;
-    std::vector<std::uint32_t> rows_in_bin_;
-    Occupancy<Code> occupied_;
-    std::vector<std::uint16_t> order_;
+    std::vector<Lane> lanes_;
     std::vector<std::pair<double, std::uint16_t>> ranked_;
+    Occupancy<Code> marks_;
+    std::vector<std::uint16_t> order_;
     std::vector<std::uint8_t> is_left_;
-    bool has_missing_ = false;
     Split drawn_;
 };
 
