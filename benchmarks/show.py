@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -27,6 +28,8 @@ FIT_TARGETS = {
 PREDICT_TARGET, ONE_ROW_TARGET, PEAK_TARGET, MODEL_TARGET = 0.5, 0.1, 3.0, 0.25
 DRAW = 0.002
 """How much accuracy two forests may differ by the luck of their draws, beside the error of the fresh rows."""
+NOISY = 1.3
+"""Median over minimum of the repeats from which a measurement is called noisy."""
 OURS = [name for name, peer in PEERS.items() if peer.ours]
 DASH = "-"
 
@@ -184,7 +187,7 @@ def _peak(results: list[Result], plan: Plan) -> Table:
     small = [p is not None and p["bytes"] < GRAIN for p in ours]
     grid.add_row("target", *(f"≤ {PEAK_TARGET:g}" for _ in results))
     pairs = zip(over, small, strict=True)
-    grid.add_row("", *("too small to tell" if tiny else verdict(_at_most(o, PEAK_TARGET)) for o, tiny in pairs))
+    grid.add_row("verdict", *("too small to tell" if tiny else verdict(_at_most(o, PEAK_TARGET)) for o, tiny in pairs))
     return grid
 
 
@@ -212,6 +215,16 @@ def _notes(results: list[Result], plan: Plan) -> list[str]:
         told = {name: why for name, why in result.problems.items() if why != "not installed"}
         lines += [f"{result.shape.name}, {name}: {why}" for name, why in told.items()]
         lines += [f"{result.shape.name}, {name}: slow, fitted once" for name in result.once if name not in told]
+        lines += _unrest(result)
+    return lines
+
+
+def _unrest(result: Result) -> list[str]:
+    """A warning where a forest's usual fit took much longer than its best: something else used the cores."""
+    lines = []
+    for name, timing in result.seconds.get("fit", {}).items():
+        if len(timing.seconds) > 1 and (usual := median(timing.seconds) / min(timing.seconds)) > NOISY:
+            lines.append(f"{result.shape.name}, {name}: noisy, the median fit took {usual:.1f} times the best")
     return lines
 
 

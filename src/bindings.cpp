@@ -42,11 +42,17 @@ std::function<bool(std::size_t)> look_on_with(nb::object progress) {
     };
 }
 
-std::vector<Column> read_columns(const nb::list& arrays, std::size_t& n_rows) {
+// Columns of Python arrays. `kept` holds copies of those whose memory cannot be read as it lies.
+std::vector<Column> read_columns(const nb::list& arrays, std::size_t& n_rows, nb::list& kept) {
+    using AnyColumn = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
     std::vector<Column> columns;
     columns.reserve(arrays.size());
     for (nb::handle item : arrays) {
-        const auto array = nb::cast<nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>>(item);
+        AnyColumn array;
+        if (!nb::try_cast(item, array)) {
+            kept.append(nb::module_::import_("numpy").attr("ascontiguousarray")(item));
+            array = nb::cast<AnyColumn>(kept[kept.size() - 1]);
+        }
         Column column;
         column.data = static_cast<const char*>(array.data());
         column.stride = static_cast<std::ptrdiff_t>(array.stride(0)) * static_cast<std::ptrdiff_t>(array.itemsize());
@@ -67,7 +73,8 @@ std::vector<Column> read_columns(const nb::list& arrays, std::size_t& n_rows) {
 nb::tuple find_bins_of(const nb::list& arrays, const std::optional<In<std::uint32_t>>& chosen, std::size_t sample_rows,
                        std::size_t max_bins, std::size_t n_threads) {
     std::size_t n_rows = 0;
-    const std::vector<Column> columns = read_columns(arrays, n_rows);
+    nb::list kept;
+    const std::vector<Column> columns = read_columns(arrays, n_rows, kept);
     std::vector<NumericBins> found(columns.size());
     Control control(look_on_with(nb::none()));
     {
@@ -105,7 +112,8 @@ void encode_into(const nb::list& arrays, std::size_t first_feature, const In<dou
                  const std::optional<In<std::uint8_t>>& wanted, std::size_t n_threads,
                  nb::ndarray<Code, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
     std::size_t n_rows = 0;
-    const std::vector<Column> columns = read_columns(arrays, n_rows);
+    nb::list kept;
+    const std::vector<Column> columns = read_columns(arrays, n_rows, kept);
     if (first_feature + columns.size() > out.shape(0) || (!columns.empty() && n_rows != out.shape(1)))
         throw nb::value_error("codes must have one row per feature and one column per sample");
     Control control(look_on_with(nb::none()));

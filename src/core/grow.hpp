@@ -304,6 +304,11 @@ private:
         return permutation_[n_drawn_++];
     }
 
+    // Whether any feature of any node has more to respect than the gain.
+    bool restricted() const {
+        return options_.min_samples_leaf > 1 || min_amount_leaf_ > 0 || !options_.monotonic.empty();
+    }
+
     Limits limits_for(const Frame& frame, std::uint32_t number) const {
         const int sign = options_.monotonic.empty() ? 0 : options_.monotonic[number];
         return {options_.min_samples_leaf, min_amount_leaf_, sign, frame.lower, frame.upper};
@@ -319,7 +324,7 @@ private:
         for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = draw_feature(draws);
         const Row* rows = rows_.data() + frame.begin;
         search_.fill(view_of(frame.level), table_.features, numbers, static_cast<int>(n_numbers), rows, frame.size(),
-                     limits_for(frame, numbers[0]));
+                     restricted(), options_.min_samples_leaf > 1);
         std::uint32_t n_varying = 0;
         for (std::uint32_t i = 0; i < n_numbers; ++i)
             n_varying += search_.try_best(static_cast<int>(i), table_.features[numbers[i]], numbers[i], rows, frame.size(),
@@ -469,8 +474,6 @@ private:
     bool try_drawn_value(const Frame& frame, const CodeView<Code>& view, std::uint32_t number, Draws& draws) {
         const std::uint64_t drawn = draws.below_wide(static_cast<std::uint64_t>(amount_of(frame)));
         const bool inclusive = draws.coin(), missing_left = draws.coin();
-        value_amount_.resize(std::size_t{missing_code<Code>} + 1, 0);
-        value_rows_.resize(value_amount_.size(), 0);
         for (std::uint32_t i = frame.begin; i < frame.end; ++i) {
             const Code code = view.at(rows_[i].offset, number);
             occupied_.mark(code);
@@ -481,7 +484,7 @@ private:
         std::uint64_t passed = 0, amount_left = missing_left ? value_amount_[missing] : 0;
         std::uint32_t n_left = missing_left ? value_rows_[missing] : 0;
         Code value = missing;
-        occupied_.drain([&](Code code) {
+        occupied_.drain(table_.features[number].n_bins, [&](Code code) {
             const bool reached = value == missing && drawn < (passed += value_amount_[code]);
             if (reached) value = code;
             if (code != missing && (value == missing || (reached && inclusive)))
@@ -574,8 +577,8 @@ private:
     std::vector<Used> used_;
     std::vector<std::pair<double, double>> share_bounds_;
     std::vector<double> balance_;
-    std::vector<std::uint64_t> value_amount_;
-    std::vector<std::uint32_t> value_rows_;
+    Zeroed<std::uint64_t> value_amount_{std::size_t{missing_code<Code>} + 1};
+    Zeroed<std::uint32_t> value_rows_{std::size_t{missing_code<Code>} + 1};
     Occupancy<Code> occupied_;
 
     GrownTree tree_;

@@ -9,6 +9,7 @@
 #include "random.hpp"
 #include "target.hpp"
 #include "tree.hpp"
+#include "zeroed.hpp"
 
 namespace hedgerow {
 
@@ -43,8 +44,7 @@ public:
 
     // Adds up the rows of a node by bin for up to `lanes` features in one pass.
     void fill(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
-              int n_numbers, const Row* rows, std::uint32_t n_rows, const Limits& limits) {
-        const bool restricted = limits.restricted();
+              int n_numbers, const Row* rows, std::uint32_t n_rows, bool restricted, bool counts_rows) {
         switch (n_numbers) {
             case 1: fill_lanes<1>(view, numbers, rows, n_rows); break;
             case 2: fill_lanes<2>(view, numbers, rows, n_rows); break;
@@ -57,7 +57,7 @@ public:
             lane.summed = Target::sums_up && !feature.nominal && !restricted;
             if (lane.summed) lane.sum_up(feature.n_bins, n_rows >= dense_node);
             else lane.list_occupied(target, feature.n_bins, n_rows >= dense_node);
-            if (limits.min_samples_leaf > 1) lane.count_rows(view, numbers[i], rows, n_rows);
+            if (counts_rows) lane.count_rows(view, numbers[i], rows, n_rows);
         }
     }
 
@@ -96,18 +96,17 @@ private:
 
     // The sums of one feature over the rows of a node.
     struct Lane {
-        std::vector<Bin> bins = std::vector<Bin>(n_codes);
-        std::vector<std::uint32_t> rows_in_bin = std::vector<std::uint32_t>(n_codes, 0);
-        std::vector<std::uint16_t> order = std::vector<std::uint16_t>(n_codes);  // occupied value bins, ascending
+        Zeroed<Bin> bins{n_codes};
+        Zeroed<std::uint32_t> rows_in_bin{n_codes};
+        Zeroed<std::uint16_t> order{n_codes};  // occupied value bins, ascending
         Occupancy<Code> marks;
         std::uint32_t n_occupied = 0;
-        std::vector<Bin> sums;  // running sums of the occupied bins, in place of the bins themselves
+        Zeroed<Bin> sums{Target::sums_up ? n_codes + 3 : 0};  // running sums of the occupied bins, in place of the bins themselves
         bool has_missing = false, rows_counted = false, summed = false;
 
         // Lists the occupied bins, adds them up and empties them, all in one go.
         void sum_up(std::uint32_t n_bins, bool dense) {
             if constexpr (Target::sums_up) {
-                if (sums.empty()) sums.resize(n_codes + 3);
                 Bin sum{};
                 std::uint32_t n = 0;
                 const auto take = [&](std::uint32_t code) {
@@ -123,7 +122,7 @@ private:
                     }
                     has_missing = !Target::is_empty(bins[missing]);
                 } else {
-                    marks.drain([&](Code code) {
+                    marks.drain(n_bins, [&](Code code) {
                         take(code);
                         if (code != missing) Target::clear(bins[code]);
                         ++n;
@@ -145,7 +144,7 @@ private:
                 }
                 has_missing = !target.is_empty(bins[missing]);
             } else {
-                marks.drain([&](Code code) { *next++ = code; });
+                marks.drain(n_bins, [&](Code code) { *next++ = code; });
                 has_missing = next != order.data() && next[-1] == missing;
                 next -= has_missing;
             }
@@ -226,7 +225,7 @@ private:
             const Place place = scan(lane, false, std::int64_t{lane.n_occupied} - 1, rows, n_rows, limits);
             if (place.score > best.score) keep_subset(lane, number, place, best);
         });
-        std::sort(lane.order.begin(), lane.order.begin() + lane.n_occupied);
+        std::sort(lane.order.data(), lane.order.data() + lane.n_occupied);
         lane.n_occupied = n_values;
     }
 
@@ -302,12 +301,12 @@ private:
         return true;
     }
 
-    bool draw_subset(const CodeView<Code>& view, const Feature&, std::uint32_t number, const Row* rows,
+    bool draw_subset(const CodeView<Code>& view, const Feature& feature, std::uint32_t number, const Row* rows,
                      std::uint32_t n_rows, Draws& draws) {
         const Code* column = view.column(number);
         for (std::uint32_t i = 0; i < n_rows; ++i) marks_.mark(column[rows[i].offset * view.row_stride]);
         order_.clear();
-        marks_.drain([this](Code code) { order_.push_back(code); });
+        marks_.drain(feature.n_bins, [this](Code code) { order_.push_back(code); });
         if (order_.size() < 2) return false;
         const std::size_t always_left = draws.below(static_cast<std::uint32_t>(order_.size()));
         const std::size_t always_right =
@@ -328,7 +327,6 @@ private:
     // The score of the drawn split; false when the limits forbid it.
     bool judge_drawn(const CodeView<Code>& view, const Row* rows, std::uint32_t n_rows, const Limits& limits) {
         const Code* column = view.column(drawn_.feature);
-        is_left_.resize(n_codes, 0);
         if (drawn_.kind == NodeKind::subset)
             for (std::uint16_t code : drawn_.left_codes) is_left_[code] = 1;
         target.begin_scan();
@@ -354,7 +352,7 @@ private:
     std::vector<std::pair<double, std::uint16_t>> ranked_;
     Occupancy<Code> marks_;
     std::vector<std::uint16_t> order_;
-    std::vector<std::uint8_t> is_left_;
+    Zeroed<std::uint8_t> is_left_{n_codes};
     Split drawn_;
 };
 

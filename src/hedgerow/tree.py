@@ -265,7 +265,7 @@ class Tree:
         codes = np.arange(len(known))
         words = self._forest.set_words[start + codes // 64]
         left = (words >> (codes % 64).astype(np.uint64)) & np.uint64(1)
-        return list(known[left.astype(bool)])
+        return list(known[left.astype(bool)].tolist())
 
     def name_of(self, feature: int) -> str:
         """The feature's name, or ``x[i]``."""
@@ -383,12 +383,12 @@ def _questions(node: TreeNode, decimals: int) -> list[str]:
     feature = int(tree.feature[number])
     name, known = tree.name_of(feature), tree.schema.categories[feature]
     if tree._kind[number] == _MULTIWAY:
-        return [f"{name} = {value}" for value in (() if known is None else known)] + [f"{name} missing or new"]
+        return [f"{name} = {value}" for value in (() if known is None else known.tolist())] + [f"{name} missing or new"]
     missing = " or missing"
     left, right = (missing, "") if tree.missing_left[number] else ("", missing)
     if known is not None:
         chosen = tree.categories_left(number)
-        others = [value for value in known if value not in chosen]
+        others = [value for value in known.tolist() if value not in chosen]
         return [f"{name} in {chosen}{left}", f"{name} in {others}{right}"]
     threshold = tree.threshold[number]
     if np.isinf(threshold):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -18,13 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow import _core
 from hedgerow.bins import Bins, Codes, encode, find_bins
 from hedgerow.estimators.labels import make_labels, read_classes, read_weights
-from hedgerow.estimators.parameters import require_count, resolve_settings
+from hedgerow.estimators.parameters import check_switches, require_count, resolve_settings
 from hedgerow.estimators.progress import CallbackSupportMixin, has_callbacks, progress_bar, with_callbacks
 from hedgerow.grow import GrowSettings, Labels, grow_forest
 from hedgerow.prune import prune_forest
 from hedgerow.table import Schema, Table, check_table, read_table, read_training_table, remember_features
 from hedgerow.tree import Forest, Tree, decision_path, impurity_importance, join_forests
 
+#: Rows are numbered in 32 bits.
+MAX_ROWS = 2**31
 #: Below this many rows one thread reads the trees: starting a second costs more than it saves.
 _ROWS_PER_THREAD = 500
 
@@ -72,16 +74,16 @@ class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # 
         -------
         self
         """
+        check_switches(self)
         earlier = self._earlier_model()
         training = self._read_training(X, y, sample_weight, earlier)
         n_threads = effective_n_jobs(getattr(self, "n_jobs", None))
         bins = earlier._bins if earlier else find_bins(training.table, rows=training.kept, n_threads=n_threads)
-        codes = self._encode(training.table, bins, n_threads)
-        if training.kept is not None:
-            codes = np.ascontiguousarray(codes[:, training.kept])
+        all_codes = encode(training.table, bins, n_threads=n_threads)
+        codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
         forest = self._grow(X, y, training, bins, codes, earlier, n_threads)
-        self._remember(training, bins, forest)
-        self._judge_out_of_bag(codes, training, n_threads)
+        judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
+        self._remember(training, bins, forest, judged)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -208,6 +210,8 @@ class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # 
             table = read_table(X, earlier.schema)
         else:
             table = read_training_table(X, categorical_features=getattr(self, "categorical_features", None))
+        if table.n_rows >= MAX_ROWS:
+            raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
         classes, numbers = read_classes(y, table.n_rows)
         weights = read_weights(sample_weight, table.n_rows)
         kept = None
@@ -218,15 +222,13 @@ class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # 
             raise ValueError(f"y must hold the classes of the first fit in a warm start, got {classes[:10]}")
         labels = make_labels(numbers, classes, weights, getattr(self, "class_weight", None))
         settings = resolve_settings(self, len(numbers), table.n_features, table.schema.names, len(classes))
+        if earlier:  # trees go on as if all had been grown at once
+            settings = replace(settings, seed=earlier.seed)
         if settings.monotonic and any(
             sign and nominal for sign, nominal in zip(settings.monotonic, table.schema.nominal, strict=True)
         ):
             raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
         return _Training(table, kept, classes, labels, settings)
-
-    def _encode(self, table: Table, bins: Bins, n_threads: int) -> Codes:
-        """Training table -> codes (p, n)."""
-        return encode(table, bins, n_threads=n_threads)
 
     def _grow(
         self,
@@ -303,24 +305,30 @@ class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # 
             attributes["feature_names_in_"] = np.array(schema.names, dtype=object)
         return attributes
 
-    def _remember(self, training: _Training, bins: Bins, forest: Forest) -> None:
+    def _remember(self, training: _Training, bins: Bins, forest: Forest, judged: dict[str, Any]) -> None:
         """The only place where a fit changes the estimator: after everything has succeeded."""
-        for name, value in self._fitted_attributes(training, bins, forest).items():
+        for name in ("oob_score_", "oob_decision_function_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        for name, value in (self._fitted_attributes(training, bins, forest) | judged).items():
             setattr(self, name, value)
         remember_features(self, training.table.schema)
 
-    def _judge_out_of_bag(self, codes: Codes, training: _Training, n_threads: int) -> None:
-        """Set ``oob_score_`` and ``oob_decision_function_`` where they were asked for."""
+    def _judge_out_of_bag(
+        self, forest: Forest, all_codes: Codes, codes: Codes, training: _Training, n_threads: int
+    ) -> dict[str, Any]:
+        """``oob_score_`` and ``oob_decision_function_`` where they were asked for."""
         wanted = getattr(self, "oob_score", False)
         if not wanted:
-            return
-        if training.settings.bag_mean == 0:
-            raise ValueError("oob_score must be False without a bootstrap, got True; set bootstrap=True")
-        probability = out_of_bag_probability(self.forest_, codes, training.labels.numbers, training.settings, n_threads)
-        predicted = self.classes_[probability.argmax(axis=1)]
+            return {}
+        numbers = training.labels.numbers
+        judged = out_of_bag_probability(forest, codes, numbers, training.settings, n_threads)
         metric = wanted if callable(wanted) else accuracy_score
-        self.oob_decision_function_ = probability
-        self.oob_score_ = float(metric(self.classes_[training.labels.numbers], predicted))
+        score = float(metric(training.classes[numbers], training.classes[judged.argmax(axis=1)]))
+        if training.kept is None:
+            return {"oob_decision_function_": judged, "oob_score_": score}
+        probability = forest.probability(all_codes, n_threads)  # rows without weight: no tree has seen them
+        probability[training.kept] = judged
+        return {"oob_decision_function_": probability, "oob_score_": score}
 
     # ---- reading ------------------------------------------------------------------
 

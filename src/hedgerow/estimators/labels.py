@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         raise ValueError(
             "A classifier requires y to be passed, but the target y is None; hand in the labels of the rows"
         )
-    y = column_or_1d(y, warn=True)
+    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # classes beyond doubt
+    if not plain:
+        y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     elif y.dtype.kind == "O" and any(_is_missing(label) for label in y):
@@ -38,7 +41,8 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         raise ValueError(
             f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and {len(y)}"
         )
-    check_classification_targets(y)
+    if not plain:
+        check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(classes)}; is this a regression?")
@@ -73,10 +77,10 @@ def make_labels(
     numbers: NDArray[np.intp], classes: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any
 ) -> Labels:
     """Class numbers (n,), row weights (n,) and class weights -> what the grower takes."""
-    if not (class_weight is None or isinstance(class_weight, dict) or class_weight in BALANCED):
+    if not (class_weight is None or isinstance(class_weight, dict) or _is_balanced(class_weight)):
         raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
     labels = numbers.astype(np.uint16)
-    if class_weight == "balanced_subsample":
+    if isinstance(class_weight, str) and class_weight == "balanced_subsample":
         # Balanced by the grower, in each tree's bag; units fine enough for the factors it applies.
         fixed, unit = _fixed_point(np.full(len(labels), 1.0) if weights is None else weights, finest=2**-12)
         return Labels(labels, fixed, unit, len(classes), balance_bag=True)
@@ -97,12 +101,14 @@ def _class_weights(
         unknown = set(class_weight) - set(classes.tolist())
         if unknown:
             raise ValueError(f"class_weight must name classes of y, got {sorted(map(str, unknown))[:5]}")
-        of_class = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+        given = [class_weight.get(label, 1.0) for label in classes.tolist()]
+        of_class = np.array([value if isinstance(value, Real) else np.nan for value in given], dtype=np.float64)
         if not (np.isfinite(of_class).all() and (of_class >= 0).all() and (of_class > 0).any()):
             raise ValueError(f"class_weight must hold finite numbers >= 0, not all zero, got {class_weight!r}")
         return of_class
     amounts = np.bincount(numbers, weights=weights, minlength=len(classes))
-    return np.asarray(amounts.sum() / (len(classes) * np.maximum(amounts, np.finfo(float).tiny)))
+    shares = amounts / amounts.max()
+    return np.asarray(shares.sum() / (len(classes) * np.where(shares > 0, shares, 1.0)))
 
 
 def _fixed_point(weights: NDArray[np.float64], finest: float = 1.0) -> tuple[NDArray[np.int64], float]:
@@ -110,9 +116,16 @@ def _fixed_point(weights: NDArray[np.float64], finest: float = 1.0) -> tuple[NDA
     units = weights / finest
     if units.max() <= 2**20 and (units == np.round(units)).all():
         return units.astype(np.int64), finest
-    unit = float(weights.sum() / _TOTAL_WEIGHT)
-    return np.maximum(1, np.round(weights / unit)).astype(np.int64), unit
+    shares = weights / weights.max()  # only ratios matter, and these cannot overflow
+    unit = float(shares.sum() / _TOTAL_WEIGHT)
+    return np.maximum(1, np.round(shares / unit)).astype(np.int64), unit
+
+
+def _is_balanced(class_weight: Any) -> bool:
+    return isinstance(class_weight, str) and class_weight in BALANCED
 
 
 def _is_missing(label: Any) -> bool:
-    return label is None or (isinstance(label, float) and np.isnan(label))
+    return (
+        label is None or (isinstance(label, float) and np.isnan(label)) or type(label).__name__ in ("NAType", "NaTType")
+    )

@@ -100,11 +100,21 @@ def documented(**defaults: str) -> Callable[[_Class], _Class]:
 
 def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowSettings:
     """Check the parameters of an estimator against its table and turn shares and words into numbers."""
-    get = estimator.get_params(deep=False).get
+
+    def get(name: str, default: Any = None) -> Any:
+        return getattr(estimator, name, default)
+
     criterion = get("criterion", "gini")
-    _require(criterion in CRITERIA, "criterion", f"one of {', '.join(CRITERIA)}", criterion)
+    _require(
+        isinstance(criterion, str) and criterion in CRITERIA, "criterion", f"one of {', '.join(CRITERIA)}", criterion
+    )
     leaf_counts = get("leaf_counts", "all")
-    _require(leaf_counts in COUNT_SENSES, "leaf_counts", f"one of {', '.join(COUNT_SENSES)}", leaf_counts)
+    _require(
+        isinstance(leaf_counts, str) and leaf_counts in COUNT_SENSES,
+        "leaf_counts",
+        f"one of {', '.join(COUNT_SENSES)}",
+        leaf_counts,
+    )
     bootstrap = bool(get("bootstrap", False))
     if leaf_counts == "oob" and not bootstrap:
         raise ValueError(
@@ -134,12 +144,32 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
         min_samples_split=max(2, _rows("min_samples_split", get("min_samples_split", 2), n_rows, 2)),
         min_samples_leaf=_rows("min_samples_leaf", get("min_samples_leaf", 1), n_rows, 1),
         min_weight_fraction_leaf=float(fraction),
-        max_leaf_nodes=0 if max_leaf_nodes is None else int(max_leaf_nodes),
+        max_leaf_nodes=0 if max_leaf_nodes is None else min(int(max_leaf_nodes), NO_LIMIT),
         min_impurity_decrease=float(decrease),
         bag_mean=_bag_mean(bootstrap, get("max_samples"), n_rows),
         seed=int(check_random_state(get("random_state")).randint(0, 2**63 - 1, dtype=np.int64)),
         monotonic=_monotonic(get("monotonic_cst"), n_features, names, n_classes),
     )
+
+
+def check_switches(estimator: Any) -> None:
+    """Refuse switches that are not switches, before anything is read or grown."""
+
+    def get(name: str, default: Any = None) -> Any:
+        return getattr(estimator, name, default)
+
+    for name in ("bootstrap", "warm_start"):
+        value = get(name, False)
+        _require(isinstance(value, bool | np.bool_), name, "True or False", value)
+    oob_score, verbose, n_jobs = get("oob_score", False), get("verbose", 0), get("n_jobs")
+    _require(
+        callable(oob_score) or isinstance(oob_score, bool | np.bool_), "oob_score", "True, False or callable", oob_score
+    )
+    if oob_score and not get("bootstrap", False):
+        raise ValueError(f"oob_score must be False without a bootstrap, got {oob_score!r}; set bootstrap=True")
+    whole = isinstance(verbose, bool) or (_is_integer(verbose) and verbose >= 0)
+    _require(whole, "verbose", "an int >= 0 or a bool", verbose)
+    _require(n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0), "n_jobs", "None or an int other than 0", n_jobs)
 
 
 def require_count(name: str, value: Any) -> int:
@@ -182,9 +212,7 @@ def _bag_mean(bootstrap: bool, max_samples: Any, n_rows: int) -> float:
     """Size of the bootstrap sample -> expected multiplicity of a row, 0 for no bootstrap."""
     if not bootstrap:
         if max_samples is not None:
-            raise ValueError(
-                f"max_samples must be None without a bootstrap, got {max_samples!r}; set bootstrap=True"
-            )
+            raise ValueError(f"max_samples must be None without a bootstrap, got {max_samples!r}; set bootstrap=True")
         return 0.0
     if max_samples is None:
         return 1.0

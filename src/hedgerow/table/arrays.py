@@ -125,12 +125,8 @@ def source_from_array(X: Any) -> NumberArray | CellArray:
     if kind in "OUST":
         return CellArray(values)
     if kind in "mM":
-        raise ValueError(
-            f"X must hold numbers, text or categories, got dates ({values.dtype}); {ADVICE_ON_DATES}"
-        )
-    raise ValueError(
-        f"X must hold numbers or text, got an array of dtype {values.dtype}; pass one column per field"
-    )
+        raise ValueError(f"X must hold numbers, text or categories, got dates ({values.dtype}); {ADVICE_ON_DATES}")
+    raise ValueError(f"X must hold numbers or text, got an array of dtype {values.dtype}; pass one column per field")
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:

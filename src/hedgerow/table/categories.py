@@ -14,9 +14,7 @@ from hedgerow.table.schema import Array, Factors, Kind, Source
 #: Category numbers fit uint16 with one number to spare for "missing".
 MAX_CATEGORIES = 65_534
 
-ADVICE_ON_DATES = (
-    "turn dates into numbers first, such as days since a fixed day, or columns of year, month and weekday"
-)
+ADVICE_ON_DATES = "turn dates into numbers first, such as days since a fixed day, or columns of year, month and weekday"
 
 
 def nominal_features(categorical_features: Any, source: Source) -> list[bool]:
@@ -52,9 +50,7 @@ def learn_categories(factors: Factors, where: str) -> tuple[NDArray[np.int32], A
     return _renumber(factors, held, numbers), categories
 
 
-def match_categories(
-    factors: Factors, categories: Array, where: str
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def match_categories(factors: Factors, categories: Array, where: str) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """A later column -> the numbers of its categories (n_rows,), and where they are unseen (n_rows,)."""
     held, values = _held_values(factors, where)
     if len(values) and _is_text(values) != _is_text(categories):

@@ -172,9 +172,7 @@ def _series_from(values: nw.Series[Any], where: str) -> Series:
     if dtype == nw.String and not _holds_objects(values):
         return Series(values, dtype, "text", where)
     if dtype.is_temporal():
-        raise ValueError(
-            f"{where} must hold numbers, text or categories, got dates ({dtype}); {ADVICE_ON_DATES}"
-        )
+        raise ValueError(f"{where} must hold numbers, text or categories, got dates ({dtype}); {ADVICE_ON_DATES}")
     missing = values.is_null().to_numpy()
     if missing.all():
         return Series(values, dtype, "null", where)

@@ -1,0 +1,110 @@
+"""Combine: counts of the leaves of every tree -> opinion."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.belief.opinion import Opinion, concatenate
+from hedgerow.belief.rules.base import Rule, Setting, merge_states
+from hedgerow.belief.rules.registry import resolve_rule
+
+Floats = NDArray[np.float64]
+
+CELLS = 1 << 22  # states held at once, in numbers
+
+
+def combine(
+    counts: ArrayLike,
+    rule: str | Rule = "average",
+    *,
+    prior: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    caution: float = 1.0,
+) -> Opinion:
+    """Counts (n, T, K) of the leaves n samples reach in T trees -> opinion about K classes.
+
+    Parameters
+    ----------
+    counts : array-like (n, T, K)
+        Rows of each class in the leaf of each tree; real numbers >= 0. A row of zeros is an empty leaf.
+    rule : str or Rule, default "average"
+        See `hedgerow.rules`.
+    prior : array-like (K,), optional
+        Class probabilities before any evidence (normalised here); uniform when left out. Only EVA looks at
+        it.
+    weights : array-like (T,), optional
+        Tree weights >= 0. They multiply the states, so they need a rule that adds. Averages look at their
+        ratios only; where evidence is added, a weight of 2 counts a tree twice.
+    caution : float, default 1.0
+        How many unseen rows each leaf keeps in reserve.
+
+    Returns
+    -------
+    Opinion
+
+    Examples
+    --------
+    >>> opinion = combine([[[4, 0], [10, 40]]], caution=1.0)
+    >>> opinion.probability
+    array([[0.6, 0.4]])
+    >>> opinion.lower.round(4)
+    array([[0.498 , 0.3922]])
+    """
+    rule = resolve_rule(rule)
+    table = _checked_counts(counts)
+    n, n_trees, n_classes = table.shape
+    setting = Setting.of(n_classes, caution, prior)
+    tree_weights = _checked_weights(weights, rule, n_trees)
+    block = max(1, CELLS // max(1, n_trees * rule.width(setting)))
+    parts = []
+    for start in range(0, max(n, 1), block):
+        states = _states(table[start : start + block], rule, setting, tree_weights)
+        parts.append(rule.finish(merge_states(states, rule.merge), setting))
+    return concatenate(parts)
+
+
+def _states(counts: Floats, rule: Rule, setting: Setting, weights: Floats | None) -> Floats:
+    """Counts (n, T, K) -> states (n, T, S), times the tree weights."""
+    n, n_trees, n_classes = counts.shape
+    width = rule.width(setting)
+    states = np.zeros((n, n_trees, width))
+    if states.size:
+        states[:] = rule.lift(counts.reshape(-1, n_classes), setting).reshape(n, n_trees, width)
+    return states if weights is None else states * weights[:, None]
+
+
+def _checked_counts(counts: ArrayLike) -> Floats:
+    """Array-like -> float64 (n, T, K), refused when it is not counts."""
+    table = np.asarray(counts, dtype=np.float64)
+    if table.ndim != 3 or table.shape[2] == 0:
+        raise ValueError(
+            f"counts must have shape (samples, trees, classes), got {table.shape}; give one sample as counts[None]"
+        )
+    if not np.isfinite(table).all() or (table < 0).any():
+        raise ValueError(
+            f"counts must be finite and >= 0, got a smallest value of {table.min()}; an empty leaf is a row of zeros"
+        )
+    return table
+
+
+def _checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floats | None:
+    """Array-like (T,) or None -> the same, refused when the rule has no use for it or lacks it."""
+    if weights is None:
+        if rule.needs_weights:
+            raise ValueError(
+                f"weights must be given for {rule!r}, got None; learn them with hedgerow.belief.learn_tree_weights"
+            )
+        return None
+    if not rule.weighable:
+        raise ValueError(
+            f"weights must be None for the rule {rule.name!r}, which does not add states, got {weights!r}; "
+            "leave them out or choose a rule that adds"
+        )
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n_trees,) or not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(
+            f"weights must be {n_trees} finite numbers >= 0, one per tree, got {weights!r}; "
+            "give a tree that takes no part the weight 0"
+        )
+    return values

@@ -1,0 +1,211 @@
+"""Leaf: counts of one leaf -> shares, bounds and scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def class_shares(counts: ArrayLike) -> Floats:
+    """(m, K) counts -> (m, K) relative frequencies; an empty leaf has no shares, a row of zeros.
+
+    Examples
+    --------
+    >>> class_shares([[1, 3], [0, 0]])
+    array([[0.25, 0.75],
+           [0.  , 0.  ]])
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    total = table.sum(axis=1, keepdims=True)
+    return _ratio(table, total)
+
+
+def laplace_shares(counts: ArrayLike, alpha: float = 1.0) -> Floats:
+    """(m, K) counts -> (m, K) smoothed shares (n_k + alpha)/(n + K alpha); an empty leaf: zeros.
+
+    Examples
+    --------
+    >>> laplace_shares([[0, 2]])
+    array([[0.25, 0.75]])
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    total = table.sum(axis=1, keepdims=True)
+    return np.where(total > 0, _ratio(table + alpha, total + alpha * table.shape[1]), 0.0)
+
+
+def vote_shares(counts: ArrayLike) -> Floats:
+    """(m, K) counts -> (m, K) votes: one for the largest class, shared by a tie; an empty leaf: zeros.
+
+    Examples
+    --------
+    >>> vote_shares([[1, 3, 3], [0, 0, 0]])
+    array([[0. , 0.5, 0.5],
+           [0. , 0. , 0. ]])
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    largest = table.max(axis=1, keepdims=True)
+    votes = ((table == largest) & (largest > 0)).astype(np.float64)
+    return _ratio(votes, votes.sum(axis=1, keepdims=True))
+
+
+def reserve(counts: ArrayLike, caution: float) -> Floats:
+    """(m, K) counts -> (m,) share of unseen rows, caution/(n + caution); 1 for an empty leaf.
+
+    Examples
+    --------
+    >>> reserve([[1, 2], [0, 0]], caution=1.0)
+    array([0.25, 1.  ])
+    """
+    total = np.asarray(counts, dtype=np.float64).sum(axis=1)
+    return np.where(total > 0, _ratio(np.full_like(total, caution), total + caution), 1.0)
+
+
+def idm_bounds(counts: ArrayLike, caution: float) -> tuple[Floats, Floats]:
+    """(m, K) counts -> lower and upper (m, K): n_k/(n + caution), (n_k + caution)/(n + caution).
+
+    The imprecise Dirichlet model. An empty leaf has the interval [0, 1], also for caution 0.
+
+    Examples
+    --------
+    >>> lower, upper = idm_bounds([[1, 2]], caution=1.0)
+    >>> lower, upper
+    (array([[0.25, 0.5 ]]), array([[0.5 , 0.75]]))
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    total = table.sum(axis=1, keepdims=True)
+    lower = _ratio(table, total + caution)
+    upper = np.where(total > 0, _ratio(table + caution, total + caution), 1.0)
+    return lower, upper
+
+
+def undominated(counts: ArrayLike, caution: float) -> Bools:
+    """(m, K) counts -> bool (m, K): the classes no other class of the leaf dominates.
+
+    Class a dominates b when lower(a) >= upper(b), that is n_a >= n_b + caution (S0 decides at lower = 1/2);
+    classes of equal count never dominate each other.
+
+    Examples
+    --------
+    >>> undominated([[0, 1], [1, 1], [3, 4]], caution=1.0)
+    array([[False,  True],
+           [ True,  True],
+           [False,  True]])
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    largest = table.max(axis=1, keepdims=True)
+    kept: Bools = (table + caution > largest) | (table == largest)
+    return kept
+
+
+def entropy(shares: ArrayLike) -> Floats:
+    """(..., K) distributions -> (...) Shannon entropy in bits.
+
+    Examples
+    --------
+    >>> entropy([[0.5, 0.5], [0.0, 1.0]])
+    array([1., 0.])
+    """
+    values = np.asarray(shares, dtype=np.float64)
+    logs = np.log2(np.where(values > 0, values, 1.0))
+    bits: Floats = 0.0 - (values * logs).sum(axis=-1)
+    return bits
+
+
+def confidence_scores(counts: ArrayLike) -> Floats:
+    """(m, K) counts -> (m, K) scores (1 - c)(n_k/(n_k + n_r) - 1/2) against the most dangerous rival r.
+
+    The rival of a class is the largest other class. c compares, for a beta-binomial forecast of as many rows
+    again, a draw between the two with the most probable outcome.
+
+    Examples
+    --------
+    >>> confidence_scores([[1, 3]])
+    array([[-0.0625,  0.0625]])
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    rivals = largest_rival(table)
+    largest = table.max(axis=1)
+    # all classes without rows share one score: few of many classes occur in a leaf
+    scores = np.repeat(_pair_score(np.zeros_like(largest), largest)[:, None], table.shape[1], axis=1)
+    occurs = table > 0
+    scores[occurs] = _pair_score(table[occurs], rivals[occurs])
+    return scores
+
+
+def confidence_shares(counts: ArrayLike) -> Floats:
+    """(m, K) counts -> (m, K) distribution whose odds against the largest class are those of the scores.
+
+    For two classes 1/2 + score. An empty leaf: zeros.
+
+    Examples
+    --------
+    >>> confidence_shares([[1, 3]])
+    array([[0.4375, 0.5625]])
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    scores = np.minimum(confidence_scores(table), 0.0)
+    odds = (0.5 + scores) / (0.5 - scores)
+    odds[table.sum(axis=1) == 0] = 0.0
+    return _ratio(odds, odds.sum(axis=1, keepdims=True))
+
+
+def largest_rival(values: Floats) -> Floats:
+    """(m, K) -> (m, K): the largest of the other columns (0 where there is none)."""
+    if values.shape[1] == 1:
+        return np.zeros_like(values)
+    top = np.argmax(values, axis=1)[:, None]
+    rest = values.copy()
+    np.put_along_axis(rest, top, -np.inf, axis=1)
+    rivals = np.repeat(values.max(axis=1, keepdims=True), values.shape[1], axis=1)
+    np.put_along_axis(rivals, top, rest.max(axis=1, keepdims=True), axis=1)
+    return rivals
+
+
+def _pair_score(p: Floats, q: Floats) -> Floats:
+    """Counts p, q (m,) -> (1 - c)(p/(p + q) - 1/2) (m,), 0 where there are no rows."""
+    score: Floats = (1.0 - _draw_ratio(p, q)) * _ratio(p - q, 2.0 * (p + q))
+    return score
+
+
+def _draw_ratio(p: Floats, q: Floats) -> Floats:
+    """Counts p, q of one shape -> c: probability of a draw over that of the most probable outcome."""
+    low = np.floor((p + q) / 2.0)
+    logs = np.logaddexp(_log_forecast(p, q, low), _log_forecast(p, q, p + q - low))
+    ratio: Floats = np.minimum(0.5 * np.exp(logs), 1.0)
+    return ratio
+
+
+def _log_forecast(p: Floats, q: Floats, k: Floats) -> Floats:
+    """log f(k)/f(p) of the beta-binomial (p + q, p + 1, q + 1): log-gamma for few rows, Stirling for many."""
+    many = (p + q > 1000) & (np.minimum(p, q) > 100)
+    n = p + q
+    few_p, few_q, few_k = (np.where(many, 1.0, values) for values in (p, q, k))
+    exact = (
+        gammaln(few_p + 1) + gammaln(few_q + 1) - gammaln(few_k + 1) - gammaln(few_p + few_q - few_k + 1)
+        + gammaln(few_k + few_p + 1) + gammaln(few_p + 2 * few_q - few_k + 1)
+        - gammaln(2 * few_p + 1) - gammaln(2 * few_q + 1)
+    )  # fmt: skip
+    h = np.where(many, n / 2.0, 1.0)
+    p, q, k = (np.where(many, values, 1.0) for values in (p, q, k))
+    rest = 2.0 * h - k
+    series = (
+        _stirling(p, h) + _stirling(q, h) - _stirling(k, h) - _stirling(rest, h)
+        + _stirling(k + p, 2 * h) + _stirling(rest + q, 2 * h) - _stirling(2 * p, 2 * h) - _stirling(2 * q, 2
+        * h)
+    )  # fmt: skip
+    return np.where(many, series, exact)
+
+
+def _stirling(x: Floats, centre: Floats) -> Floats:
+    """log x! up to terms that cancel between arguments with one centre and one sum."""
+    logs: Floats = (x + 0.5) * np.log1p((x - centre) / centre) + 1 / (12 * x) - 1 / (360 * x**3)
+    return logs
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """part/whole, 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)

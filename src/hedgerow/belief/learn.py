@@ -1,0 +1,179 @@
+"""Learn: intervals of every tree and true classes -> tree weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from hedgerow.belief.leaf import largest_rival
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+SHARPNESS = 10.0  # of the decision at one half, in S0's likelihood
+DOUBT = 2.0  # of the term that pays for caution
+FLOOR = 1e-3  # spread over all trees, so that a row seen only by trees of weight 0 is judged by these
+
+
+def learn_tree_weights(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    y: ArrayLike,
+    *,
+    gamma: float = 0.1,
+    lam: float = 0.1,
+    seen: ArrayLike | None = None,
+    max_iter: int = 500,
+) -> Floats:
+    """Bounds (n, T) of class 1, or (n, T, K), and classes y (n,) -> tree weights (T,) that sum to 1.
+
+    Minimises S0's J(w) over the simplex. A tree is for class k alone if lower_k >= upper_j for every other j,
+    and finds k possible unless another class dominates it so; bel and pl are the weights of such trees.
+
+    J(w) = -mean_i[log sigma(10 (bel_y - 1/2)) + gamma mean_k log(1 - sigma(2 (bel_k - 1/2)(pl_k - 1/2)))]
+    + lam/2 |w|^2. For two classes this is S0's formula term by term: 1 - sigma(10 (pl_1 - 1/2)) is
+    sigma(10 (bel_0 - 1/2)), and the product under gamma is the same for both classes.
+
+    Parameters
+    ----------
+    lower, upper : array-like (n, T) or (n, T, K)
+        Bounds of class 1 in the leaf each tree sends a row to, or of every class.
+    y : array-like (n,)
+        True classes, 0 ... K - 1.
+    gamma : float, default 0.1
+        Pay for being cautious.
+    lam : float, default 0.1
+        Pull to equal weights.
+    seen : array-like of bool (n, T), optional
+        Which trees may judge a row (its out-of-bag trees); bel and pl are shares of their weight, to which
+        a thousandth is added, spread over all trees: rows that only trees of weight 0 see need it.
+    max_iter : int, default 500
+        Steps of projected gradient descent at most.
+
+    Returns
+    -------
+    float64 (T,)
+
+    Examples
+    --------
+    >>> lower = [[0.9, 0.1], [0.0, 0.8], [0.8, 0.0]]     # the first tree is right, the second wrong
+    >>> upper = [[1.0, 0.2], [0.1, 0.9], [0.9, 0.1]]
+    >>> learn_tree_weights(lower, upper, [1, 0, 1], gamma=0.0, lam=0.0).round(6)
+    array([1., 0.])
+    """
+    low, high, labels, mask = _checked(lower, upper, y, seen)
+    alone, possible = _indicators(low, high)
+    alone, possible = alone * mask[:, :, None], possible * mask[:, :, None]
+    judged = mask.any(axis=1)
+    floor = 0.0 if seen is None else FLOOR / low.shape[1]
+    objective = _Objective(
+        alone[judged], possible[judged], labels[judged], mask[judged].astype(float), gamma, lam, floor
+    )
+    return _descend(objective, low.shape[1], max_iter)
+
+
+class _Objective:
+    """J and its gradient: w (T,) -> float, (T,)."""
+
+    def __init__(
+        self,
+        alone: Floats,
+        possible: Floats,
+        y: NDArray[np.int64],
+        mask: Floats,
+        gamma: float,
+        lam: float,
+        floor: float,
+    ) -> None:
+        self.alone, self.possible, self.y, self.mask = alone, possible, y, mask
+        self.gamma, self.lam, self.floor = gamma, lam, floor
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+        rows, n, n_classes = np.arange(len(self.y)), max(len(self.y), 1), self.alone.shape[2]
+        w = weights + self.floor
+        share = self.mask @ w
+        bel = np.einsum("itk,t->ik", self.alone, w) / share[:, None]
+        pl = np.einsum("itk,t->ik", self.possible, w) / share[:, None]
+        right = SHARPNESS * (bel[rows, self.y] - 0.5)
+        sure = DOUBT * (bel - 0.5) * (pl - 0.5)
+        loss = np.logaddexp(0.0, -right).sum() + self.gamma * np.logaddexp(0.0, sure).sum() / n_classes
+        by_sure = self.gamma * expit(sure) * DOUBT / n_classes
+        by_bel, by_pl = by_sure * (pl - 0.5), by_sure * (bel - 0.5)
+        by_bel[rows, self.y] -= SHARPNESS * expit(-right)
+        by_bel, by_pl = by_bel / share[:, None], by_pl / share[:, None]
+        common = (by_bel * bel + by_pl * pl).sum(axis=1)
+        gradient = np.einsum("itk,ik->t", self.alone, by_bel) + np.einsum("itk,ik->t", self.possible, by_pl)
+        gradient = (gradient - common @ self.mask) / n + self.lam * weights
+        return float(loss / n + 0.5 * self.lam * (weights @ weights)), gradient
+
+
+def _descend(objective: _Objective, n_trees: int, max_iter: int) -> Floats:
+    """Objective, T -> its minimiser over the simplex (T,), by projected gradient with spectral steps."""
+    w = np.full(n_trees, 1.0 / n_trees)
+    value, gradient = objective(w)
+    step = 1.0 / max(float(np.abs(gradient).max()), 1e-12)
+    for _ in range(max_iter):
+        direction = _onto_simplex(w - step * gradient) - w
+        slope = float(direction @ gradient)
+        if slope > -1e-14:
+            break
+        length = 1.0
+        while True:
+            trial = w + length * direction
+            trial_value, trial_gradient = objective(trial)
+            if trial_value <= value + 1e-4 * length * slope or length < 1e-12:
+                break
+            length *= 0.5
+        if trial_value > value:
+            break
+        moved, turned = trial - w, trial_gradient - gradient
+        bend = float(moved @ turned)
+        step = float(np.clip((moved @ moved) / bend, 1e-6, 1e6)) if bend > 0 else 1e6
+        w, value, gradient = trial, trial_value, trial_gradient
+    return _onto_simplex(w)
+
+
+def _onto_simplex(w: Floats) -> Floats:
+    """(T,) -> nearest weights >= 0 that sum to 1 (T,)."""
+    ordered = np.sort(w)[::-1]
+    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(w) + 1)
+    shift = excess[np.flatnonzero(ordered > excess)[-1]]
+    kept = np.maximum(w - shift, 0.0)
+    weights: Floats = kept / kept.sum()
+    return weights
+
+
+def _indicators(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Bounds (n, T, K) -> whether a tree is for k alone, whether it finds k possible (n, T, K)."""
+    n, n_trees, n_classes = lower.shape
+    flat_lower, flat_upper = lower.reshape(-1, n_classes), upper.reshape(-1, n_classes)
+    rival_lower = largest_rival(flat_lower)
+    # of equal point intervals neither dominates the other
+    possible = (flat_upper > rival_lower) | (flat_lower >= flat_upper.max(axis=1, keepdims=True))
+    alone = possible & (possible.sum(axis=1, keepdims=True) == 1)
+    shape = (n, n_trees, n_classes)
+    return alone.reshape(shape).astype(float), possible.reshape(shape).astype(float)
+
+
+def _checked(
+    lower: ArrayLike, upper: ArrayLike, y: ArrayLike, seen: ArrayLike | None
+) -> tuple[Floats, Floats, NDArray[np.int64], Bools]:
+    """Array-likes -> bounds (n, T, K) twice, classes (n,), mask (n, T)."""
+    low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    if low.shape != high.shape or low.ndim not in (2, 3):
+        raise ValueError(
+            f"lower and upper must share a shape (n, T) or (n, T, K), got {low.shape} and {high.shape}; "
+            "for two classes give the bounds of class 1"
+        )
+    if low.ndim == 2:
+        low, high = np.stack([1.0 - high, low], axis=2), np.stack([1.0 - low, high], axis=2)
+    labels = np.asarray(y)
+    if labels.shape != (len(low),) or not np.isin(labels, np.arange(low.shape[2])).all():
+        raise ValueError(
+            f"y must be {len(low)} classes from 0 to {low.shape[2] - 1}, got {labels!r}; encode the labels first"
+        )
+    mask = np.ones(low.shape[:2], dtype=bool) if seen is None else np.asarray(seen, dtype=bool)
+    if mask.shape != low.shape[:2]:
+        raise ValueError(f"seen must have shape {low.shape[:2]}, got {mask.shape}; give one flag per row and tree")
+    return low, high, labels.astype(np.int64), mask

@@ -1,0 +1,153 @@
+"""Opinion: bounds, a distribution and their doubt -> one frozen record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+SMALLEST = float(np.nextafter(0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Opinion:
+    """What a rule concludes about n samples and K classes.
+
+    Attributes
+    ----------
+    lower, upper : float64 (n, K)
+        Belief and plausibility, or lower and upper probability. ``lower <= probability <= upper``.
+    probability : float64 (n, K)
+        One distribution per sample; rows sum to 1.
+    conflict : float64 (n,)
+        How much the trees contradict each other, 0 to 1, in the sense of the rule: the mass on the empty
+        set where masses are combined, the weight of the trees decided against the leading class where trees
+        vote, the Gini impurity that comes from disagreement where distributions are averaged.
+    vacuity : float64 (n,)
+        What the lower bounds leave unassigned, 1 - sum(lower): 1 when nothing is known.
+    log_odds : float64 (n, K)
+        Normalised log-probabilities for ranking (finite; ``exp`` of a row sums to 1). They keep apart what
+        ``probability`` rounds to 0 or 1; the difference of two columns is the log-odds of the two classes.
+    score : float64 (n,) for two classes, (n, K) for more, or None
+        The raw score of the paper the rule is from. For two classes positive values speak for class 1.
+    chosen : bool (n, K) or None
+        The classes that remain, where the rule is a decision by itself.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> opinion = combine([[[4, 0], [10, 40]]], caution=1.0)
+    >>> opinion.probability
+    array([[0.6, 0.4]])
+    >>> len(opinion), opinion.n_classes
+    (1, 2)
+    """
+
+    lower: Floats
+    upper: Floats
+    probability: Floats
+    conflict: Floats
+    vacuity: Floats
+    log_odds: Floats
+    score: Floats | None = None
+    chosen: Bools | None = None
+
+    def __len__(self) -> int:
+        return int(self.probability.shape[0])
+
+    def __getitem__(self, rows: slice | NDArray[np.int64] | Bools) -> Opinion:
+        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        taken: dict[str, Any] = {name: None if value is None else value[rows] for name, value in values.items()}
+        return Opinion(**taken)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return int(self.probability.shape[1])
+
+
+def concatenate(opinions: Sequence[Opinion]) -> Opinion:
+    """Opinions of n1, n2, ... samples -> one of n1 + n2 + ... samples.
+
+    Parameters
+    ----------
+    opinions : sequence of Opinion
+        At least one; all of the same rule and number of classes.
+
+    Returns
+    -------
+    Opinion
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> opinion = combine([[[1, 0]], [[0, 2]]])
+    >>> bool((concatenate([opinion[:1], opinion[1:]]).lower == opinion.lower).all())
+    True
+    """
+    joined: dict[str, Any] = {}
+    for field in fields(Opinion):
+        parts = [getattr(opinion, field.name) for opinion in opinions]
+        joined[field.name] = None if parts[0] is None else np.concatenate(parts)
+    return Opinion(**joined)
+
+
+def opinion_from_lower(
+    probability: Floats,
+    lower: Floats,
+    conflict: Floats,
+    *,
+    log_odds: Floats | None = None,
+    score: Floats | None = None,
+    chosen: Bools | None = None,
+) -> Opinion:
+    """(n, K), (n, K), (n,) -> opinion whose upper is lower plus all that no class has been given."""
+    unassigned = 1.0 - lower.sum(axis=1, keepdims=True)
+    return opinion_from_bounds(
+        probability, lower, lower + unassigned, conflict, log_odds=log_odds, score=score, chosen=chosen
+    )
+
+
+def opinion_from_bounds(
+    probability: Floats,
+    lower: Floats,
+    upper: Floats,
+    conflict: Floats,
+    *,
+    log_odds: Floats | None = None,
+    score: Floats | None = None,
+    chosen: Bools | None = None,
+) -> Opinion:
+    """(n, K) three times, (n,) -> opinion; where rounding puts the probability outside, the bounds prevail."""
+    lower = np.clip(lower, 0.0, 1.0)
+    upper = np.clip(upper, lower, 1.0)
+    probability = np.clip(probability, lower, upper)
+    return Opinion(
+        lower=lower,
+        upper=upper,
+        probability=probability,
+        conflict=np.clip(conflict, 0.0, 1.0),
+        vacuity=np.clip(1.0 - lower.sum(axis=1), 0.0, 1.0),
+        log_odds=log_probability(probability) if log_odds is None else log_odds,
+        score=score,
+        chosen=chosen,
+    )
+
+
+def log_probability(probability: Floats) -> Floats:
+    """(n, K) -> (n, K), finite: zero counts as the smallest positive number."""
+    logs: Floats = np.log(np.maximum(probability, SMALLEST))
+    return logs
+
+
+def centred_score(probability: Floats, scale: float) -> Floats:
+    """(n, K) -> scale x (probability - 1/K): (n,) of class 1 for two classes, else (n, K)."""
+    n_classes = probability.shape[1]
+    centred: Floats = scale * (probability - 1.0 / n_classes)
+    return centred[:, 1] if n_classes == 2 else centred

@@ -1,0 +1,233 @@
+"""Plausibility: leaf counts -> degrees of support by relative likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Curve = Callable[[Floats], Floats]
+
+STEEPEST = 1e300  # stands for an infinite likelihood ratio, so that brackets stay finite
+
+
+class Preference(NamedTuple):
+    """What a leaf prefers, in logarithms so that counts of 1e9 keep their evidence.
+
+    Attributes
+    ----------
+    winner : int64 (m,)
+        The class with the largest count (the first of a tie).
+    log_epistemic : float64 (m,)
+        Logarithm of u_e, the second largest degree.
+    log_aleatoric : float64 (m,)
+        Logarithm of u_a, one minus the largest degree; -inf for a pure leaf.
+    """
+
+    winner: NDArray[np.int64]
+    log_epistemic: Floats
+    log_aleatoric: Floats
+
+    @property
+    def weight(self) -> Floats:
+        """Weight of evidence for the winner, -log(1 - support): (m,), 0 for a tied or empty leaf."""
+        weights: Floats = np.maximum(-np.logaddexp(self.log_epistemic, self.log_aleatoric), 0.0)
+        return weights
+
+    @property
+    def support(self) -> Floats:
+        """The winner's degree of preference, 1 - u_e - u_a: (m,)."""
+        supports: Floats = -np.expm1(-self.weight)
+        return supports
+
+
+def plausibility_degrees(counts: ArrayLike) -> Floats:
+    """(m, K) counts -> (m, K) degrees of support, sup over theta of min(L(theta), theta_k - max theta_j).
+
+    L is the relative likelihood of the class probabilities theta given the counts. For two classes these are
+    S1's pi+ and pi-. Counts may be real and as large as 1e9. An empty leaf has degree 1 for every class.
+
+    Parameters
+    ----------
+    counts : array-like (m, K), K >= 2
+
+    Returns
+    -------
+    float64 (m, K)
+
+    Examples
+    --------
+    >>> plausibility_degrees([[1, 3]]).round(6)
+    array([[0.281592, 0.765236]])
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    degrees = np.ones_like(table)
+    filled = table.sum(axis=1) > 0
+    for k in range(table.shape[1]):
+        own = table[filled, k]
+        rivals = -np.sort(-np.delete(table[filled], k, axis=1), axis=1)
+        degrees[filled, k] = _degree(own, rivals)
+    return degrees
+
+
+def preference(counts: ArrayLike) -> Preference:
+    """(m, K) counts -> winner, log u_e and log u_a of each leaf, (m,) each.
+
+    Parameters
+    ----------
+    counts : array-like (m, K)
+
+    Returns
+    -------
+    Preference
+
+    Examples
+    --------
+    >>> leaf = preference([[0, 1]])
+    >>> round(float(np.exp(leaf.log_epistemic[0])), 12), round(float(leaf.support[0]), 12)
+    (0.333333333333, 0.666666666667)
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    if table.shape[1] == 1:
+        table = np.hstack([table, np.zeros_like(table)])
+    winner = np.argmax(table, axis=1)
+    ordered = -np.sort(-table, axis=1)
+    occurring = max(2, int((ordered > 0).sum(axis=1).max(initial=0)))  # a class without rows adds nothing
+    ordered, back = np.unique(ordered[:, :occurring], axis=0, return_inverse=True)
+    epistemic = np.zeros(len(ordered))
+    aleatoric = np.full(len(ordered), -np.inf)
+    filled = ordered[:, 0] > 0
+    first, second, rest = ordered[filled, :1], ordered[filled, 1], ordered[filled, 2:]
+    epistemic[filled] = _log_degree_of_loser(second, np.hstack([first, rest]))
+    mixed = filled & (ordered[:, 1] > 0)
+    tied = mixed & (ordered[:, 0] == ordered[:, 1])
+    aleatoric[tied] = np.log(-np.expm1(epistemic[tied]))
+    won = mixed & ~tied
+    aleatoric[won] = _log_shortfall_of_winner(ordered[won, 0], ordered[won, 1:])
+    back = back.reshape(-1)
+    return Preference(winner, epistemic[back], aleatoric[back])
+
+
+def _degree(own: Floats, rivals: Floats) -> Floats:
+    """(m,), (m, K-1) sorted downwards -> degrees (m,)."""
+    degree = np.ones_like(own)
+    loses = own <= rivals[:, 0]
+    degree[loses] = np.exp(_log_degree_of_loser(own[loses], rivals[loses]))
+    wins = ~loses & (rivals[:, 0] > 0)
+    degree[wins] = -np.expm1(_log_shortfall_of_winner(own[wins], rivals[wins]))
+    return degree
+
+
+def _log_degree_of_loser(own: Floats, rivals: Floats) -> Floats:
+    """(m,), (m, R) sorted downwards, first rival >= own -> log of the degree (m,)."""
+    if len(own) == 0:
+        return np.zeros(0)
+
+    def excess(log_margin: Floats) -> Floats:
+        margin = np.exp(log_margin)
+        return _log_likelihood(own, rivals, margin, -np.expm1(log_margin)) - log_margin
+
+    # the likelihood falls as the margin grows, so the degree is at most the likelihood of a draw
+    high = np.minimum(_log_likelihood(own, rivals, np.zeros_like(own), np.ones_like(own)), 0.0)
+    return _root(excess, _below(excess, high, sign=1.0), high)
+
+
+def _log_shortfall_of_winner(own: Floats, rivals: Floats) -> Floats:
+    """(m,), (m, R) sorted downwards, own > first rival > 0 -> log(1 - degree) (m,)."""
+    if len(own) == 0:
+        return np.zeros(0)
+
+    def excess(log_shortfall: Floats) -> Floats:
+        shortfall = np.exp(log_shortfall)
+        return _log_likelihood(own, rivals, -np.expm1(log_shortfall), shortfall) - np.log1p(-shortfall)
+
+    high = np.log((rivals.sum(axis=1) + rivals[:, 0]) / (own + rivals.sum(axis=1)))
+    return _root(excess, _below(excess, high, sign=-1.0), high)
+
+
+def _log_likelihood(own: Floats, rivals: Floats, margin: Floats, shortfall: Floats) -> Floats:
+    """(m,), (m, R), margin (m,), 1 - margin (m,) -> log of the largest likelihood with that margin."""
+    result = np.full_like(own, -STEEPEST)
+    pending = np.flatnonzero(shortfall > 0)
+    for active in range(1, rivals.shape[1] + 1):
+        if len(pending) == 0:
+            break
+        value, settled = _active_likelihood(own[pending], rivals[pending], margin[pending], shortfall[pending], active)
+        result[pending[settled]] = value[settled]
+        pending = pending[~settled]
+    return result
+
+
+def _active_likelihood(
+    own: Floats, rivals: Floats, margin: Floats, shortfall: Floats, active: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The same with the first `active` rivals held at one cap -> values (m,), whether the others stay under
+    it.
+
+    Setting the derivative in the cap to zero gives a quadratic equation with one positive root.
+    """
+    held, size, n = rivals[:, :active].sum(axis=1), active + 1, own + rivals.sum(axis=1)
+    linear = (own + held) * shortfall - size * margin * (n - own)
+    root = np.sqrt(linear**2 + 4 * size * n * held * shortfall * margin)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cap = np.where(linear >= 0, (linear + root) / (2 * size * n), 2 * held * shortfall * margin / (root - linear))
+    slope = (own / (cap + margin) + held / cap) / size
+    rest = rivals[:, active:].sum(axis=1)
+    settled = np.ones(len(own), dtype=bool) if active == rivals.shape[1] else rivals[:, active] <= cap * slope
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain_of_own = (cap - shortfall + (n - own) / n) * n / own
+        own_ratio = np.where(own > 0, (cap + margin) * n / own, 1.0)
+    value = own * _log_minus(own_ratio, np.where(own > 0, gain_of_own, 0.0))
+    ratio = cap[:, None] * n[:, None] / rivals[:, :active]
+    value += (rivals[:, :active] * _log_minus(ratio, ratio - 1.0)).sum(axis=1)
+    value += rest * _log_minus(n / slope, n / slope - 1.0)
+    value -= np.where(own > 0, 0.0, n * (cap + margin))
+    return value, settled
+
+
+def _log_minus(ratio: Floats, gain: Floats) -> Floats:
+    """ratio = 1 + gain -> log(ratio) - gain without cancellation (the first-order terms add up to zero)."""
+    small = np.abs(gain) < 0.4
+    x = np.where(small, gain, 0.0)
+    r = x / (2.0 + x)
+    r2, tail = r * r, np.zeros_like(r)
+    for power in range(25, 1, -2):
+        tail = (tail + 2.0 / power) * r2
+    return np.where(small, r * (tail - x), np.log(np.where(small, 1.0, ratio)) - gain)
+
+
+def _below(curve: Curve, high: Floats, sign: float) -> Floats:
+    """Curve, upper end (m,) -> lower end (m,) where sign x curve is not negative; steps double."""
+    step = np.ones_like(high)
+    low = high - step
+    short = sign * curve(low) < 0
+    while short.any():
+        step = np.where(short, 2 * step, step)
+        low = high - step
+        short = sign * curve(low) < 0
+    return low
+
+
+def _root(curve: Curve, low: Floats, high: Floats) -> Floats:
+    """Curve of opposite signs at low and high (m,) -> its root (m,), by Chandrupatla's method."""
+    a, b, fa, fb = low, high, curve(low), curve(high)
+    part = np.full_like(a, 0.5)
+    with np.errstate(all="ignore"):
+        for _ in range(200):
+            x = a + part * (b - a)
+            fx = curve(x)
+            same = np.sign(fx) == np.sign(fa)
+            c, fc = np.where(same, a, b), np.where(same, fa, fb)
+            b, fb = np.where(same, b, a), np.where(same, fb, fa)
+            a, fa = x, fx
+            least = 2 * np.finfo(float).eps * np.maximum(np.abs(a), 1e-3) / np.abs(b - a)
+            if np.all((least > 0.5) | (fa == 0) | np.isnan(least)):
+                break
+            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            curved = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+            smooth = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(curved)
+            part = np.clip(np.where(smooth, curved, 0.5), np.minimum(least, 0.5), 1 - np.minimum(least, 0.5))
+    return np.where(np.abs(fa) < np.abs(fb), a, b)

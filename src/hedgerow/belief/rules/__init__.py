@@ -1,0 +1,62 @@
+"""Rules: leaf counts -> state -> opinion.
+
+A rule is a small object: a name, parameters, ``lift``, ``merge`` and ``finish`` (see `Rule`).
+"""
+
+from hedgerow.belief.rules.base import Merge, Rule, Setting, merge_states
+from hedgerow.belief.rules.cdm_vote import CdmVote
+from hedgerow.belief.rules.dominance import Belief, DominanceVote, Mva
+from hedgerow.belief.rules.evidence import Cautious, Dempster, Eva
+from hedgerow.belief.rules.interval import IntervalAverage, IntervalConjunction, IntervalDisjunction
+from hedgerow.belief.rules.mean import (
+    Average,
+    ConfidenceBounds,
+    EpistemicWeighted,
+    Laplace,
+    Mean,
+    Plausibility,
+    Pool,
+    Vote,
+)
+from hedgerow.belief.rules.order import GeneralisedMixture, Median, SignedMaximum, Stacked
+from hedgerow.belief.rules.registry import all_rules, register, resolve_rule, rule_names
+from hedgerow.belief.rules.sets import CdmAve, Cr, Ndc
+from hedgerow.belief.rules.uncertainty import Uncertainty, UncertaintyParts
+
+__all__ = [
+    "Average",
+    "Belief",
+    "Cautious",
+    "CdmAve",
+    "CdmVote",
+    "ConfidenceBounds",
+    "Cr",
+    "Dempster",
+    "DominanceVote",
+    "EpistemicWeighted",
+    "Eva",
+    "GeneralisedMixture",
+    "IntervalAverage",
+    "IntervalConjunction",
+    "IntervalDisjunction",
+    "Laplace",
+    "Mean",
+    "Median",
+    "Merge",
+    "Mva",
+    "Ndc",
+    "Plausibility",
+    "Pool",
+    "Rule",
+    "Setting",
+    "SignedMaximum",
+    "Stacked",
+    "Uncertainty",
+    "UncertaintyParts",
+    "Vote",
+    "all_rules",
+    "merge_states",
+    "register",
+    "resolve_rule",
+    "rule_names",
+]

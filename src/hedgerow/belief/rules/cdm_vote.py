@@ -1,0 +1,119 @@
+"""CDM-Vote: the undominated sets of all trees -> the set of classes worth most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from hedgerow.belief.opinion import Bools, Opinion
+from hedgerow.belief.rules.base import Floats, Merge, Setting
+from hedgerow.belief.rules.dominance import TIE, Belief
+from hedgerow.belief.rules.registry import register
+from hedgerow.belief.rules.utility import Utility, utility_of_size
+
+ENUMERATED = 10  # classes of which all subsets are looked at
+ROWS = 2048  # samples looked at together
+
+
+@register(lambda: CdmVote(utility="u80"), lambda: CdmVote(utility="f1"))
+class CdmVote(Belief):
+    """CDM-Vote: the set A of largest g(|A|) Bel(A), where a tree supports A if its undominated set is within
+    A.
+
+    This rule is not a fold: Bel of every set would need 2^K columns, so the undominated sets of all trees
+    are stacked. All subsets of the ten most plausible classes are looked at, and beyond ten the sets of the
+    most plausible classes only; up to ten classes this is the exact maximum. Among equal sets the smallest is
+    chosen.
+
+    Parameters
+    ----------
+    utility : {"u65", "u80", "f1"} or callable, default "u65"
+        g, what a correct set of a given size is worth; a callable maps sizes (K,) to worths (K,).
+    weights : {"equal", "size", "precision", "learned"}, default "equal"
+        As in `Belief`.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[5, 0, 0], [3, 3, 0], [0, 4, 0]]], CdmVote()).chosen
+    array([[ True,  True, False]])
+    """
+
+    name: ClassVar[str] = "cdm_vote"
+    merge: ClassVar[Merge] = "stack"
+
+    def __init__(self, utility: Utility = "u65", weights: str = "equal") -> None:
+        super().__init__(weights)
+        self.utility = utility
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """States of all trees (n, T, 3K + 1) -> opinion with the best set chosen."""
+        k = setting.n_classes
+        worth = utility_of_size(self.utility, k)
+        opinion = super().finish(state.sum(axis=1), setting)
+        chosen = np.ones_like(opinion.upper, dtype=bool)
+        for start in range(0, len(state), ROWS):
+            rows = slice(start, start + ROWS)
+            sets, weight = state[rows, :, k : 2 * k] > 0, state[rows, :, -1]
+            chosen[rows] = _best_sets(sets, weight, opinion.upper[rows], worth)
+        return replace(opinion, chosen=chosen)
+
+    @property
+    def weighable(self) -> bool:
+        """True: a weighted row of the stack still shows its set."""
+        return True
+
+
+def _best_sets(sets: Bools, weight: Floats, plausibility: Floats, worth: Floats) -> Bools:
+    """Sets (n, T, K), weights (n, T), plausibilities (n, K), worth by size (K,) -> best sets, bool (n, K)."""
+    n_classes = plausibility.shape[1]
+    order = np.argsort(-plausibility, axis=1, kind="stable")
+    sets = np.take_along_axis(sets, order[:, None, :], axis=2)
+    total = weight.sum(axis=1, keepdims=True)
+    weight = weight / np.where(total > 0, total, 1.0)
+    members = _candidates(n_classes)
+    belief = np.hstack([_subset_beliefs(sets, weight), _prefix_beliefs(sets, weight)])
+    sizes = members.sum(axis=1)
+    by_size = np.argsort(sizes, kind="stable")
+    value = (belief * worth[sizes - 1])[:, by_size]
+    best = np.argmax(value >= value.max(axis=1, keepdims=True) - TIE, axis=1)
+    chosen: Bools = np.zeros_like(plausibility, dtype=bool)
+    np.put_along_axis(chosen, order, members[by_size][best], axis=1)
+    chosen |= total == 0
+    return chosen
+
+
+def _candidates(n_classes: int) -> Bools:
+    """K -> the sets looked at, in terms of the classes by falling plausibility, bool (C, K)."""
+    top = min(ENUMERATED, n_classes)
+    codes = np.arange(1, 1 << top)[:, None]
+    subsets = np.zeros((len(codes), n_classes), dtype=bool)
+    subsets[:, :top] = (codes >> np.arange(top)) & 1
+    longer = np.arange(n_classes) < np.arange(top + 1, n_classes + 1)[:, None]
+    return np.vstack([subsets, longer])
+
+
+def _subset_beliefs(sets: Bools, weight: Floats) -> Floats:
+    """Sets (n, T, K), weights (n, T) -> weight within each subset of the first classes (n, 2^top - 1)."""
+    top = min(ENUMERATED, sets.shape[2])
+    codes = sets[:, :, :top] @ (1 << np.arange(top)) + (np.arange(len(sets)) << top)[:, None]
+    inside = np.where(sets[:, :, top:].any(axis=2), 0.0, weight)
+    mass = np.bincount(codes.ravel(), weights=inside.ravel(), minlength=len(sets) << top)
+    belief = mass.astype(np.float64).reshape(len(sets), 1 << top)
+    for k in range(top):
+        halves = belief.reshape(len(sets), -1, 2, 1 << k)
+        halves[:, :, 1] += halves[:, :, 0]
+    return belief[:, 1:]
+
+
+def _prefix_beliefs(sets: Bools, weight: Floats) -> Floats:
+    """Sets (n, T, K), weights (n, T) -> weight within the first top + 1, ..., K classes (n, K - top)."""
+    n, _, n_classes = sets.shape
+    top = min(ENUMERATED, n_classes)
+    last = np.where(sets.any(axis=2), n_classes - np.argmax(sets[:, :, ::-1], axis=2), 0)
+    bins = last + (np.arange(n) * (n_classes + 1))[:, None]
+    mass = np.bincount(bins.ravel(), weights=weight.ravel(), minlength=n * (n_classes + 1))
+    belief: Floats = np.cumsum(mass.astype(np.float64).reshape(n, n_classes + 1), axis=1)
+    return belief[:, top + 1 :]

@@ -1,0 +1,152 @@
+"""Dominance rules: the undominated classes of every leaf -> belief, plausibility and votes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from hedgerow.belief.leaf import undominated
+from hedgerow.belief.opinion import Bools, Opinion, opinion_from_bounds, opinion_from_lower
+from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.belief.rules.mean import distribution
+from hedgerow.belief.rules.registry import register
+
+TIE = 1e-12  # votes this close, relative to all votes, are equal: sums of weights come in any order
+
+
+@register(lambda: Belief(weights="size"), lambda: Belief(weights="precision"), lambda: Belief(weights="learned"))
+class Belief(Rule):
+    """S0: every tree puts its weight on the set of classes its leaf cannot tell apart.
+
+    ``lower`` is the weight of the trees whose undominated set is {k}, ``upper`` of those whose set contains
+    k, ``probability`` is pignistic, ``conflict`` the weight of decided trees that are not for the leading
+    class. Interval dominance then gives S0's decision: class 1 if bel > 1/2, class 0 if pl < 1/2.
+
+    Parameters
+    ----------
+    weights : {"equal", "size", "precision", "learned"}, default "equal"
+        Weight of a tree: 1; n; n/(n + caution), which is 1 - caution/(n + caution); or the tree weights
+        given from outside (see `hedgerow.belief.learn_tree_weights`), which every choice multiplies.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> opinion = combine([[[0, 1], [0, 2], [3, 2], [1, 0]]], Belief(), caution=2.0)
+    >>> opinion.lower, opinion.upper
+    (array([[0.  , 0.25]]), array([[0.75, 1.  ]]))
+    """
+
+    name: ClassVar[str] = "belief"
+    merge: ClassVar[Merge] = "add"
+
+    def __init__(self, weights: str = "equal") -> None:
+        self.weights = weights
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> weight x [alone (K), possible (K), pignistic (K), 1]."""
+        possible = undominated(counts, setting.caution)
+        size = possible.sum(axis=1, keepdims=True)
+        state = np.hstack([possible & (size == 1), possible, possible / size, np.ones_like(size)])
+        weighted: Floats = self._leaf_weight(counts, setting)[:, None] * state
+        return weighted
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 3K + 1) -> opinion."""
+        k, total = setting.n_classes, state[:, -1:]
+        share = state[:, :-1] / np.where(total > 0, total, 1.0)
+        alone, possible = share[:, :k], np.where(total > 0, share[:, k : 2 * k], 1.0)
+        probability, _ = distribution(share[:, 2 * k :])
+        return opinion_from_bounds(probability, alone, possible, votes_against(alone))
+
+    def _leaf_weight(self, counts: Floats, setting: Setting) -> Floats:
+        """(m, K) -> (m,)"""
+        one_of(self.weights, ("equal", "size", "precision", "learned"), "weights")
+        total: Floats = counts.sum(axis=1)
+        if self.weights == "size":
+            return total
+        if self.weights == "precision":
+            return np.divide(total, total + setting.caution, out=np.zeros_like(total), where=total > 0)
+        return np.ones_like(total)
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """Nested for fixed tree weights; those by precision change with caution."""
+        return frozenset({"precise"} if self.weights == "precision" else {"precise", "widens"})
+
+    @property
+    def needs_weights(self) -> bool:
+        """True for learned weights."""
+        return self.weights == "learned"
+
+
+@register()
+class Mva(Belief):
+    """MVA: each tree votes against the classes it finds dominated; those with the fewest such votes are
+    chosen.
+
+    These are the classes of largest plausibility under `Belief`.
+
+    Parameters
+    ----------
+    weights : {"equal", "size", "precision", "learned"}, default "equal"
+        As in `Belief`.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[3, 3, 0], [2, 2, 0], [4, 0, 0]]], Mva()).chosen
+    array([[ True, False, False]])
+    """
+
+    name: ClassVar[str] = "mva"
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 3K + 1) -> opinion with the classes of fewest votes against chosen."""
+        opinion = super().finish(state, setting)
+        return replace(opinion, chosen=leading(opinion.upper))
+
+
+@register()
+class DominanceVote(Rule):
+    """S0: each tree decides by interval dominance, then the decided trees vote; the winner is chosen.
+
+    Undecided trees do not vote, they are the room between ``lower`` and ``upper``. Tied winners are all
+    chosen, and all classes where no tree is decided.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> opinion = combine([[[0, 1], [0, 2], [3, 2], [1, 0]]], DominanceVote(), caution=2.0)
+    >>> opinion.probability, opinion.vacuity, opinion.chosen
+    (array([[0., 1.]]), array([0.75]), array([[False,  True]]))
+    """
+
+    name: ClassVar[str] = "dominance_vote"
+    merge: ClassVar[Merge] = "add"
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [vote of a decided leaf (K), 1]."""
+        possible = undominated(counts, setting.caution)
+        decided = possible.sum(axis=1, keepdims=True) == 1
+        return np.hstack([possible & decided, np.ones_like(decided)]).astype(np.float64)
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, K + 1) -> opinion with the winner of the vote chosen."""
+        votes, total = state[:, :-1], state[:, -1:]
+        probability, _ = distribution(votes)
+        lower = votes / np.where(total > 0, total, 1.0)
+        return opinion_from_lower(probability, lower, votes_against(lower), chosen=leading(probability))
+
+
+def votes_against(alone: Floats) -> Floats:
+    """Weights of decided trees by class (n, K) -> weight of those not for the leading class (n,)."""
+    against: Floats = alone.sum(axis=1) - alone.max(axis=1)
+    return against
+
+
+def leading(votes: Floats) -> Bools:
+    """(n, K) -> bool (n, K): the classes with the most votes."""
+    leaders: Bools = votes >= votes.max(axis=1, keepdims=True) - TIE
+    return leaders

@@ -1,0 +1,267 @@
+"""Evidence rules: weights of evidence per leaf -> their sum or maximum."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logsumexp
+
+from hedgerow.belief.leaf import largest_rival, reserve
+from hedgerow.belief.opinion import Opinion, opinion_from_bounds, opinion_from_lower
+from hedgerow.belief.plausibility import preference
+from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.belief.rules.registry import register
+
+
+@register(lambda: Dempster(normalised=False))
+class Dempster(Rule):
+    """Dempster's rule on the leaves' masses: the degree of preference on the winner, the rest on the frame.
+
+    On such masses the rule adds weights of evidence -log(1 - s). ``lower`` and ``upper`` are belief and
+    plausibility; with caution the belief in a class takes its own evidence discounted by n/(n + caution) and
+    that of its rivals in full. ``probability`` is pignistic, ``conflict`` the mass on the empty set,
+    ``log_odds`` the normalised log-plausibility (log Q- - log Q+ for two classes), ``score`` S1's
+    unnormalised m(+) - m(-), or the unnormalised masses m(k) for more classes.
+
+    Parameters
+    ----------
+    normalised : bool, default True
+        False leaves the conflict where it is: it counts as room for every class, so bounds widen with it.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[0, 1], [0, 1]]], Dempster(), caution=0.0).lower.round(6)
+    array([[0.      , 0.888889]])
+    """
+
+    name: ClassVar[str] = "dempster"
+    merge: ClassVar[Merge] = "add"
+
+    def __init__(self, normalised: bool = True) -> None:
+        self.normalised = normalised
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [weights of evidence (K), the same after discounting (K)]."""
+        leaf = preference(counts)
+        held_back = reserve(counts, setting.caution)
+        left = np.where(held_back > 0, held_back + (1.0 - held_back) * np.exp(-leaf.weight), 1.0)
+        state = np.zeros((len(counts), 2 * setting.n_classes))
+        rows = np.arange(len(counts))
+        state[rows, leaf.winner] = leaf.weight
+        state[rows, setting.n_classes + leaf.winner] = np.where(held_back > 0, -np.log(left), leaf.weight)
+        return state
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged weights (n, 2K) -> opinion."""
+        weight, discounted = state[:, : setting.n_classes], state[:, setting.n_classes :]
+        singles, _, empty = masses_from_weights(weight)
+        probability = pignistic_from_weights(weight)
+        lower = _lower_beliefs(weight, np.minimum(discounted, weight), self.normalised)
+        return opinion_from_lower(
+            probability,
+            lower,
+            empty,
+            log_odds=_log_normalised(weight),
+            score=singles[:, 1] - singles[:, 0] if setting.n_classes == 2 else singles,
+        )
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """At caution 0 the interval is that of the combined mass, which is not a point."""
+        return frozenset({"widens", "accumulates"})
+
+
+@register(lambda: Cautious(normalised=False))
+class Cautious(Dempster):
+    """Denœux's cautious rule on the same masses: weights of evidence are not added, the largest counts.
+
+    Repeated evidence changes nothing. Two-class score: max s+ - max s-, which is m(+) - m(-).
+
+    Parameters
+    ----------
+    normalised : bool, default True
+        As in `Dempster`.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[0, 1], [0, 1]]], Cautious(), caution=0.0).lower.round(6)
+    array([[0.      , 0.666667]])
+    """
+
+    name: ClassVar[str] = "cautious"
+    merge: ClassVar[Merge] = "max"
+
+
+@register(lambda: Eva(prior="authors"), lambda: Eva(prior=None), lambda: Eva(smoothing=1.0))
+class Eva(Rule):
+    """EVA: the product of the leaves' smoothed shares, each over the prior, times the prior.
+
+    The interval of a class runs from what the rule would say if the reserve of every leaf fell on the
+    class's worst rival to what it would say if it fell on the class itself. ``conflict`` is one minus the
+    affinity of the leaves' distributions (the sum over classes of their geometric mean), ``score`` the
+    log-odds.
+
+    Parameters
+    ----------
+    prior : {"log", "authors", None}, default "log"
+        "log" is the printed formula; "authors" subtracts (T - 1) P(y) without the logarithm, as the program
+        of the authors does; None leaves the prior out. The prior itself is given to `combine`.
+    smoothing : float, default 0.1
+        Added to every count of every leaf that holds rows.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> suspects = [[[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]]]
+    >>> combine(suspects, Eva(smoothing=1e-9)).probability.round(6)
+    array([[0., 0., 1., 0., 0.]])
+    """
+
+    name: ClassVar[str] = "eva"
+    merge: ClassVar[Merge] = "add"
+
+    def __init__(self, prior: str | None = "log", smoothing: float = 0.1) -> None:
+        self.prior = prior
+        self.smoothing = smoothing
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [log-shares (K), the same with the reserve added (K), log-total, 1].
+
+        Logarithms are relative to a count of zero, so a class the leaf has not seen costs nothing to store.
+        """
+        if not (np.isfinite(self.smoothing) and self.smoothing > 0):
+            raise ValueError(f"smoothing must be a finite number > 0, got {self.smoothing!r}; S1 uses 0.1")
+        one_of(self.prior, ("log", "authors", None), "prior")
+        total = counts.sum(axis=1, keepdims=True)
+        filled = total > 0
+        share = np.log1p(counts / self.smoothing)
+        raised = np.log1p(counts / (self.smoothing + setting.caution))
+        log_total = np.log(total / self.smoothing + setting.n_classes)
+        return np.hstack([share, raised, np.where(filled, log_total, 0.0), filled])
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 2K + 2) -> opinion."""
+        k, leaves = setting.n_classes, state[:, -1:]
+        correction = (leaves - 1.0) * self._prior_term(setting)
+        plain = np.where(leaves > 0, state[:, :k] - correction, 0.0)
+        lift_of_zero = np.log1p(setting.caution / self.smoothing)
+        raised = state[:, k : 2 * k] + leaves * lift_of_zero - correction
+        raised = np.where(leaves > 0, np.maximum(raised, plain), 0.0)
+        log_odds = _log_normalised(plain)
+        lower, upper = _raised_bounds(plain, raised)
+        shares = np.exp((state[:, :k] - state[:, -2:-1]) / np.where(leaves > 0, leaves, 1.0))
+        return opinion_from_bounds(
+            _normalised(np.exp(log_odds)),
+            np.where(leaves > 0, lower, 0.0),
+            np.where(leaves > 0, upper, 1.0),
+            np.where(leaves[:, 0] > 0, 1.0 - shares.sum(axis=1), 0.0),
+            log_odds=log_odds,
+            score=plain[:, 1] - plain[:, 0] if k == 2 else log_odds,
+        )
+
+    def _prior_term(self, setting: Setting) -> Floats:
+        """Setting -> what each leaf after the first takes off the log-score of each class (K,)."""
+        if self.prior == "authors":
+            return setting.prior
+        return np.log(setting.prior) if self.prior == "log" else np.zeros(setting.n_classes)
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """An empty leaf changes nothing."""
+        return frozenset({"precise", "widens", "accumulates"})
+
+
+def masses_from_weights(weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weights of evidence for each class -> unnormalised masses of the classes, the frame and the empty set.
+
+    Parameters
+    ----------
+    weight : float64 (n, K)
+        -log(1 - s) of the (combined) support s of each class, >= 0.
+
+    Returns
+    -------
+    singles : float64 (n, K)
+    frame, empty : float64 (n,)
+
+    Examples
+    --------
+    >>> s = np.array([[.98, .8]])                    # S1: cautious on .8, .8 and -.98
+    >>> singles, frame, empty = masses_from_weights(-np.log1p(-s))
+    >>> singles.round(6), frame.round(6), empty.round(6)
+    (array([[0.196, 0.016]]), array([0.004]), array([0.784]))
+    """
+    total = weight.sum(axis=1, keepdims=True)
+    singles: Floats = -np.expm1(-weight) * np.exp(weight - total)
+    frame: Floats = np.exp(-total[:, 0])
+    return singles, frame, np.clip(1.0 - singles.sum(axis=1) - frame, 0.0, 1.0)
+
+
+def pignistic_from_weights(weight: Floats) -> Floats:
+    """Weights of evidence (n, K) -> pignistic probabilities of the normalised mass (n, K).
+
+    Examples
+    --------
+    >>> pignistic_from_weights(np.log([[1.0, 3.0]]))
+    array([[0.16666667, 0.83333333]])
+    """
+    n_classes = weight.shape[1]
+    logs = weight + np.log1p(-(1.0 - 1.0 / n_classes) * np.exp(-weight))
+    return _normalised(np.exp(logs - logs.max(axis=1, keepdims=True)))
+
+
+def log_sum_of_others(logs: Floats) -> Floats:
+    """(n, K) -> (n, K): logarithm of the sum of exp over the other columns, without subtraction."""
+    nothing = np.full((len(logs), 1), -np.inf)
+    before = np.hstack([nothing, np.logaddexp.accumulate(logs[:, :-1], axis=1)])
+    after = np.hstack([np.logaddexp.accumulate(logs[:, :0:-1], axis=1)[:, ::-1], nothing])
+    others: Floats = np.logaddexp(before, after)
+    return others
+
+
+def _lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Floats:
+    """Weights in full and discounted (n, K) -> belief in k from its discounted, its rivals' full weights."""
+    if not normalised:
+        rivals = weight.sum(axis=1, keepdims=True) - weight
+        held: Floats = -np.expm1(-discounted) * np.exp(-rivals)
+        return held
+    top = weight.max(axis=1, keepdims=True)  # taken off first: sums of 1e4 trees leave no digits to lose
+    own = _log_lost(discounted) + (discounted - top)
+    room = np.logaddexp(discounted - top, log_sum_of_others(_log_lost(weight) + (weight - top)))
+    lower: Floats = np.exp(own - room)
+    return lower
+
+
+def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
+    """Log-scores, log-scores when the reserve falls on the class (n, K) -> lower and upper (n, K)."""
+    top = plain.max(axis=1, keepdims=True)
+    step, plain, raised = raised - plain, plain - top, raised - top
+    total = logsumexp(plain, axis=1, keepdims=True)
+    gain = raised + _log_lost(step)
+    worst = largest_rival(gain) if plain.shape[1] > 1 else np.full_like(plain, -np.inf)
+    lower: Floats = np.exp(plain - np.logaddexp(total, worst))
+    upper: Floats = np.exp(raised - np.logaddexp(total, gain))
+    return lower, upper
+
+
+def _log_lost(x: Floats) -> Floats:
+    """x >= 0 -> log(exp(x) - 1) - x: what the unit takes off; -inf at 0."""
+    positive = x > 0
+    safe = np.where(positive, x, 1.0)
+    return np.where(positive, np.log(-np.expm1(-safe)), -np.inf)
+
+
+def _log_normalised(logs: Floats) -> Floats:
+    """(n, K) -> (n, K) whose exp sums to 1; the largest is taken off first, so no digits are lost."""
+    shifted = logs - logs.max(axis=1, keepdims=True)
+    normalised: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return normalised
+
+
+def _normalised(shares: Floats) -> Floats:
+    """(n, K) of positive sum -> rows that sum to 1."""
+    rows: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return rows

@@ -1,0 +1,233 @@
+"""Mean rules: a distribution per leaf -> their average."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from hedgerow.belief.leaf import class_shares, confidence_shares, laplace_shares, reserve, vote_shares
+from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
+from hedgerow.belief.plausibility import preference
+from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting
+from hedgerow.belief.rules.registry import register
+
+
+class Mean(Rule):
+    """A rule that averages one distribution per leaf; subclasses say which.
+
+    The interval of a leaf is its distribution with the share ``r = caution/(n + caution)`` held back,
+    ``[(1 - r) p, (1 - r) p + r]``: for class shares exactly the imprecise Dirichlet interval. The
+    distribution is the mean over the leaves that hold rows; an empty leaf holds everything back, so it only
+    widens.
+    """
+
+    merge: ClassVar[Merge] = "add"
+    scale: ClassVar[float] = 1.0
+
+    def shares(self, counts: Floats) -> Floats:
+        """(m, K) -> (m, K) distributions, a row of zeros for an empty leaf."""
+        raise NotImplementedError(f"a mean rule must define shares, got none in {type(self).__name__}; see Mean")
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [shares (K), held shares (K), sum of squares, reserve]."""
+        shares = self.shares(counts)
+        held_back = reserve(counts, setting.caution)[:, None]
+        return np.hstack([shares, (1.0 - held_back) * shares, (shares**2).sum(axis=1, keepdims=True), held_back])
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 2K + 2) -> opinion; conflict is the Gini impurity due to disagreement."""
+        k = setting.n_classes
+        probability, filled = distribution(state[:, :k])
+        total = state[:, k : 2 * k].sum(axis=1) + state[:, 2 * k + 1]
+        lower = state[:, k : 2 * k] / np.where(total > 0, total, 1.0)[:, None]
+        conflict = disagreement(probability, state[:, 2 * k], filled)
+        return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, self.scale))
+
+
+@register()
+class Average(Mean):
+    """The mean of the class shares of the leaves: the ordinary forest, with intervals.
+
+    ``probability`` does not depend on caution. Two-class score: mean of p/n - 1/2.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[4, 0], [10, 40]]], Average()).probability
+    array([[0.6, 0.4]])
+    """
+
+    name: ClassVar[str] = "average"
+
+    def shares(self, counts: Floats) -> Floats:
+        """(m, K) -> relative frequencies (m, K)."""
+        return class_shares(counts)
+
+
+@register(lambda: Laplace(alpha=0.1))
+class Laplace(Mean):
+    """The mean of smoothed shares (n_k + alpha)/(n + K alpha).
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Rows added to every class of every leaf.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[0, 2]]], Laplace()).probability
+    array([[0.25, 0.75]])
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        self.alpha = alpha
+
+    def shares(self, counts: Floats) -> Floats:
+        """(m, K) -> smoothed shares (m, K)."""
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise ValueError(f"alpha must be a finite number >= 0, got {self.alpha!r}; 1 is Laplace's correction")
+        return laplace_shares(counts, self.alpha)
+
+
+@register()
+class Plausibility(Mean):
+    """The mean of degrees of preference: the winner of a leaf gets 1 - u_e - u_a, the rest is shared by all.
+
+    Two-class score: mean of pi+ - pi-.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[1, 3]]], Plausibility()).score.round(6)
+    array([0.483645])
+    """
+
+    name: ClassVar[str] = "plausibility"
+    scale: ClassVar[float] = 2.0
+
+    def shares(self, counts: Floats) -> Floats:
+        """(m, K) -> preference on the winner, the rest spread evenly (m, K)."""
+        leaf = preference(counts)
+        return spread_evenly(counts, leaf.winner, leaf.support)
+
+
+@register()
+class EpistemicWeighted(Mean):
+    """Degrees of preference, each leaf discounted by its epistemic uncertainty: mean of (1 - u_e)(s+ - s-).
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[0, 1]]], EpistemicWeighted()).score.round(6)
+    array([0.444444])
+    """
+
+    name: ClassVar[str] = "epistemic_weighted"
+    scale: ClassVar[float] = 2.0
+
+    def shares(self, counts: Floats) -> Floats:
+        """(m, K) -> discounted preference on the winner, the rest spread evenly (m, K)."""
+        leaf = preference(counts)
+        return spread_evenly(counts, leaf.winner, -np.expm1(leaf.log_epistemic) * leaf.support)
+
+
+@register()
+class ConfidenceBounds(Mean):
+    """The mean of shares drawn to the middle by the chance of a draw, (1 - c)(p/n - 1/2).
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[1, 3]]], ConfidenceBounds()).score
+    array([0.0625])
+    """
+
+    name: ClassVar[str] = "confidence_bounds"
+
+    def shares(self, counts: Floats) -> Floats:
+        """(m, K) -> 1/2 + score for two classes, odds against the largest class for more (m, K)."""
+        return confidence_shares(counts)
+
+
+@register()
+class Vote(Mean):
+    """The share of the trees that vote for each class; a tied leaf shares its vote.
+
+    Two-class score: (#positive - #negative)/T.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[0, 2], [1, 3], [5, 1]]], Vote()).score.round(6)
+    array([0.333333])
+    """
+
+    name: ClassVar[str] = "vote"
+    scale: ClassVar[float] = 2.0
+
+    def shares(self, counts: Floats) -> Floats:
+        """(m, K) -> votes (m, K)."""
+        return vote_shares(counts)
+
+
+@register()
+class Pool(Rule):
+    """All leaves poured into one: pooled counts. Each leaf that holds rows adds its reserve to the pool.
+
+    Two-class score: sum(p)/sum(n) - 1/2.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[0, 2], [1, 1]]], Pool()).probability
+    array([[0.25, 0.75]])
+    """
+
+    name: ClassVar[str] = "pool"
+    merge: ClassVar[Merge] = "add"
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [counts (K), n x sum of squared shares, 1 if the leaf holds rows]."""
+        squares = (counts * class_shares(counts)).sum(axis=1, keepdims=True)
+        return np.hstack([counts, squares, counts.sum(axis=1, keepdims=True) > 0])
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, K + 2) -> opinion; conflict is the Gini impurity due to disagreement."""
+        pooled = state[:, : setting.n_classes]
+        probability, total = distribution(pooled)
+        room = total + setting.caution * state[:, -1]
+        lower = pooled / np.where(room > 0, room, 1.0)[:, None]
+        conflict = disagreement(probability, state[:, -2], total)
+        return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, 1.0))
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """An empty leaf changes nothing."""
+        return frozenset({"precise", "widens", "accumulates"})
+
+
+def distribution(sums: Floats) -> tuple[Floats, Floats]:
+    """Sums of shares (n, K) -> distributions (n, K), uniform where the sum is zero; the sums (n,)."""
+    total: Floats = sums.sum(axis=1)
+    filled = total > 0
+    even = np.full_like(sums, 1.0 / sums.shape[1])
+    return np.divide(sums, total[:, None], out=even, where=filled[:, None]), total
+
+
+def disagreement(probability: Floats, squares: Floats, total: Floats) -> Floats:
+    """Mean (n, K), sums of squared shares (n,), weights (n,) -> Gini of the mean minus mean Gini (n,)."""
+    mean_squares = np.divide(squares, total, out=np.zeros_like(total), where=total > 0)
+    between = mean_squares - (probability**2).sum(axis=1)
+    return np.where(total > 0, np.maximum(between, 0.0), 0.0)
+
+
+def spread_evenly(counts: Floats, winner: np.ndarray[tuple[int, ...], np.dtype[np.int64]], part: Floats) -> Floats:
+    """Part (m,) of the winner (m,), the remainder shared by all K classes -> (m, K), zeros if empty."""
+    filled = counts.sum(axis=1) > 0
+    shares = np.repeat(((1.0 - part) / counts.shape[1])[:, None], counts.shape[1], axis=1)
+    shares[np.arange(len(part)), winner] += part
+    return np.where(filled[:, None], shares, 0.0)

@@ -1,0 +1,177 @@
+"""Order rules: the shares of all leaves -> their median, mixture or signed maximum."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.leaf import class_shares, largest_rival, reserve
+from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
+from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.belief.rules.mean import disagreement, distribution
+from hedgerow.belief.rules.registry import register
+
+Bools = NDArray[np.bool_]
+
+
+class Stacked(Rule):
+    """A rule that needs the shares of all trees side by side; it is not a fold. Subclasses say how to blend.
+
+    For two classes the blend is that of class 1; for more, that of every class, normalised. The interval
+    holds back the mean reserve of the leaves; an empty leaf, in reserve entirely, only widens it.
+    """
+
+    merge: ClassVar[Merge] = "stack"
+
+    def blend(self, shares: Floats, filled: Bools) -> Floats:
+        """Shares (n, T, C), whether a leaf holds rows (n, T) -> (n, C); every sample has a filled leaf."""
+        raise NotImplementedError(f"a stacked rule must define blend, got none in {type(self).__name__}; see Stacked")
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [shares (K), reserve, 1]."""
+        held_back = reserve(counts, setting.caution)[:, None]
+        return np.hstack([class_shares(counts), held_back, np.ones_like(held_back)])
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """States of all trees (n, T, K + 2) -> opinion; conflict is the Gini impurity due to disagreement."""
+        k = setting.n_classes
+        shares = state[:, :, :k]
+        filled = shares.sum(axis=2) > 0
+        probability, leaves = distribution(shares.sum(axis=1))
+        conflict = disagreement(probability, (shares**2).sum(axis=(1, 2)), leaves)
+        known = leaves > 0
+        if known.any():
+            probability[known] = self._blended(shares[known], filled[known], probability[known])
+        trees = state[:, :, -1].sum(axis=1)
+        held_back = np.where(trees > 0, state[:, :, -2].sum(axis=1) / np.where(trees > 0, trees, 1.0), 1.0)
+        lower = (1.0 - held_back)[:, None] * probability
+        return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, 1.0))
+
+    def _blended(self, shares: Floats, filled: Bools, mean: Floats) -> Floats:
+        """Shares (n, T, K), (n, T), mean shares (n, K) -> blended distributions (n, K)."""
+        if shares.shape[2] == 2:
+            positive = self.blend(shares[:, :, 1:], filled)
+            return np.hstack([1.0 - positive, positive])
+        blended = self.blend(shares, filled)
+        nothing = blended.sum(axis=1) <= 0  # no class has a share in most trees
+        return distribution(np.where(nothing[:, None], mean, blended))[0]
+
+
+@register()
+class Median(Stacked):
+    """The median of the shares over trees. Where the medians of all classes are zero: the mean.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[1, 3], [0, 2], [1, 0]]], Median()).score
+    array([0.25])
+    """
+
+    name: ClassVar[str] = "median"
+
+    def blend(self, shares: Floats, filled: Bools) -> Floats:
+        """Shares (n, T, C), (n, T) -> medians over filled leaves (n, C)."""
+        return _median(shares, filled)
+
+
+@register(lambda: GeneralisedMixture(theta="median"), lambda: GeneralisedMixture(theta="max"))
+class GeneralisedMixture(Stacked):
+    """A mixture that trusts a tree less the further it is from theta, 1/(T-1) sum(x - x |x - theta|/sum|x -
+    theta|).
+
+    Parameters
+    ----------
+    theta : {"mean", "median", "max"}, default "mean"
+        The centre, taken over the trees.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[1, 3], [1, 3], [1, 0]]], GeneralisedMixture()).score
+    array([0.0625])
+    """
+
+    name: ClassVar[str] = "generalised_mixture"
+
+    def __init__(self, theta: str = "mean") -> None:
+        self.theta = theta
+
+    def blend(self, shares: Floats, filled: Bools) -> Floats:
+        """Shares (n, T, C), (n, T) -> mixtures over filled leaves (n, C)."""
+        one_of(self.theta, ("mean", "median", "max"), "theta")
+        part = filled[:, :, None]
+        leaves = part.sum(axis=1)
+        mean = (shares * part).sum(axis=1) / leaves
+        centres = {"mean": mean, "median": _median(shares, filled), "max": shares.max(axis=1)}
+        distance = np.abs(shares - centres[self.theta][:, None]) * part
+        total = distance.sum(axis=1)
+        apart = (total > 0) & (leaves > 1)
+        weight = (1.0 - distance / np.where(apart, total, 1.0)[:, None]) / np.maximum(leaves - 1, 1)[:, None]
+        mixed: Floats = np.where(apart, (shares * weight * part).sum(axis=1), mean)
+        return mixed
+
+
+@register()
+class SignedMaximum(Rule):
+    """The score of the leaf furthest from a draw: for two classes the p/n - 1/2 of largest size.
+
+    A leaf's margin is the share of its winner minus that of the runner-up. The class with the largest margin
+    gets it, the rest is shared by all; equal margins of different classes share theirs. With caution the
+    lower bound takes the margins of a class discounted by n/(n + caution), those of its rivals in full.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[1, 3], [10, 1], [2, 5]]], SignedMaximum()).score.round(6)
+    array([-0.409091])
+    """
+
+    name: ClassVar[str] = "signed_maximum"
+    merge: ClassVar[Merge] = "max"
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [margin of the winner (K), the same discounted (K)]."""
+        shares = class_shares(counts)
+        margins = np.maximum(shares - largest_rival(shares), 0.0)
+        kept = 1.0 - reserve(counts, setting.caution)
+        return np.hstack([margins, kept[:, None] * margins])
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Largest margins (n, 2K) -> opinion; conflict is the smaller of the two leading margins."""
+        margins, discounted = np.hsplit(state, 2)
+        probability = distribution(_share_of_margin(margins, margins))[0]
+        lower = _share_of_margin(margins, discounted)
+        known = (margins > 0).any(axis=1, keepdims=True)
+        conflict = np.sort(margins, axis=1)[:, -2] if setting.n_classes > 1 else np.zeros(len(state))
+        return opinion_from_lower(
+            probability, np.where(known, lower, 0.0), conflict, score=centred_score(probability, 1.0)
+        )
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """An empty leaf changes nothing."""
+        return frozenset({"precise", "widens", "accumulates"})
+
+
+def _share_of_margin(margins: Floats, own: Floats) -> Floats:
+    """Margins (n, K), own margin instead of the one in margins (n, K) -> share of each class (n, K)."""
+    n_classes = margins.shape[1]
+    rival = largest_rival(margins)
+    at_top = (margins == margins.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
+    rivals_level = np.where(margins == margins.max(axis=1, keepdims=True), at_top - 1, at_top)
+    level = np.where(own == rival, 1 + rivals_level, 1)
+    best = np.maximum(own, rival)
+    shares: Floats = (1.0 - best) / n_classes + np.where(own >= rival, own / level, 0.0)
+    return shares
+
+
+def _median(shares: Floats, filled: Bools) -> Floats:
+    """Shares (n, T, C), which leaves count (n, T) -> medians (n, C); every sample has one that counts."""
+    ordered = np.sort(np.where(filled[:, :, None], shares, np.inf), axis=1)
+    last = filled.sum(axis=1) - 1
+    low, high = (np.take_along_axis(ordered, at[:, None, None], axis=1)[:, 0] for at in (last // 2, (last + 1) // 2))
+    middle: Floats = 0.5 * (low + high)
+    return middle

@@ -1,0 +1,91 @@
+"""Registry: a rule's name -> the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from hedgerow.belief.rules.base import Rule
+
+R = TypeVar("R", bound=type[Rule])
+
+_RULES: dict[str, tuple[type[Rule], tuple[Callable[[], Rule], ...]]] = {}
+
+
+def register(*notable: Callable[[], Rule]) -> Callable[[R], R]:
+    """Make a rule known by its name.
+
+    Parameters
+    ----------
+    *notable : callable () -> Rule
+        Makers of parametrisations worth testing besides the default one.
+
+    Returns
+    -------
+    callable
+        A class decorator.
+
+    Examples
+    --------
+    >>> from hedgerow.belief.rules import Average
+    >>> resolve_rule("average").__class__ is Average
+    True
+    """
+
+    def enter(rule: R) -> R:
+        taken = _RULES.get(rule.name)
+        if taken is not None and taken[0].__qualname__ != rule.__qualname__:
+            raise ValueError(f"a rule's name must be new, got {rule.name!r}, the name of {taken[0]}; choose another")
+        _RULES[rule.name] = (rule, notable)
+        return rule
+
+    return enter
+
+
+def resolve_rule(rule: str | Rule) -> Rule:
+    """A rule's name or a rule -> the rule.
+
+    Parameters
+    ----------
+    rule : str or Rule
+
+    Returns
+    -------
+    Rule
+
+    Examples
+    --------
+    >>> resolve_rule("eva")
+    Eva()
+    """
+    if isinstance(rule, Rule):
+        return rule
+    if isinstance(rule, str) and rule in _RULES:
+        return _RULES[rule][0]()
+    names = ", ".join(sorted(_RULES))
+    raise ValueError(f"rule must be a Rule or one of {names}, got {rule!r}; see hedgerow.rules")
+
+
+def rule_names() -> tuple[str, ...]:
+    """The short names of all rules, in alphabetical order.
+
+    Examples
+    --------
+    >>> "cautious" in rule_names()
+    True
+    """
+    return tuple(sorted(_RULES))
+
+
+def all_rules() -> Iterator[Rule]:
+    """Every rule, in its default and in its notable parametrisations.
+
+    Examples
+    --------
+    >>> {rule.name for rule in all_rules()} == set(rule_names())
+    True
+    """
+    for rule, notable in _RULES.values():
+        yield rule()
+        for make in notable:
+            yield make()

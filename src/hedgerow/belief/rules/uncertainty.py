@@ -1,0 +1,81 @@
+"""Uncertainty: leaf counts -> state -> total, aleatoric and epistemic uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hedgerow.belief.leaf import class_shares, entropy
+from hedgerow.belief.plausibility import preference
+from hedgerow.belief.rules.base import Floats, Merge, Setting
+from hedgerow.belief.rules.mean import distribution
+
+
+@dataclass(frozen=True, eq=False)
+class UncertaintyParts:
+    """Where the doubt about n samples comes from.
+
+    Attributes
+    ----------
+    total, aleatoric, epistemic : float64 (n,)
+        Entropy of the mean distribution, mean entropy of the leaves' distributions, and their difference, in
+        bits.
+    relative_aleatoric, relative_epistemic : float64 (n,)
+        u_a and u_e of the relative likelihood, averaged over leaves.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    relative_aleatoric: Floats
+    relative_epistemic: Floats
+
+
+class Uncertainty:
+    """The entropy decomposition as a fold, with the methods and `merge` of a rule.
+
+    Entropies are over the leaves that hold rows; where none does, all of log2(K) is epistemic. An empty
+    leaf has u_e = 1 and u_a = 0.
+
+    Examples
+    --------
+    >>> from hedgerow.belief import Setting, merge_states
+    >>> split, setting = Uncertainty(), Setting.of(2)
+    >>> states = split.lift(np.array([[4.0, 0.0], [0.0, 4.0]]), setting)
+    >>> parts = split.finish(merge_states(states[None], split.merge), setting)
+    >>> parts.total, parts.aleatoric, parts.epistemic
+    (array([1.]), array([0.]), array([1.]))
+    """
+
+    merge: ClassVar[Merge] = "add"
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [shares (K), entropy, u_a, u_e, 1]."""
+        shares = class_shares(counts)
+        leaf = preference(counts)
+        columns = (
+            entropy(shares),
+            np.exp(leaf.log_aleatoric),
+            np.exp(leaf.log_epistemic),
+            np.ones(len(counts)),
+        )
+        return np.hstack([shares, np.stack(columns, axis=1)])
+
+    def finish(self, state: Floats, setting: Setting) -> UncertaintyParts:
+        """Merged states (n, K + 4) -> parts (n,) each."""
+        k = setting.n_classes
+        mean, filled = distribution(state[:, :k])
+        total = entropy(mean)
+        within = state[:, k] / np.where(filled > 0, filled, 1.0)
+        aleatoric = np.minimum(within, total)
+        leaves = state[:, -1]
+        some = np.where(leaves > 0, leaves, 1.0)
+        return UncertaintyParts(
+            total=total,
+            aleatoric=aleatoric,
+            epistemic=total - aleatoric,
+            relative_aleatoric=state[:, k + 1] / some,
+            relative_epistemic=np.where(leaves > 0, state[:, k + 2] / some, 1.0),
+        )

@@ -1,0 +1,94 @@
+"""Decide: opinion -> the classes that remain.
+
+==================  =====================================================================================
+name                object: what remains
+==================  =====================================================================================
+dominance           `Dominance`: classes whose upper probability no other's lower probability exceeds
+maximality          `Maximality`: classes that no other class beats under every distribution
+e_admissibility     `EAdmissibility`: classes that some distribution makes optimal
+maximin             `Maximin`: the class of the largest lower probability
+maximax             `Maximax`: the class of the largest upper probability
+hurwicz             `Hurwicz`: the class of the largest weighted mean of the two
+pignistic           `Pignistic`: the class of the largest pignistic probability
+expected_utility    `ExpectedUtility`: the most probable class
+u65, u80, f1        `UtilitySet`: the set of the largest expected utility
+top_probability     `TopProbability`: the fewest classes that are together probable enough
+coverage            `Coverage`: as many as a promised coverage needs
+rule                `RuleChoice`: what the combination rule has chosen itself, else dominance
+==================  =====================================================================================
+
+The first eight take a matrix ``utility`` (actions x classes). Bounds are made reachable first. Every row
+keeps at least one class. Sets keep ties, single choices break them; each object says how.
+"""
+
+from __future__ import annotations
+
+from hedgerow.decide.base import Bools, Decision, OpinionLike
+from hedgerow.decide.coverage import Coverage, rows_needed
+from hedgerow.decide.credal import Dominance, EAdmissibility, Maximality
+from hedgerow.decide.intervals import (
+    lower_expectation,
+    pignistic_from_bounds,
+    reachable,
+    upper_expectation,
+)
+from hedgerow.decide.labels import columns_from_labels
+from hedgerow.decide.registry import all_decisions, resolve_decision
+from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet, f_beta_utility, quadratic_utility
+from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
+
+__all__ = [
+    "Coverage",
+    "Decision",
+    "Dominance",
+    "EAdmissibility",
+    "ExpectedUtility",
+    "Hurwicz",
+    "Maximality",
+    "Maximax",
+    "Maximin",
+    "OpinionLike",
+    "Pignistic",
+    "RuleChoice",
+    "TopProbability",
+    "UtilitySet",
+    "all_decisions",
+    "columns_from_labels",
+    "decide",
+    "f_beta_utility",
+    "lower_expectation",
+    "pignistic_from_bounds",
+    "quadratic_utility",
+    "reachable",
+    "resolve_decision",
+    "rows_needed",
+    "upper_expectation",
+]
+
+
+def decide(opinion: OpinionLike, decision: str | Decision = "dominance") -> Bools:
+    """Choose the classes that remain.
+
+    Parameters
+    ----------
+    opinion : object with ``lower``, ``upper`` and ``probability``, (n, K) each
+        What is known about n rows, for instance ``hedgerow.combine(counts, rule)``.
+    decision : str or Decision
+        A name of the table in `hedgerow.decide`, or an object with its own parameters.
+
+    Returns
+    -------
+    bool array (n, K)
+        True for the classes chosen; at least one in each row. With a utility matrix of A actions: (n, A).
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.6, 0.1], [0.4, 0.3]], upper=[[0.9, 0.4], [0.7, 0.6]],
+    ...                           probability=[[0.8, 0.2], [0.6, 0.4]])
+    >>> decide(opinion).tolist()
+    [[True, False], [True, True]]
+    >>> decide(opinion, Maximin()).tolist()
+    [[True, False], [True, False]]
+    """
+    return resolve_decision(decision).choose(opinion)

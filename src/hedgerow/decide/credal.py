@@ -1,0 +1,180 @@
+"""Credal: lower and upper probabilities -> every class that cannot be ruled out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.decide.base import Bools, Decision, OpinionLike, bounds_of, checked_utility, tie_of
+from hedgerow.decide.intervals import (
+    TIE,
+    Floats,
+    best_distribution,
+    lower_expectation,
+    pignistic_from_bounds,
+    upper_expectation,
+)
+from hedgerow.decide.programme import largest_margins
+
+#: A margin of the linear programme that counts as a tie, as a share of the largest difference of utilities.
+MARGIN = 1e-9
+
+
+class Dominance(Decision):
+    """Interval dominance: drop class b if some class a has ``lower[a] > upper[b]``.
+
+    With two classes this is the baseline of cautious forests: class 1 if its lower probability is above
+    1/2, class 0 if the upper probability of class 1 is below 1/2, both otherwise. A tie (to 1e-12) rules
+    nothing out, so both classes remain at exactly 1/2.
+
+    Parameters
+    ----------
+    utility : array-like (A, K) or None
+        What each action is worth when each class is true; action b is dropped if the lower expected
+        utility of some a is above the upper one of b. None: one action per class, worth 1 when right.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.6, 0.1], [0.4, 0.3]], upper=[[0.9, 0.4], [0.7, 0.6]],
+    ...                           probability=[[0.8, 0.2], [0.6, 0.4]])
+    >>> Dominance().choose(opinion).tolist()
+    [[True, False], [True, True]]
+    """
+
+    def __init__(self, utility: ArrayLike | None = None) -> None:
+        self.utility = utility
+
+    def choose(self, opinion: OpinionLike) -> Bools:
+        """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
+        lower, upper = bounds_of(opinion)
+        if self.utility is None:
+            return _undominated(lower, upper, TIE)
+        utility = checked_utility(self.utility, lower.shape[1])
+        worst, best = lower_expectation(utility, lower, upper), upper_expectation(utility, lower, upper)
+        return _undominated(worst, best, tie_of(utility))
+
+
+class Maximality(Decision):
+    """Maximality: drop class b if some class a is better than b under every distribution of the set.
+
+    That is, if the lower expectation of ``utility[a] - utility[b]`` is above 0. Without a utility matrix
+    this equals interval dominance on reachable intervals; with one it drops more. A tie (to 1e-12) rules
+    nothing out.
+
+    Parameters
+    ----------
+    utility : array-like (A, K) or None
+        What each action is worth when each class is true. None: one action per class, worth 1 when right.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.4, 0.3]], upper=[[0.7, 0.6]], probability=[[0.6, 0.4]])
+    >>> Maximality().choose(opinion).tolist()
+    [[True, True]]
+    >>> Maximality(utility=[[1, 0], [0.9, -0.2]]).choose(opinion).tolist()
+    [[True, False]]
+    """
+
+    def __init__(self, utility: ArrayLike | None = None) -> None:
+        self.utility = utility
+
+    def choose(self, opinion: OpinionLike) -> Bools:
+        """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
+        lower, upper = bounds_of(opinion)
+        if self.utility is None:
+            # Between reachable bounds p_a = lower_a and p_b = upper_b are attained together: the other
+            # classes must take 1 - lower_a - upper_b, which lies between their summed lower bounds
+            # (upper_b is reachable: upper_b + sum of the other lower <= 1) and their summed upper bounds
+            # (lower_a is reachable: lower_a + sum of the other upper >= 1). Hence the lower expectation
+            # of 1_a - 1_b is lower_a - upper_b, and maximality is interval dominance.
+            return _undominated(lower, upper, TIE)
+        return _maximal(checked_utility(self.utility, lower.shape[1]), lower, upper)
+
+
+class EAdmissibility(Decision):
+    """E-admissibility: keep class a if some distribution of the set makes it optimal.
+
+    The most decided of the three credal decisions: E-admissible classes are maximal, and maximal classes
+    are not dominated. Without a utility matrix a closed form answers; with one, a linear programme (HiGHS)
+    for the actions that neither maximality rules out nor a known distribution makes optimal. Ties keep a
+    class: to 1e-12 in the closed form, to 1e-9 of the largest difference of utilities in the linear
+    programme.
+
+    Parameters
+    ----------
+    utility : array-like (A, K) or None
+        What each action is worth when each class is true. None: one action per class, worth 1 when right.
+
+    Examples
+    --------
+    The third class is not dominated, yet when it has all it can have, the rest must go to a larger one.
+
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.2, 0.2, 0.1]], upper=[[0.7, 0.7, 0.25]],
+    ...                           probability=[[0.4, 0.4, 0.2]])
+    >>> Dominance().choose(opinion).tolist(), EAdmissibility().choose(opinion).tolist()
+    ([[True, True, True]], [[True, True, False]])
+    """
+
+    def __init__(self, utility: ArrayLike | None = None) -> None:
+        self.utility = utility
+
+    def choose(self, opinion: OpinionLike) -> Bools:
+        """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
+        lower, upper = bounds_of(opinion)
+        if self.utility is None:
+            return _admissible_classes(lower, upper)
+        return _admissible_actions(checked_utility(self.utility, lower.shape[1]), lower, upper)
+
+
+def _undominated(lower: Floats, upper: Floats, tie: float) -> Bools:
+    """(n, A), (n, A) -> (n, A): not strictly below the largest lower value."""
+    kept: Bools = upper >= lower.max(axis=1, keepdims=True) - tie
+    return kept
+
+
+def _maximal(utility: Floats, lower: Floats, upper: Floats) -> Bools:
+    """(A, K), (n, K), (n, K) -> (n, A): not surely worse than another action."""
+    tie = tie_of(utility)
+    kept = np.ones((len(lower), len(utility)), dtype=bool)
+    for rival in utility:
+        kept &= lower_expectation(rival - utility, lower, upper) <= tie
+    return kept
+
+
+def _admissible_classes(lower: Floats, upper: Floats) -> Bools:
+    """(n, K), (n, K) -> (n, K): optimal for some distribution between the bounds."""
+    # Class a is optimal for some p of the set iff there is a value t of p_a in [lower_a, upper_a] such
+    # that the others fit under it: lower_j <= t, and 1 - t lies between sum_{j != a} lower_j and
+    # sum_{j != a} min(upper_j, t). Since upper_a is reachable, the former holds for every t <= upper_a.
+    # The two conditions left, t >= max lower and t + sum_{j != a} min(upper_j, t) >= 1, are satisfied by
+    # every larger t once by one, so it is enough to look at t = upper_a:
+    #     upper_a >= max_j lower_j   and   sum_j min(upper_j, upper_a) >= 1.
+    ordered = np.sort(upper, axis=1)
+    n_classes = upper.shape[1]
+    summed = np.cumsum(ordered, axis=1)
+    above = np.arange(n_classes - 1, -1, -1)
+    under_the_cap = summed + ordered * above
+    capped = np.empty_like(upper)
+    np.put_along_axis(capped, np.argsort(upper, axis=1, kind="stable"), under_the_cap, axis=1)
+    # The class of the largest upper bound is always kept, also where rounded bounds sum to a little less.
+    needed = np.minimum(1.0, summed[:, -1:])
+    kept: Bools = _undominated(lower, upper, TIE) & (capped >= needed - TIE)
+    return kept
+
+
+def _admissible_actions(utility: Floats, lower: Floats, upper: Floats) -> Bools:
+    """(A, K), (n, K), (n, K) -> (n, A): optimal for some distribution between the bounds."""
+    tie = tie_of(utility)
+    points = [pignistic_from_bounds(lower, upper)]
+    points += [best_distribution(action, lower, upper) for action in utility]
+    known = np.zeros((len(lower), len(utility)), dtype=bool)
+    for point in points:
+        expected = np.einsum("nk,ak->na", point, utility)
+        known |= expected >= expected.max(axis=1, keepdims=True) - tie
+    row, action = np.nonzero(_maximal(utility, lower, upper) & ~known)
+    scaled = utility / max(float(np.ptp(utility, axis=0).max()), np.finfo(np.float64).tiny)
+    known[row, action] = largest_margins(scaled, action, lower[row], upper[row]) >= -MARGIN
+    return known

@@ -1,0 +1,59 @@
+"""Labels: class labels -> columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def columns_from_labels(
+    y: ArrayLike, n_columns: int, classes: ArrayLike | None = None
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Find the column of each label.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        Class labels.
+    n_columns : int
+        Number of columns of the matrix the labels go with.
+    classes : array-like (n_columns,) or None
+        The class of each column. None: the sorted distinct labels of ``y``.
+
+    Returns
+    -------
+    columns : int array (n,)
+        Position of each label in ``classes``.
+    classes : array (n_columns,)
+        The class of each column.
+
+    Examples
+    --------
+    >>> columns, classes = columns_from_labels(["no", "yes", "no"], 2)
+    >>> columns.tolist(), classes.tolist()
+    ([0, 1, 0], ['no', 'yes'])
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y must be one label per row, shape (n,), got {labels.shape}; pass y.ravel()")
+    distinct, position = np.unique(labels, return_inverse=True)
+    order = distinct if classes is None else np.asarray(classes)
+    if len(order) != n_columns:
+        got = f"{len(order)} distinct labels in y" if classes is None else f"{len(order)} classes"
+        raise ValueError(
+            f"there must be one class for each of the {n_columns} columns, got {got}; pass "
+            "classes=estimator.classes_, the class of each column"
+        )
+    lookup = {label: column for column, label in enumerate(order.tolist())}
+    if len(lookup) != n_columns:
+        raise ValueError(f"classes must be distinct, got {order.tolist()}; pass classes=estimator.classes_")
+    unknown = [label for label in distinct.tolist() if label not in lookup]
+    if unknown:
+        raise ValueError(
+            f"labels in y must be among the classes {order.tolist()[:10]}, got {unknown[:10]}; drop those "
+            "rows or pass the classes the estimator was fitted with"
+        )
+    found = np.array([lookup[label] for label in distinct.tolist()], dtype=np.intp)
+    return found[position], order

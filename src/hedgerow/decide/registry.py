@@ -1,0 +1,71 @@
+"""Registry: the name of a decision -> the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from hedgerow.decide.base import Decision
+from hedgerow.decide.coverage import Coverage
+from hedgerow.decide.credal import Dominance, EAdmissibility, Maximality
+from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet
+from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
+
+DECISIONS: Mapping[str, Callable[[], Decision]] = MappingProxyType(
+    {
+        "dominance": Dominance,
+        "maximality": Maximality,
+        "e_admissibility": EAdmissibility,
+        "maximin": Maximin,
+        "maximax": Maximax,
+        "hurwicz": Hurwicz,
+        "pignistic": Pignistic,
+        "expected_utility": ExpectedUtility,
+        "u65": lambda: UtilitySet("u65"),
+        "u80": lambda: UtilitySet("u80"),
+        "f1": lambda: UtilitySet("f_beta", beta=1.0),
+        "top_probability": TopProbability,
+        "coverage": Coverage,
+        "rule": RuleChoice,
+    }
+)
+
+
+def resolve_decision(decision: str | Decision) -> Decision:
+    """Turn what a user passes as ``decision`` into a decision object.
+
+    Parameters
+    ----------
+    decision : str or Decision
+        A name (a new object with default parameters is made) or an object (returned as it is).
+
+    Examples
+    --------
+    >>> resolve_decision("hurwicz")
+    Hurwicz()
+    """
+    if isinstance(decision, Decision):
+        return decision
+    names = ", ".join(repr(name) for name in DECISIONS)
+    if isinstance(decision, type) and issubclass(decision, Decision):
+        raise TypeError(
+            f"decision must be a name or an object, got the class {decision.__name__}; pass {decision.__name__}()"
+        )
+    if not isinstance(decision, str):
+        raise TypeError(f"decision must be a name or a Decision object, got {decision!r}; the names are {names}")
+    if decision not in DECISIONS:
+        raise ValueError(f"decision must be one of {names}, got {decision!r}; or pass a Decision object")
+    return DECISIONS[decision]()
+
+
+def all_decisions() -> dict[str, Decision]:
+    """Every named decision, new and with default parameters; tests of laws run over these.
+
+    Those with ``needs_calibration`` must be calibrated first.
+
+    Examples
+    --------
+    >>> sorted(all_decisions())[:3]
+    ['coverage', 'dominance', 'e_admissibility']
+    """
+    return {name: make() for name, make in DECISIONS.items()}

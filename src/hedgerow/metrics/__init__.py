@@ -1,0 +1,63 @@
+"""Metrics: true classes and chosen classes -> numbers, curves, tables and scorers.
+
+Metrics of sets are called ``metric(y, sets, *, classes=None, sample_weight=None)`` with labels ``y`` (n,)
+and chosen classes ``sets``, bool (n, K); ``classes`` names the columns. None of them is ever NaN: a mean over
+determinate (or indeterminate) rows is ``otherwise`` (None unless told) when there are no such rows.
+"""
+
+from __future__ import annotations
+
+from hedgerow.metrics.confusion import SetConfusion, confusion_matrix_with_sets
+from hedgerow.metrics.curves import (
+    AccuracyRejectionCurve,
+    RiskCoverageCurve,
+    accuracy_rejection_curve,
+    area_under_accuracy_rejection,
+    risk_coverage_curve,
+)
+from hedgerow.metrics.scorers import (
+    SetScorer,
+    discounted_accuracy_scorer,
+    scorer,
+    u65_scorer,
+    u80_scorer,
+)
+from hedgerow.metrics.sets import (
+    abstention_accuracy,
+    coverage,
+    determinacy,
+    discounted_accuracy,
+    f_beta_of_sets,
+    mean_set_size,
+    set_accuracy,
+    single_set_accuracy,
+    u65,
+    u80,
+    utility,
+)
+
+__all__ = [
+    "AccuracyRejectionCurve",
+    "RiskCoverageCurve",
+    "SetConfusion",
+    "SetScorer",
+    "abstention_accuracy",
+    "accuracy_rejection_curve",
+    "area_under_accuracy_rejection",
+    "confusion_matrix_with_sets",
+    "coverage",
+    "determinacy",
+    "discounted_accuracy",
+    "discounted_accuracy_scorer",
+    "f_beta_of_sets",
+    "mean_set_size",
+    "risk_coverage_curve",
+    "scorer",
+    "set_accuracy",
+    "single_set_accuracy",
+    "u65",
+    "u65_scorer",
+    "u80",
+    "u80_scorer",
+    "utility",
+]

@@ -1,0 +1,145 @@
+"""Curves: predictions and how sure they are -> accuracy against the share of rows rejected."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.metrics.sets import checked_weight
+
+Floats = NDArray[np.float64]
+
+
+class AccuracyRejectionCurve(NamedTuple):
+    """One point for each distinct confidence, from keeping every row to keeping the surest ones."""
+
+    rejection: Floats
+    accuracy: Floats
+    confidence: Floats
+
+
+class RiskCoverageCurve(NamedTuple):
+    """One point for each distinct confidence, from keeping the surest rows to keeping every row."""
+
+    coverage: Floats
+    risk: Floats
+    confidence: Floats
+
+
+def accuracy_rejection_curve(
+    y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> AccuracyRejectionCurve:
+    """Accuracy on the rows that are kept when the least sure ones are rejected.
+
+    Parameters
+    ----------
+    y, predicted : array-like (n,)
+        True and predicted classes.
+    confidence : array-like (n,)
+        The larger, the later a row is rejected: the largest probability, minus the vacuity, minus the size of
+        the set. Rows of equal confidence are rejected together.
+    sample_weight : array-like (n,) or None
+        Weight of each row.
+
+    Returns
+    -------
+    AccuracyRejectionCurve
+        ``rejection`` (share of rows rejected, rising from 0), ``accuracy`` (on the rest) and ``confidence``
+        (of the least sure row that is kept), float arrays (m,), one entry for each distinct confidence. The
+        curve stops before everything is rejected, since accuracy on no rows is not a number.
+
+    Examples
+    --------
+    >>> curve = accuracy_rejection_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.9, 0.8, 0.6, 0.6])
+    >>> curve.rejection.tolist(), curve.accuracy.tolist()
+    ([0.0, 0.5, 0.75], [0.75, 1.0, 1.0])
+    """
+    kept, right, level = _kept_and_right(y, predicted, confidence, sample_weight)
+    return AccuracyRejectionCurve((1.0 - kept)[::-1], (right / kept)[::-1], level[::-1])
+
+
+def area_under_accuracy_rejection(
+    y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Mean accuracy over all shares of rejected rows, from none to all.
+
+    The exact integral, without a grid. Within rows of equal confidence the order is taken as random,
+    so the area is the accuracy itself when every row is equally sure, whatever the order of the rows.
+
+    Parameters
+    ----------
+    y, predicted, confidence, sample_weight
+        As in `accuracy_rejection_curve`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(area_under_accuracy_rejection([0, 1, 1, 0], [0, 1, 0, 0], [1, 1, 1, 1]), 6)
+    0.75
+    """
+    kept, right, _ = _kept_and_right(y, predicted, confidence, sample_weight)
+    start, end = kept[:-1], kept[1:]
+    # Within a group of ties right(kept) is a straight line offset + slope * kept, and the accuracy is
+    # right(kept) / kept; the surest group starts at 0, where its accuracy is constant.
+    slope = np.diff(right) / np.diff(kept)
+    offset = right[:-1] - slope * start
+    later = offset * np.log(end / start) + slope * (end - start)
+    return float(right[0] + later.sum())
+
+
+def risk_coverage_curve(
+    y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> RiskCoverageCurve:
+    """Error on the rows that are kept against the share of rows that are kept.
+
+    The accuracy-rejection curve seen from the other end: ``coverage = 1 - rejection`` (the share of rows
+    answered, not the share of sets that hold the truth) and ``risk = 1 - accuracy``. The area under it is
+    ``1 - area_under_accuracy_rejection(...)``.
+
+    Parameters
+    ----------
+    y, predicted, confidence, sample_weight
+        As in `accuracy_rejection_curve`.
+
+    Returns
+    -------
+    RiskCoverageCurve
+        ``coverage`` (rising to 1), ``risk`` and ``confidence``, float arrays (m,).
+
+    Examples
+    --------
+    >>> curve = risk_coverage_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.9, 0.8, 0.6, 0.6])
+    >>> curve.coverage.tolist(), curve.risk.tolist()
+    ([0.25, 0.5, 1.0], [0.0, 0.0, 0.25])
+    """
+    kept, right, level = _kept_and_right(y, predicted, confidence, sample_weight)
+    return RiskCoverageCurve(kept, 1.0 - right / kept, level)
+
+
+def _kept_and_right(
+    y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Floats, Floats, Floats]:
+    """(n,), (n,), (n,) -> (m,), (m,), (m,): weight kept, weight right, confidence, surest rows first."""
+    truth, label = np.asarray(y), np.asarray(predicted)
+    sure = np.asarray(confidence, dtype=np.float64)
+    if truth.ndim != 1 or truth.size == 0 or not truth.shape == label.shape == sure.shape:
+        raise ValueError(
+            "y, predicted and confidence must have one entry per row and at least one row, got shapes "
+            f"{truth.shape}, {label.shape} and {sure.shape}; pass the same rows to all three"
+        )
+    if np.isnan(sure).any():
+        raise ValueError(
+            f"confidence must be a number, got NaN in {int(np.isnan(sure).sum())} rows; use 0 for those "
+            "nothing is known about"
+        )
+    weight = checked_weight(sample_weight, len(truth))
+    seen = weight > 0
+    level, group = np.unique(-sure[seen], return_inverse=True)
+    kept = np.cumsum(np.bincount(group, weight[seen]))
+    right = np.cumsum(np.bincount(group, weight[seen] * (truth == label)[seen]))
+    return kept / kept[-1], right / kept[-1], -level

@@ -1,0 +1,144 @@
+"""Scorers: estimator, X, y -> one number for cross-validation and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+
+from hedgerow.metrics import curves, sets
+
+
+class SetScorer:
+    """A metric of sets as a scikit-learn scorer; made by `scorer`.
+
+    It asks the estimator for ``predict(X, return_set=True)``, which a Pipeline passes on, and takes the
+    columns from ``classes_``. A fitted search is asked through its ``best_estimator_``. It can be pickled, so
+    it works with any ``n_jobs``, and larger is always better.
+
+    Parameters
+    ----------
+    name : str
+        The name given to `scorer`.
+    options : dict
+        Keyword arguments of the metric.
+    """
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        self.name = name
+        self.options = dict(options)
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Fitted estimator, X (n, p), y (n,) -> score."""
+        scored = SCORERS[self.name]
+        options = {**scored.options, **self.options, "sample_weight": sample_weight}
+        return scored.sign * float(scored.judge(estimator, X, y, options))
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"scorer({self.name!r}{options})"
+
+
+def scorer(name: str, **options: Any) -> SetScorer:
+    """Make a scorer for ``cross_val_score``, ``GridSearchCV`` and their like.
+
+    Parameters
+    ----------
+    name : str
+        "u65", "u80", "utility", "discounted_accuracy", "f_beta_of_sets", "coverage", "determinacy",
+        "single_set_accuracy", "set_accuracy", "neg_mean_set_size" or "area_under_accuracy_rejection" (of the
+        labels of ``predict``, the largest of ``predict_proba`` being the confidence).
+    **options
+        Keyword arguments of the metric, such as ``z=0.7``, ``beta=2`` or ``otherwise=0.5``.
+
+    Returns
+    -------
+    SetScorer
+        Called with (estimator, X, y). A score is always a number: where the metric has none, the value that
+        the metric's docstring names is used.
+
+    Examples
+    --------
+    >>> scorer("utility", z=0.7)
+    scorer('utility', z=0.7)
+    """
+    if name not in SCORERS:
+        names = ", ".join(repr(known) for known in SCORERS)
+        raise ValueError(
+            f"name of a scorer must be one of {names}, got {name!r}; for another metric write a function of "
+            "(estimator, X, y)"
+        )
+    return SetScorer(name, options)
+
+
+class _Scored(NamedTuple):
+    """How a name is scored: what judges, options unless told otherwise, and -1 where less is better."""
+
+    judge: Callable[[Any, Any, ArrayLike, dict[str, Any]], float]
+    options: Mapping[str, Any] = MappingProxyType({})
+    sign: float = 1.0
+
+
+def _of_sets(metric: Callable[..., Any]) -> Callable[[Any, Any, ArrayLike, dict[str, Any]], float]:
+    """Metric of (y, sets) -> judge of (estimator, X, y, options)."""
+
+    def judge(estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]) -> float:
+        chosen, classes = _predicted_sets(estimator, X)
+        score: float = metric(y, chosen, classes=classes, **options)
+        return score
+
+    return judge
+
+
+def _of_confidence(estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]) -> float:
+    """Estimator, X, y -> area under the accuracy-rejection curve."""
+    probability = np.asarray(estimator.predict_proba(X))
+    return curves.area_under_accuracy_rejection(y, estimator.predict(X), probability.max(axis=1), **options)
+
+
+SCORERS: Mapping[str, _Scored] = MappingProxyType(
+    {
+        "u65": _Scored(_of_sets(sets.u65)),
+        "u80": _Scored(_of_sets(sets.u80)),
+        "utility": _Scored(_of_sets(sets.utility)),
+        "discounted_accuracy": _Scored(_of_sets(sets.discounted_accuracy)),
+        "f_beta_of_sets": _Scored(_of_sets(sets.f_beta_of_sets)),
+        "coverage": _Scored(_of_sets(sets.coverage)),
+        "determinacy": _Scored(_of_sets(sets.determinacy)),
+        "single_set_accuracy": _Scored(_of_sets(sets.single_set_accuracy), {"otherwise": 0.0}),
+        "set_accuracy": _Scored(_of_sets(sets.set_accuracy), {"otherwise": 1.0}),
+        "neg_mean_set_size": _Scored(_of_sets(sets.mean_set_size), {"otherwise": 1.0}, -1.0),
+        "area_under_accuracy_rejection": _Scored(_of_confidence),
+    }
+)
+
+u65_scorer = scorer("u65")
+u80_scorer = scorer("u80")
+discounted_accuracy_scorer = scorer("discounted_accuracy")
+
+
+def _predicted_sets(estimator: Any, X: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Fitted estimator, X (n, p) -> chosen (n, K), classes (K,)."""
+    if hasattr(estimator, "best_estimator_"):
+        return _predicted_sets(estimator.best_estimator_, X)
+    if isinstance(estimator, Pipeline) and get_config()["enable_metadata_routing"]:
+        # With routing on, a pipeline refuses return_set unless each user requests it; its steps do not.
+        before = estimator[:-1]
+        return _predicted_sets(estimator[-1], before.transform(X) if len(before) else X)
+    try:
+        answer = estimator.predict(X, return_set=True)
+    except TypeError as error:
+        if "return_set" not in str(error):
+            raise
+        raise TypeError(
+            f"estimator must accept predict(X, return_set=True), got {type(estimator).__name__} which does "
+            "not; put a hedgerow classifier last in the pipeline"
+        ) from error
+    # Like scikit-learn's return_std: labels and sets; an estimator may also return the sets alone.
+    chosen = answer[1] if isinstance(answer, tuple) else answer
+    return np.asarray(chosen), np.asarray(estimator.classes_)

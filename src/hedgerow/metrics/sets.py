@@ -1,0 +1,333 @@
+"""Sets: true classes and chosen classes -> how good the sets are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.decide.labels import columns_from_labels
+from hedgerow.decide.sets import f_beta_utility, quadratic_utility
+
+
+def utility(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    z: float = 0.65,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean quadratic utility of sets, in which a correct pair is worth z.
+
+    With d = [y in A] / |A| the utility of a set A is ``(2 - 4z) d^2 + (4z - 1) d``: 1 for the right class
+    alone, z for a right pair, 0 for a wrong set.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        True classes.
+    sets : bool array-like (n, K)
+        Chosen classes, at least one in each row.
+    z : float
+        .65 rewards caution a little, .80 more, .5 not at all.
+    classes : array-like (K,) or None
+        The class of each column of ``sets``. None: the sorted distinct labels of ``y``.
+    sample_weight : array-like (n,) or None
+        Weight of each row in the mean.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> sets = [[True, False], [True, True], [True, False]]
+    >>> round(utility(["a", "b", "b"], sets, z=0.8), 3)
+    0.6
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    return _mean(quadratic_utility(rows.discount, z), rows.weight)
+
+
+def u65(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """y (n,), sets (n, K) -> mean `utility` with z = .65, the usual price of caution.
+
+    For two classes it equals ``.65 + determinacy * (single_set_accuracy - .65)``.
+
+    Examples
+    --------
+    >>> round(u65([0, 1, 1], [[True, False], [True, True], [True, False]]), 3)
+    0.55
+    """
+    return utility(y, sets, z=0.65, classes=classes, sample_weight=sample_weight)
+
+
+def u80(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """y (n,), sets (n, K) -> mean `utility` with z = .80, for whom a doubt is nearly as good as an answer.
+
+    Examples
+    --------
+    >>> round(u80([0, 1, 1], [[True, False], [True, True], [True, False]]), 3)
+    0.6
+    """
+    return utility(y, sets, z=0.80, classes=classes, sample_weight=sample_weight)
+
+
+def discounted_accuracy(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """y (n,), sets (n, K) -> mean of [y in A] / |A|: the accuracy of guessing within the set.
+
+    Examples
+    --------
+    >>> discounted_accuracy([0, 1, 1], [[True, False], [True, True], [True, False]])
+    0.5
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    return _mean(rows.discount, rows.weight)
+
+
+def f_beta_of_sets(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    beta: float = 1.0,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """y (n,), sets (n, K) -> mean of ``(1 + beta^2) / (|A| + beta^2)`` where y is in A, 0 where not.
+
+    Examples
+    --------
+    >>> round(f_beta_of_sets([0, 1, 1], [[True, False], [True, True], [True, False]]), 3)
+    0.556
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    return _mean(rows.hit * f_beta_utility(rows.size, beta), rows.weight)
+
+
+def coverage(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """y (n,), sets (n, K) -> share of rows whose set holds the true class.
+
+    Examples
+    --------
+    >>> coverage([0, 1, 1, 0], [[True, False], [True, True], [True, False], [True, True]])
+    0.75
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    return _mean(rows.hit, rows.weight)
+
+
+def determinacy(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """y (n,), sets (n, K) -> share of rows with a single class.
+
+    ``y`` is not looked at; it is there so that all metrics are called alike.
+
+    Examples
+    --------
+    >>> determinacy([0, 1, 1, 0], [[True, False], [True, True], [True, False], [True, False]])
+    0.75
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    return _mean(rows.size == 1, rows.weight)
+
+
+def single_set_accuracy(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    otherwise: float | None = None,
+) -> float | None:
+    """y (n,), sets (n, K) -> accuracy on the determinate rows, or ``otherwise`` when there are none.
+
+    The scorer of this name uses ``otherwise=0``: who never decides is never right.
+
+    Examples
+    --------
+    >>> single_set_accuracy([0, 1, 1], [[True, False], [True, True], [True, False]])
+    0.5
+    >>> single_set_accuracy([0, 1], [[True, True], [True, True]]) is None
+    True
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    return _mean_where(rows.size == 1, rows.hit, rows.weight, otherwise)
+
+
+def set_accuracy(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    otherwise: float | None = None,
+) -> float | None:
+    """y (n,), sets (n, K) -> coverage of the indeterminate rows, or ``otherwise`` when there are none.
+
+    The scorer of this name uses ``otherwise=1``: a set never given is never wrong.
+
+    Examples
+    --------
+    >>> sets = [[True, True, False], [True, True, False], [False, False, True]]
+    >>> set_accuracy([0, 2, 1], sets)
+    0.5
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    return _mean_where(rows.size > 1, rows.hit, rows.weight, otherwise)
+
+
+def mean_set_size(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    otherwise: float | None = None,
+) -> float | None:
+    """y (n,), sets (n, K) -> mean size of the indeterminate sets, or ``otherwise`` when there are none.
+
+    ``y`` is not looked at. The scorer ``"neg_mean_set_size"`` uses ``otherwise=1``.
+
+    Examples
+    --------
+    >>> sets = [[True, True, False], [True, True, True], [False, False, True]]
+    >>> mean_set_size([0, 2, 1], sets)
+    2.5
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    return _mean_where(rows.size > 1, rows.size, rows.weight, otherwise)
+
+
+def abstention_accuracy(
+    y: ArrayLike,
+    sets: ArrayLike,
+    predicted: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    otherwise: float | None = None,
+) -> float | None:
+    """y (n,), sets (n, K), predicted (n,) -> accuracy of the precise prediction on the indeterminate rows.
+
+    What one label per row scores where the sets abstain: the lower, the better the doubts are placed. When
+    no row is indeterminate, ``otherwise`` is returned.
+
+    Examples
+    --------
+    >>> sets = [[True, True], [True, True], [False, True]]
+    >>> abstention_accuracy(["a", "b", "b"], sets, ["a", "a", "b"])
+    0.5
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    labels = np.asarray(predicted)
+    if labels.shape != rows.hit.shape:
+        raise ValueError(
+            f"predicted must be one label per row, shape {rows.hit.shape}, got {labels.shape}; pass "
+            "estimator.predict(X) of the same rows"
+        )
+    return _mean_where(rows.size > 1, labels == np.asarray(y), rows.weight, otherwise)
+
+
+class _Judged(NamedTuple):
+    """Per row, (n,) each: is y in the set, how many classes are, what does the row weigh."""
+
+    hit: NDArray[np.bool_]
+    size: NDArray[np.int_]
+    weight: NDArray[np.float64]
+
+    @property
+    def discount(self) -> NDArray[np.float64]:
+        """-> (n,): [y in A] / |A|."""
+        return self.hit / self.size
+
+
+def _judge(y: ArrayLike, sets: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None) -> _Judged:
+    """(n,), (n, K), (K,), (n,) -> the facts every metric is made of."""
+    chosen = checked_sets(sets)
+    columns, _ = columns_from_labels(y, chosen.shape[1], classes)
+    if len(columns) != len(chosen):
+        raise ValueError(
+            f"y must have one label for each of the {len(chosen)} rows of sets, got {len(columns)}; pass the "
+            "labels of the same rows"
+        )
+    weight = checked_weight(sample_weight, len(chosen))
+    return _Judged(chosen[np.arange(len(chosen)), columns], chosen.sum(axis=1), weight)
+
+
+def checked_sets(sets: ArrayLike) -> NDArray[np.bool_]:
+    """(n, K) -> the same as bool, refused when it is no boolean matrix with a class in every row."""
+    matrix: NDArray[Any] = np.asarray(sets)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(
+            f"sets must have shape (n, K) with n, K >= 1, got {matrix.shape}; pass predict_set(X), a bool "
+            "matrix with one column per class"
+        )
+    if matrix.dtype != bool and not np.isin(matrix, (0, 1)).all():
+        raise ValueError(
+            f"sets must be boolean, got dtype {matrix.dtype} with values other than 0 and 1; pass "
+            "predict_set(X), not probabilities"
+        )
+    chosen = matrix.astype(bool)
+    if not chosen.any(axis=1).all():
+        row = int(np.argmin(chosen.any(axis=1)))
+        raise ValueError(
+            f"sets must choose at least one class in every row, got none in row {row}; a row nothing is "
+            "known about holds every class"
+        )
+    return chosen
+
+
+def checked_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """(n,) or None -> (n,) float64, ones for None."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError(
+            f"sample_weight must be {n_rows} finite numbers, none negative and not all zero, got "
+            f"{sample_weight!r}; pass one weight per row or None"
+        )
+    return weight
+
+
+def _mean(values: NDArray[Any], weight: NDArray[np.float64]) -> float:
+    """(n,), (n,) -> weighted mean."""
+    return float(np.average(values, weights=weight))
+
+
+def _mean_where(
+    rows: NDArray[np.bool_], values: NDArray[Any], weight: NDArray[np.float64], otherwise: float | None
+) -> float | None:
+    """(n,), (n,), (n,) -> weighted mean over some rows, or ``otherwise`` when they weigh nothing."""
+    return _mean(values[rows], weight[rows]) if weight[rows].any() else otherwise
