@@ -332,6 +332,31 @@ public:
         return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<2>>(data, {n_rows, forest_.n_trees}, owner));
     }
 
+    // merged (n, S), or (n, 2S), takes in the states of the trees first_tree, …; out_of_bag is None or
+    // (seed, bag_mean, labels or None).
+    template <class Code>
+    void fold(const InTable<Code>& codes, const InTable<double>& states, int merge, std::size_t first_tree, std::size_t n_trees,
+              const std::optional<In<double>>& tree_weights, const nb::object& out_of_bag, std::size_t n_threads,
+              nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> merged) const {
+        const auto how = static_cast<Merge>(merge);
+        const std::size_t width = states.shape(1);
+        if (merged.shape(0) != codes.shape(1) || merged.shape(1) != (how == Merge::both ? 2 * width : width))
+            throw nb::value_error("merged states must have one row per sample and the width of the states");
+        const StateTable table{states.data(), width, first_tree, n_trees, tree_weights ? tree_weights->data() : nullptr};
+        OutOfBag outside;
+        std::optional<In<std::uint16_t>> labels;
+        if (!out_of_bag.is_none()) {
+            outside.seed = nb::cast<std::uint64_t>(out_of_bag[0]);
+            outside.bag_mean = nb::cast<double>(out_of_bag[1]);
+            if (!nb::object(out_of_bag[2]).is_none()) labels = nb::cast<In<std::uint16_t>>(out_of_bag[2]);
+            if (labels) outside.labels = labels->data();
+        }
+        Control control(look_on_with(nb::none()));
+        const nb::gil_scoped_release no_gil;
+        fold_states(forest_, leaves_, table, how, out_of_bag.is_none() ? nullptr : &outside, codes.data(), codes.shape(1),
+                    codes.shape(0), n_threads, merged.data(), control);
+    }
+
 private:
     nb::tuple held_;
     ForestView forest_;
@@ -371,6 +396,10 @@ NB_MODULE(_core, module) {
              "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(), "n_classes"_a)
         .def("average", &Reader::average<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a)
         .def("average", &Reader::average<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a)
+        .def("fold", &Reader::fold<std::uint8_t>, "codes"_a.noconvert(), "states"_a, "merge"_a, "first_tree"_a, "n_trees"_a,
+             "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
+        .def("fold", &Reader::fold<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "merge"_a, "first_tree"_a, "n_trees"_a,
+             "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
         .def("leaves", &Reader::leaves<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a)
         .def("leaves", &Reader::leaves<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a);
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hedgerow

@@ -63,9 +63,7 @@ def named(values):
 
 
 def with_nulls(values):
-    return {
-        name: [None if np.isnan(v) else float(v) for v in column] for name, column in named(values).items()
-    }
+    return {name: [None if np.isnan(v) else float(v) for v in column] for name, column in named(values).items()}
 
 
 def pandas():
@@ -191,9 +189,7 @@ def test_float_columns_of_frames_are_not_copied():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint16", "uint64", "bool", "float16"])
-@pytest.mark.parametrize(
-    "contain", [np.asarray, sp.csr_array, *FRAMES.values()], ids=["array", "sparse", *FRAMES]
-)
+@pytest.mark.parametrize("contain", [np.asarray, sp.csr_array, *FRAMES.values()], ids=["array", "sparse", *FRAMES])
 def test_other_numbers_become_float64(contain, dtype):
     values = np.array([[0, 1], [1, 3], [2, 0]]).astype(dtype)
     if contain is sp.csr_array and dtype == "float16":
@@ -225,11 +221,7 @@ def test_polars_numbers_keep_their_gaps(dtype):
 def test_arrow_numbers_keep_their_gaps_in_every_chunk(dtype):
     pa = pyarrow()
     kind = pa.decimal128(24, 2) if dtype == "decimal" else getattr(pa, dtype)()
-    chunk = (
-        pa.array([1.0, None, 0.0]).cast(kind)
-        if dtype != "float16"
-        else pa.array(np.array([1, NAN, 0], np.float16))
-    )
+    chunk = pa.array([1.0, None, 0.0]).cast(kind) if dtype != "float16" else pa.array(np.array([1, NAN, 0], np.float16))
     X = pa.table({"a": pa.chunked_array([chunk, chunk])})
     assert_array_equal(matrix_of(read_training_table(X))[:, 0], [1, NAN, 0, 1, NAN, 0])
     assert decoded(read_training_table(X, categorical_features=["a"]), 0) == [1, None, 0, 1, None, 0]
@@ -249,9 +241,7 @@ def test_missing_values_may_be_written_in_any_way():
 def test_text_in_an_array_is_a_number_where_it_can_be_read_as_one():
     X = np.array([["1.5", " 2 "], ["-inf", "nan"]])
     assert_array_equal(matrix_of(read_training_table(X)), [[1.5, 2], [-INF, NAN]])
-    assert_array_equal(
-        matrix_of(read_training_table(X.astype(np.dtypes.StringDType()))), [[1.5, 2], [-INF, NAN]]
-    )
+    assert_array_equal(matrix_of(read_training_table(X.astype(np.dtypes.StringDType()))), [[1.5, 2], [-INF, NAN]])
 
 
 def test_decimals_and_large_whole_numbers_in_object_columns_are_numbers():
@@ -291,17 +281,13 @@ def text_columns():
         "pandas string": lambda: pandas().DataFrame({"t": data}, dtype="string"),
         "pandas Arrow": lambda: pyarrow() and pandas().DataFrame({"t": data}, dtype="string[pyarrow]"),
         "pandas category": lambda: pandas().DataFrame({"t": pandas().Categorical(data, ["c", "b", "a"])}),
-        "pandas ordered": lambda: pandas().DataFrame(
-            {"t": pandas().Categorical(data, ["c", "b", "a"], ordered=True)}
-        ),
+        "pandas ordered": lambda: pandas().DataFrame({"t": pandas().Categorical(data, ["c", "b", "a"], ordered=True)}),
         "pandas Arrow dictionary": lambda: pa_dictionary().to_pandas(types_mapper=pandas().ArrowDtype),
         "polars String": lambda: polars().DataFrame({"t": data}),
         "polars Categorical": lambda: polars().DataFrame({"t": data}, schema={"t": polars().Categorical}),
         "polars Enum": lambda: polars().DataFrame({"t": data}, schema={"t": polars().Enum(["c", "b", "a"])}),
         "pyarrow string": lambda: pyarrow().table({"t": data}),
-        "pyarrow large string": lambda: pyarrow().table(
-            {"t": pyarrow().array(data, pyarrow().large_string())}
-        ),
+        "pyarrow large string": lambda: pyarrow().table({"t": pyarrow().array(data, pyarrow().large_string())}),
         "pyarrow dictionary": pa_dictionary,
     }
 
@@ -353,9 +339,7 @@ def test_words_come_out_as_they_went_in(frame, data, later):
     assert (after.unseen is None and not any(new)) or after.unseen.tolist() == new
 
 
-@pytest.mark.parametrize(
-    "contain", [np.asarray, sp.csr_array, *FRAMES.values()], ids=["array", "sparse", *FRAMES]
-)
+@pytest.mark.parametrize("contain", [np.asarray, sp.csr_array, *FRAMES.values()], ids=["array", "sparse", *FRAMES])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
 def test_listed_numbers_are_nominal_with_their_distinct_values(contain, dtype):
     values = np.array([[7, 1], [2, 2], [7, 3], [0, 4]], dtype=dtype)
@@ -418,9 +402,7 @@ def test_chunks_with_different_dictionaries_agree():
     assert decoded(table, 0) == ["b", "a", "a", "c"]
 
 
-@pytest.mark.parametrize(
-    "listed", [[True, False, True], [0, 2], np.array([2, 0]), ["a", "c"], np.array(["c", "a"])]
-)
+@pytest.mark.parametrize("listed", [[True, False, True], [0, 2], np.array([2, 0]), ["a", "c"], np.array(["c", "a"])])
 @every_frame
 def test_nominal_columns_are_listed_by_mask_number_or_name(frame, listed):
     X = frame({"a": [1, 2], "b": [3, 4], "c": ["x", "y"]})
@@ -439,20 +421,14 @@ def test_nothing_may_be_nominal(nothing):
 def test_the_most_categories_are_accepted_and_one_more_is_refused():
     X = np.arange(MAX_CATEGORIES, dtype=float)[:, None]
     assert len(read_training_table(X, categorical_features=[0]).schema.categories[0]) == MAX_CATEGORIES
-    with pytest.raises(
-        ValueError, match=r"Column 0 must have at most 65,534 categories, got 65,535; drop it"
-    ):
+    with pytest.raises(ValueError, match=r"Column 0 must have at most 65,534 categories, got 65,535; drop it"):
         read_training_table(np.arange(MAX_CATEGORIES + 1.0)[:, None], categorical_features=[0])
 
 
 @every_frame
 def test_far_too_many_categories_are_one_clear_error(frame):
-    X = frame(
-        {"id": np.arange(1_000_000 if frame is FRAMES["pandas"] else 100_000).astype(str).astype(object)}
-    )
-    with pytest.raises(
-        ValueError, match=r"Column 'id' must have at most 65,534 categories, got (1,000|100),000; drop"
-    ):
+    X = frame({"id": np.arange(1_000_000 if frame is FRAMES["pandas"] else 100_000).astype(str).astype(object)})
+    with pytest.raises(ValueError, match=r"Column 'id' must have at most 65,534 categories, got (1,000|100),000; drop"):
         read_training_table(X)
 
 
@@ -533,18 +509,14 @@ def test_columns_that_differ_in_name_or_order_are_named(frame, later, message):
 def test_only_the_first_few_of_many_names_are_told():
     schema = read_training_table(np.ones((1, 100)), feature_names=[f"c{j}" for j in range(100)]).schema
     X = pandas().DataFrame(np.ones((1, 3)), columns=["x", "y", "z"])
-    with pytest.raises(
-        ValueError, match=r"missing \['c0', 'c1', 'c2', 'c3', 'c4'\] … and unknown \['x', 'y', 'z'\]"
-    ):
+    with pytest.raises(ValueError, match=r"missing \['c0', 'c1', 'c2', 'c3', 'c4'\] … and unknown \['x', 'y', 'z'\]"):
         read_table(X, schema)
 
 
 @pytest.mark.parametrize("contain", [np.asarray, sp.csr_array])
 def test_another_number_of_columns_is_refused(contain):
     schema = read_training_table(np.ones((3, 4))).schema
-    with pytest.raises(
-        ValueError, match=r"X must have 4 columns, as the training table \(array\) had, got 3"
-    ):
+    with pytest.raises(ValueError, match=r"X must have 4 columns, as the training table \(array\) had, got 3"):
         read_table(contain(np.ones((2, 3))), schema)
 
 
@@ -563,20 +535,14 @@ def test_columns_go_by_position_where_one_table_has_no_names():
 def test_another_kind_of_values_is_refused(frame):
     numbers = read_training_table(frame({"a": [1.0, 2.0]})).schema
     text = read_training_table(frame({"a": ["x", "y"]})).schema
-    with pytest.raises(
-        ValueError, match=r"Column 'a' must hold numbers, got text such as 'x'; to use it as nominal"
-    ):
+    with pytest.raises(ValueError, match=r"Column 'a' must hold numbers, got text such as 'x'; to use it as nominal"):
         read_table(frame({"a": ["x", "x"]}), numbers)
-    with pytest.raises(
-        ValueError, match=r"Column 'a' must hold text, as in the training table, got numbers such as 1"
-    ):
+    with pytest.raises(ValueError, match=r"Column 'a' must hold text, as in the training table, got numbers such as 1"):
         read_table(frame({"a": [1, 2]}), text)
     with pytest.raises(ValueError, match=r"Column 'a' must hold text, as in the training table, got numbers"):
         read_table(np.ones((2, 1)), text)
     nominal_numbers = read_training_table(frame({"a": [1, 2]}), categorical_features=["a"]).schema
-    with pytest.raises(
-        ValueError, match=r"Column 'a' must hold numbers, as in the training table, got text such as"
-    ):
+    with pytest.raises(ValueError, match=r"Column 'a' must hold numbers, as in the training table, got text such as"):
         read_table(frame({"a": ["x", "y"]}), nominal_numbers)
 
 
@@ -704,9 +670,7 @@ def test_odd_columns_of_frames_are_named_in_the_error(make, message):
 
 def test_nominal_columns_of_an_array_may_not_mix_text_and_numbers():
     X = np.array([[1, "a"], [2, 3]], dtype=object)
-    with pytest.raises(
-        ValueError, match=r"Column 1 must hold values of one kind, got int \(3\) and str \('a'\)"
-    ):
+    with pytest.raises(ValueError, match=r"Column 1 must hold values of one kind, got int \(3\) and str \('a'\)"):
         read_training_table(X, categorical_features=[1])
     X[0, 1] = {}
     with pytest.raises(ValueError, match=r"Column 1 must hold numbers, text or categories, got dict values"):
@@ -717,9 +681,7 @@ def test_nominal_columns_of_an_array_may_not_mix_text_and_numbers():
 def test_text_that_is_not_to_be_nominal_is_refused(frame):
     X = frame({"t": ["1", "2"], "n": [1, 2]})
     for listed in (None, [1], ["n"], [False, True]):
-        with pytest.raises(
-            ValueError, match=r"Column 't' must hold numbers, got text such as '\d'; to use it as"
-        ):
+        with pytest.raises(ValueError, match=r"Column 't' must hold numbers, got text such as '\d'; to use it as"):
             read_training_table(X, categorical_features=listed)
 
 
@@ -760,9 +722,7 @@ def test_repeated_names_are_refused():
 def test_names_that_are_not_text_are_no_names():
     X = pandas().DataFrame(np.ones((2, 2)))
     assert read_training_table(X).schema.names is None
-    with pytest.raises(
-        TypeError, match="Feature names are only supported if all input features have string names"
-    ):
+    with pytest.raises(TypeError, match="Feature names are only supported if all input features have string names"):
         read_training_table(X.set_axis(["a", 1], axis=1))
 
 
@@ -838,17 +798,13 @@ def test_scikit_learn_speaks_when_names_appear_disappear_or_differ(frame):
     X = frame({"a": values[:, 0], "b": values[:, 1]})
     model = NearestMean().fit(X, [0, 1])
     assert model.feature_names_in_.tolist() == ["a", "b"]
-    with pytest.warns(
-        UserWarning, match="X does not have valid feature names, but NearestMean was fitted with"
-    ):
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but NearestMean was fitted with"):
         assert model.predict(values).tolist() == [0, 1]
     with pytest.raises(ValueError, match=r"The feature names should match(.|\n)*unseen at fit time:\n- c"):
         model.predict(frame({"a": values[:, 0], "c": values[:, 1]}))
     model.fit(values, [0, 1])
     assert not hasattr(model, "feature_names_in_")
-    with pytest.warns(
-        UserWarning, match="X has feature names, but NearestMean was fitted without feature names"
-    ):
+    with pytest.warns(UserWarning, match="X has feature names, but NearestMean was fitted without feature names"):
         assert model.predict(X).tolist() == [0, 1]
 
 

@@ -3,6 +3,7 @@
 // Multiplicities are independent Poisson draws keyed by the row's number, so any block of rows on any
 // machine can recompute its own, and the in-bag mask is never stored.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstddef>
@@ -20,8 +21,7 @@ public:
         for (int times = 0; times < n_thresholds; ++times) {
             cumulative += term;
             term *= mean / (times + 1);
-            const double scaled = cumulative * 4294967296.0;
-            thresholds_[times] = scaled >= 4294967295.0 ? 0xffffffffU : static_cast<std::uint32_t>(scaled);
+            thresholds_[times] = static_cast<std::uint64_t>(std::min(cumulative, 1.0) * 4294967296.0);
         }
         const std::uint64_t tree_key = derive_key(derive_key(seed, Purpose::bag), tree);
         // A bag that drew no row at all (it happens to tables of a few rows) is drawn again.
@@ -35,7 +35,7 @@ public:
 
     std::uint32_t multiplicity(std::size_t row) const {
         if (!resampled_) return 1;
-        const auto draw = static_cast<std::uint32_t>(scramble(key_ + 0x9e3779b97f4a7c15ULL * row) >> 32);
+        const std::uint64_t draw = scramble(key_ + 0x9e3779b97f4a7c15ULL * row) >> 32;
         std::uint32_t times = 0;
         for (int level = 0; level < 4; ++level) times += draw >= thresholds_[level];
         if (times == 4)
@@ -48,7 +48,7 @@ private:
     static constexpr int n_thresholds = 24;
     bool resampled_;
     std::uint64_t key_ = 0;
-    std::uint32_t thresholds_[n_thresholds] = {};
+    std::uint64_t thresholds_[n_thresholds] = {};
 };
 
 }  // namespace hedgerow

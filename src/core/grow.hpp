@@ -82,7 +82,7 @@ public:
         if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
         tree_.n_leaves = n_leaves_;
         LeafCounts leaves = evidence_->finish(options_.weight_unit);
-        if (!options_.monotonic.empty()) keep_shares_in_bounds(leaves);
+        if (!options_.monotonic.empty() && options_.n_classes == 2) keep_shares_in_bounds(leaves);
         return {std::move(tree_), std::move(leaves)};
     }
 

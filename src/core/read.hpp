@@ -72,6 +72,72 @@ void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_
     });
 }
 
+// How the states of the leaves a row reaches become the state of the row.
+enum class Merge : int { add = 0, largest = 1, both = 2 };  // both: the largest, then the sums, side by side
+
+// Which trees judge a row of the training table, and what they may remember of it.
+struct OutOfBag {
+    std::uint64_t seed = 0;
+    double bag_mean = 0;
+    const std::uint16_t* labels = nullptr;  // null: the leaves have not counted the row itself
+};
+
+// One state per leaf — or, for rows that the leaves have counted, one per leaf and class: the state of the leaf
+// without one row of that class.
+struct StateTable {
+    const double* states = nullptr;
+    std::size_t width = 0;
+    std::size_t first_tree = 0, n_trees = 0;       // the trees whose states these are
+    const double* tree_weights = nullptr;          // n_trees, or null for equal ones
+};
+
+// The row of the state table that a sample with `label` finds at a leaf.
+inline std::int64_t state_row(const LeafView& leaves, std::int64_t leaf, std::int64_t first_leaf, const std::uint16_t* label) {
+    if (label == nullptr) return leaf - first_leaf;
+    if (leaves.entry_start == nullptr) return (leaf - first_leaf) * leaves.n_classes + *label;
+    std::int64_t at = leaves.entry_start[leaf];
+    while (leaves.entry_class[at] != *label) ++at;  // it is there: the leaf has counted this row
+    return at - leaves.entry_start[first_leaf];
+}
+
+// merged[row · width …] takes in the states of the leaves the row reaches in the trees of the table. Rows start
+// from what is there, so the trees of a forest can come in several calls; memory does not grow with rows × trees.
+template <class Code>
+void fold_states(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge,
+                 const OutOfBag* outside, const Code* by_column, std::size_t n_rows, std::size_t n_features,
+                 std::size_t n_threads, double* merged, Control& control) {
+    const std::size_t width = table.width, stride = merge == Merge::both ? 2 * width : width;
+    const std::int64_t first_leaf = forest.leaf_start[table.first_tree];
+    for_row_blocks(by_column, n_rows, n_features, n_threads, control,
+                   [&](std::size_t first, std::size_t rows, const CodeView<Code>& view, std::size_t) {
+        std::vector<std::uint32_t> judged;
+        for (std::size_t number = table.first_tree; number < table.first_tree + table.n_trees; ++number) {
+            const TreeView tree = forest.tree(number);
+            const double weight = table.tree_weights ? table.tree_weights[number - table.first_tree] : 1.0;
+            if (outside) {
+                const Bag bag(outside->seed, number, n_rows, outside->bag_mean);
+                judged.clear();
+                for (std::size_t i = 0; i < rows; ++i)
+                    if (bag.multiplicity(first + i) == 0) judged.push_back(static_cast<std::uint32_t>(i));
+            }
+            const std::size_t n_judged = outside ? judged.size() : rows;
+            route_rows(tree, view, outside ? judged.data() : nullptr, n_judged, [&](std::size_t i, std::uint32_t node) {
+                const std::size_t row = first + (outside ? judged[i] : i);
+                const std::uint16_t* label = outside && outside->labels ? outside->labels + row : nullptr;
+                const std::int64_t leaf = forest.leaf_start[number] + tree.payload[node];
+                const double* state = table.states + static_cast<std::size_t>(state_row(leaves, leaf, first_leaf, label)) * width;
+                double* into = merged + row * stride;
+                if (merge != Merge::add) {
+                    for (std::size_t k = 0; k < width; ++k) into[k] = std::max(into[k], state[k]);
+                    into += width;
+                }
+                if (merge != Merge::largest)
+                    for (std::size_t k = 0; k < width; ++k) into[k] += weight * state[k];
+            });
+        }
+    });
+}
+
 // Adds the class shares of one leaf; an empty leaf adds nothing. -> whether it had something to say
 inline bool add_shares(const LeafView& leaves, std::int64_t leaf, double* shares) {
     if (leaves.entry_start == nullptr) {

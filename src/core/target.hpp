@@ -71,8 +71,8 @@ inline double double_from_count(std::uint64_t count) {
 }
 
 // For two classes the Gini quality of a place rises with (n·left₁ − n₁·left)² / (left · right), which needs one
-// division instead of two and is exact, ties included, while n stays below 2²⁶. A place without right side is no
-// number and beats nothing.
+// division instead of two; ties are exact in nodes of up to some ten thousand rows. A place without right side is
+// no number and beats nothing.
 inline void score_gini_pairs(const std::uint64_t* sums, std::int64_t n_places, std::uint64_t start, std::uint64_t total,
                              double* __restrict scores) {
     const double total1 = double_from_count(total >> 32), all = double_from_count(total & 0xffffffff) + total1;

@@ -2,6 +2,8 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from hedgerow.belief import Opinion, combine
+from hedgerow.decide import decide
 from hedgerow.estimators import (
     DecisionTreeClassifier,
     ExtraTreesClassifier,
@@ -17,7 +19,10 @@ except PackageNotFoundError:
 __all__ = [
     "DecisionTreeClassifier",
     "ExtraTreesClassifier",
+    "Opinion",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "__version__",
+    "combine",
+    "decide",
 ]

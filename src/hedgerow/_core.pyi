@@ -54,3 +54,15 @@ class Reader:
     ) -> None: ...
     def average(self, codes: NDArray[Any], n_threads: int) -> NDArray[np.float64]: ...
     def leaves(self, codes: NDArray[Any], n_threads: int, as_nodes: bool) -> NDArray[np.int32]: ...
+    def fold(
+        self,
+        codes: NDArray[Any],
+        states: NDArray[np.float64],
+        merge: int,
+        first_tree: int,
+        n_trees: int,
+        tree_weights: NDArray[np.float64] | None,
+        out_of_bag: tuple[int, float, NDArray[np.uint16] | None] | None,
+        n_threads: int,
+        merged: NDArray[np.float64],
+    ) -> None: ...

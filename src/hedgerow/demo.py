@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
@@ -15,31 +16,59 @@ from hedgerow import RandomForestClassifier
 
 def run_demo(seed: int = 0) -> None:
     """Fit, judge, print."""
-    console = Console()
+    console = Console(highlight=False)
     data = load_breast_cancer()
-    X, X_test, y, y_test = train_test_split(
-        data.data, data.target, test_size=0.5, random_state=seed, stratify=data.target
+    X, X_new, y, y_new = train_test_split(
+        data.data, data.target_names[data.target], test_size=0.5, random_state=seed, stratify=data.target
     )
     start = time.perf_counter()
-    forest = RandomForestClassifier(oob_score=True, n_jobs=-1, random_state=seed).fit(X, y)
+    forest = RandomForestClassifier(caution="auto", oob_score=True, n_jobs=-1, random_state=seed).fit(X, y)
     seconds = time.perf_counter() - start
-    probability = forest.predict_proba(X_test)
-    predicted = probability.argmax(axis=1)
-    wrong = predicted != y_test
+    labels, sets = forest.predict(X_new, return_set=True)
+    wrong, is_open = labels != y_new, sets.sum(axis=1) > 1
 
     console.print(
-        f"\n[bold]Breast cancer[/bold]: {len(X)} patients to learn from, {len(X_test)} to judge, "
-        f"{X.shape[1]} measurements. {forest.forest_.n_trees} trees grown in {seconds * 1000:.0f} ms.\n"
+        f"\n[bold]Breast cancer[/bold]: {len(X)} patients to learn from, {len(X_new)} new ones, {X.shape[1]} "
+        f"measurements.\n{forest.forest_.n_trees} trees grown and caution {forest.caution_:g} chosen on out-of-bag "
+        f"evidence in {seconds * 1000:.0f} ms.\n"
     )
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_row("accuracy on new patients", f"{np.mean(~wrong):.1%}")
-    table.add_row("accuracy the forest expects of itself (out of bag)", f"{forest.oob_score_:.1%}")
-    table.add_row("patients it gets wrong", f"{wrong.sum()}")
-    console.print(table)
+    console.print(_table(wrong, is_open, forest.oob_score_))
+    _show_doubtful(console, forest, X_new, is_open)
     console.print(
-        "\nTry next:\n"
-        "  from hedgerow import RandomForestClassifier\n"
-        "  forest = RandomForestClassifier(n_jobs=-1).fit(X, y)\n"
-        "  print(forest.trees_[0].to_text())\n"
-        "X may be a NumPy array, a pandas, polars or Arrow table, with text columns and gaps."
+        "\nTry next, with X a NumPy, pandas, polars or Arrow table, text and gaps welcome:\n"
+        "  forest = RandomForestClassifier(caution='auto').fit(X, y)\n"
+        "  forest.predict_set(X_new)          # the classes that cannot be told apart\n"
+        "  forest.predict_bounds(X_new)       # lower and upper probability of each\n"
+        "  forest.predict_uncertainty(X_new)  # how much is not known, and why\n"
     )
+
+
+def _table(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], oob_score: float) -> Table:
+    """(n,) mistakes, (n,) undecided -> the table."""
+    table = Table(box=None, padding=(0, 2))
+    table.add_column("")
+    table.add_column("ordinary forest", justify="right")
+    table.add_column("hedgerow", justify="right")
+    decided = ~is_open
+    table.add_row("new patients it decides", f"{len(wrong)}", f"{decided.sum()}")
+    table.add_row("accuracy where it decides", f"{np.mean(~wrong):.1%}", f"{np.mean(~wrong[decided]):.1%}")
+    table.add_row("wrong decisions", f"{wrong.sum()}", f"{(wrong & decided).sum()}")
+    table.add_row("mistakes left open instead", "", f"{(wrong & is_open).sum()} of {wrong.sum()}")
+    table.add_row("accuracy it expects (out of bag)", f"{oob_score:.1%}", "")
+    return table
+
+
+def _show_doubtful(
+    console: Console, forest: RandomForestClassifier, X: NDArray[np.float64], is_open: NDArray[np.bool_]
+) -> None:
+    """The undecided patient with the widest interval, in one line."""
+    if not is_open.any():
+        return
+    bounds = forest.predict_bounds(X[is_open])
+    widest = int((bounds[:, 0, 1] - bounds[:, 0, 0]).argmax())
+    row = int(np.flatnonzero(is_open)[widest])
+    said = ", ".join(
+        f"{label} between {lower:.0%} and {upper:.0%}"
+        for label, (lower, upper) in zip(forest.classes_, bounds[widest], strict=True)
+    )
+    console.print(f"\nThe most doubtful one, new patient {row}: {said}.")

@@ -90,6 +90,21 @@ class Forest:
         """Codes (p, n) -> (n, T): the node, within each tree, that is the leaf reached."""
         return self._reader.leaves(codes, n_threads, True)
 
+    def fold(
+        self,
+        codes: Codes,
+        states: NDArray[np.float64],
+        merge: int,
+        first: int,
+        last: int,
+        tree_weights: NDArray[np.float64] | None,
+        out_of_bag: tuple[int, float, NDArray[np.uint16] | None] | None,
+        n_threads: int,
+        merged: NDArray[np.float64],
+    ) -> None:
+        """Take the states of the leaves reached in trees first to last - 1 into `merged` (n, S)."""
+        self._reader.fold(codes, states, merge, first, last - first, tree_weights, out_of_bag, n_threads, merged)
+
     def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
         """-> (leaves of the tree, K): rows (or their weight) of each class in each leaf."""
         values = self.weights if weighted and self.weights is not None else self.counts

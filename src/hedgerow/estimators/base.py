@@ -12,19 +12,32 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow import _core
 from hedgerow.bins import Bins, Codes, encode, find_bins
+from hedgerow.decide import decide
+from hedgerow.estimators.evidence import Evidence, calibrated, choose_caution, score_sets
 from hedgerow.estimators.labels import make_labels, read_classes, read_weights
-from hedgerow.estimators.parameters import check_switches, require_count, resolve_settings
+from hedgerow.estimators.opinions import Bagged, OpinionMixin
+from hedgerow.estimators.parameters import check_opinion, check_switches, require_count, resolve_settings
 from hedgerow.estimators.progress import CallbackSupportMixin, has_callbacks, progress_bar, with_callbacks
+from hedgerow.fold import StateCache
 from hedgerow.grow import GrowSettings, Labels, grow_forest
 from hedgerow.prune import prune_forest
 from hedgerow.table import Schema, Table, check_table, read_table, read_training_table, remember_features
 from hedgerow.tree import Forest, Tree, decision_path, impurity_importance, join_forests
 
+#: What one fit leaves behind and the next must not inherit.
+_OF_ONE_FIT = (
+    "oob_score_",
+    "oob_decision_function_",
+    "caution_",
+    "tuning_",
+    "tree_weights_",
+    "_bagged",
+    "_calibrated",
+    "_learned",
+)
 #: Rows are numbered in 32 bits.
 MAX_ROWS = 2**31
 #: Below this many rows one thread reads the trees: starting a second costs more than it saves.
@@ -42,11 +55,13 @@ class _Training:
     settings: GrowSettings
 
     @property
-    def n_rows(self) -> int:
-        return self.table.n_rows if self.kept is None else len(self.kept)
+    def prior(self) -> NDArray[np.float64]:
+        """(K,): shares of the classes; one whose rows all weigh nothing counts as half a row."""
+        counts = np.maximum(np.bincount(self.labels.numbers, minlength=len(self.classes)), 0.5)
+        return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
-class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """What all tree and forest classifiers share; the public classes are presets of it."""
 
     _splitter: ClassVar[str] = "best"
@@ -86,23 +101,30 @@ class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # 
         self._remember(training, bins, forest, judged)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, return_set: bool = False) -> Any:
         """The most probable class of each sample.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
+        return_set : bool, default=False
+            Whether to return the set of classes that remain as well; pipelines pass this on.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+        chosen : bool ndarray of shape (n_samples, n_classes)
+            As in `predict_set`; only with ``return_set=True``.
         """
-        probability = self.predict_proba(X)
-        return np.asarray(self.classes_[probability.argmax(axis=1)])
+        if not return_set:
+            probability = self.predict_proba(X)
+            return np.asarray(self.classes_[probability.argmax(axis=1)])
+        opinion = self._opinion(self._codes(X))
+        return np.asarray(self.classes_[opinion.probability.argmax(axis=1)]), self._decide(opinion)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Mean over trees of the class shares in the leaf a sample reaches.
+        """One distribution per sample: with the rule "average", the mean of the class shares in the leaves reached.
 
         Parameters
         ----------
@@ -115,7 +137,9 @@ class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # 
             Rows sum to one; columns as in ``classes_``.
         """
         codes = self._codes(X)
-        return self.forest_.probability(codes, self._reading_threads(codes.shape[1]))
+        if self._averages():
+            return self.forest_.probability(codes, self._reading_threads(codes.shape[1]))
+        return self._opinion(codes).probability
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`; minus infinity where a class has no share.
@@ -221,6 +245,7 @@ class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # 
         if earlier and not np.array_equal(classes, earlier.classes):
             raise ValueError(f"y must hold the classes of the first fit in a warm start, got {classes[:10]}")
         labels = make_labels(numbers, classes, weights, getattr(self, "class_weight", None))
+        check_opinion(self)
         settings = resolve_settings(self, len(numbers), table.n_features, table.schema.names, len(classes))
         if earlier:  # trees go on as if all had been grown at once
             settings = replace(settings, seed=earlier.seed)
@@ -300,35 +325,62 @@ class TreesClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # 
             "_bins": bins,
             "_schema": schema,
             "_seed": training.settings.seed,
+            "_prior": training.prior,
+            "_cache": StateCache(),
         }
         if schema.names is not None:
             attributes["feature_names_in_"] = np.array(schema.names, dtype=object)
         return attributes
 
+    def _judge_out_of_bag(
+        self, forest: Forest, all_codes: Codes, codes: Codes, training: _Training, n_threads: int
+    ) -> dict[str, Any]:
+        """What is chosen and reported by looking at rows through the trees that have not seen them."""
+        settings, labels = training.settings, training.labels.numbers
+        if settings.bag_mean == 0:
+            return {}
+        counted = settings.leaf_counts in ("all", "oob")
+        bagged = Bagged(codes, labels, settings.seed, settings.bag_mean, counted)
+        judged: dict[str, Any] = {"_bagged": bagged}
+        caution = 1.0 if isinstance(self.caution, str) else float(self.caution)
+        evidence = Evidence(forest, codes, self._rule, caution, training.prior, bagged.out_of_bag, n_threads)
+        if isinstance(self.caution, str):
+            judged["caution_"] = choose_caution(evidence, training.classes, labels, self.decision)
+            evidence = replace(evidence, caution=judged["caution_"])
+        if getattr(self, "oob_score", False):
+            judged |= self._score_out_of_bag(evidence, all_codes, training)
+        return judged
+
+    def _score_out_of_bag(self, evidence: Evidence, all_codes: Codes, training: _Training) -> dict[str, Any]:
+        """``oob_score_`` and ``oob_decision_function_``."""
+        metric, labels = self.oob_score, training.labels.numbers
+        y = training.classes[labels]
+        weights = evidence.learn_weights(labels) if self._rule.needs_weights else None
+        opinion = evidence.combine(weights=weights)
+        probability = opinion.probability
+        if callable(metric):
+            score = float(metric(y, training.classes[probability.argmax(axis=1)]))
+        else:
+            sets = decide(opinion, calibrated(self.decision, opinion, labels))
+            score = score_sets("accuracy" if metric is True else metric, training.classes, y, opinion, sets)
+        if training.kept is not None:  # rows without weight: no tree has seen them
+            whole = evidence.forest.probability(all_codes, evidence.n_threads)
+            whole[training.kept] = probability
+            probability = whole
+        return {"oob_decision_function_": probability, "oob_score_": score}
+
     def _remember(self, training: _Training, bins: Bins, forest: Forest, judged: dict[str, Any]) -> None:
         """The only place where a fit changes the estimator: after everything has succeeded."""
-        for name in ("oob_score_", "oob_decision_function_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+        for name in _OF_ONE_FIT:
+            self.__dict__.pop(name, None)
         for name, value in (self._fitted_attributes(training, bins, forest) | judged).items():
             setattr(self, name, value)
         remember_features(self, training.table.schema)
 
-    def _judge_out_of_bag(
-        self, forest: Forest, all_codes: Codes, codes: Codes, training: _Training, n_threads: int
-    ) -> dict[str, Any]:
-        """``oob_score_`` and ``oob_decision_function_`` where they were asked for."""
-        wanted = getattr(self, "oob_score", False)
-        if not wanted:
-            return {}
-        numbers = training.labels.numbers
-        judged = out_of_bag_probability(forest, codes, numbers, training.settings, n_threads)
-        metric = wanted if callable(wanted) else accuracy_score
-        score = float(metric(training.classes[numbers], training.classes[judged.argmax(axis=1)]))
-        if training.kept is None:
-            return {"oob_decision_function_": judged, "oob_score_": score}
-        probability = forest.probability(all_codes, n_threads)  # rows without weight: no tree has seen them
-        probability[training.kept] = judged
-        return {"oob_decision_function_": probability, "oob_score_": score}
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the binned training table and what can be computed again."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in ("_bagged", "_cache")}
 
     # ---- reading ------------------------------------------------------------------
 
@@ -357,28 +409,3 @@ class _Earlier:
     schema: Schema
     classes: NDArray[Any]
     seed: int
-
-
-def out_of_bag_probability(
-    forest: Forest, codes: Codes, labels: NDArray[np.uint16], settings: GrowSettings, n_threads: int
-) -> NDArray[np.float64]:
-    """Training codes (p, n) -> (n, K): what the trees that have not seen a row say of it.
-
-    A row's own count is taken out of the leaves first; a row that is in every bag gets the uniform distribution.
-    """
-    n_rows, n_classes = codes.shape[1], forest.n_classes
-    total = np.zeros((n_rows, n_classes))
-    heard = np.zeros(n_rows)
-    leaves = forest.leaves(codes, n_threads)
-    counted = settings.leaf_counts in ("all", "oob")
-    for tree in range(forest.n_trees):
-        outside = np.flatnonzero(_core.bag(settings.seed, tree, n_rows, settings.bag_mean) == 0)
-        counts = forest.leaf_counts(tree)[leaves[outside, tree]].astype(np.float64)
-        if counted:
-            counts[np.arange(len(outside)), labels[outside]] -= 1
-        size = counts.sum(axis=1)
-        some = size > 0
-        total[outside[some]] += counts[some] / size[some, None]
-        heard[outside[some]] += 1
-    uniform = np.full(n_classes, 1 / n_classes)
-    return np.where(heard[:, None] > 0, total / np.maximum(heard, 1)[:, None], uniform)

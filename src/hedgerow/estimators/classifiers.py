@@ -41,9 +41,9 @@ class DecisionTreeClassifier(TreesClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     >>> print(tree.tree_.to_text())
-    |--- x[2] <= 2.45
+    |--- x[3] <= 0.80
     |   |--- 0: 50
-    |--- x[2] > 2.45 or missing
+    |--- x[3] > 0.80 or missing
     |   |--- x[3] <= 1.75 or missing
     |   |   |--- 1: 49, 2: 5
     |   |--- x[3] > 1.75
@@ -55,6 +55,9 @@ class DecisionTreeClassifier(TreesClassifier):
     def __init__(
         self,
         *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "dominance",
         criterion: Any = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -69,6 +72,9 @@ class DecisionTreeClassifier(TreesClassifier):
         ccp_alpha: float = 0.0,
         random_state: Any = None,
     ) -> None:
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
         self.criterion = criterion
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -128,14 +134,21 @@ class RandomForestClassifier(TreesClassifier):
     >>> from hedgerow import RandomForestClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
-    >>> forest.predict(X[:3])
-    array([0, 0, 0])
+    >>> forest.predict(X[[0, 70, 100]])
+    array([0, 2, 2])
+    >>> forest.predict_set(X[[0, 70, 100]])  # the second could also be of class 1
+    array([[ True, False, False],
+           [False,  True,  True],
+           [False, False,  True]])
     """
 
     def __init__(
         self,
         n_estimators: int = 100,
         *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "dominance",
         criterion: Any = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -158,6 +171,9 @@ class RandomForestClassifier(TreesClassifier):
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
         self.criterion = criterion
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -211,6 +227,9 @@ class ExtraTreesClassifier(RandomForestClassifier):
         self,
         n_estimators: int = 100,
         *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "dominance",
         criterion: Any = "gini",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -234,6 +253,9 @@ class ExtraTreesClassifier(RandomForestClassifier):
     ) -> None:
         super().__init__(
             n_estimators,
+            rule=rule,
+            caution=caution,
+            decision=decision,
             criterion=criterion,
             max_depth=max_depth,
             min_samples_split=min_samples_split,
@@ -293,6 +315,9 @@ class RandomDecisionTreesClassifier(TreesClassifier):
         self,
         n_estimators: int = 100,
         *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "dominance",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -305,6 +330,9 @@ class RandomDecisionTreesClassifier(TreesClassifier):
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf

@@ -114,7 +114,7 @@ def _class_weights(
 def _fixed_point(weights: NDArray[np.float64], finest: float = 1.0) -> tuple[NDArray[np.int64], float]:
     """Weights -> integers and what one unit is worth; whole numbers of `finest` stay what they are."""
     units = weights / finest
-    if units.max() <= 2**20 and (units == np.round(units)).all():
+    if units.max() <= 2**20 and units.sum() <= _TOTAL_WEIGHT and (units == np.round(units)).all():
         return units.astype(np.int64), finest
     shares = weights / weights.max()  # only ratios matter, and these cannot overflow
     unit = float(shares.sum() / _TOTAL_WEIGHT)

@@ -10,7 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
+from hedgerow.belief import resolve_rule
+from hedgerow.decide import resolve_decision
 from hedgerow.grow import COUNT_SENSES, NO_LIMIT, GrowSettings
+from hedgerow.metrics.scorers import SCORERS
 
 CRITERIA = ("gini", "entropy", "log_loss")
 
@@ -50,8 +53,20 @@ DESCRIPTIONS = {
         " None means as many as there are rows."
     ),
     "oob_score": (
-        "bool or callable, default=False\n    Whether to judge the forest on the rows its trees have not seen;"
-        " a callable ``metric(y, prediction)`` replaces accuracy."
+        "bool, str or callable, default=False\n    Whether to judge the forest on the rows its trees have not seen: by"
+        " accuracy, a metric of sets by name, or ``metric(y, prediction)``."
+    ),
+    "rule": (
+        'str or Rule, default="average"\n    How the leaves a sample reaches are combined; see `hedgerow.rules`. Can be'
+        " changed on a fitted forest."
+    ),
+    "caution": (
+        'float or "auto", default=1.0\n    How many unseen rows each leaf keeps in reserve: 0 is the ordinary forest.'
+        ' "auto" chooses on out-of-bag evidence (``caution_``). Can be changed on a fitted forest.'
+    ),
+    "decision": (
+        'str or Decision, default="dominance"\n    Which classes remain, given the bounds; see `hedgerow.decide`. Can'
+        " be changed on a fitted forest."
     ),
     "class_weight": (
         '{"balanced", "balanced_subsample"}, dict or None, default=None\n    Weights of the classes. They change'
@@ -152,6 +167,21 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     )
 
 
+def check_opinion(estimator: Any) -> None:
+    """Refuse a rule, caution or decision that does not exist, before anything is grown."""
+    resolve_rule(estimator.rule)
+    resolve_decision(estimator.decision)
+    caution = estimator.caution
+    if isinstance(caution, str):
+        _require(caution == "auto", "caution", "a number >= 0 or 'auto'", caution)
+        if not getattr(estimator, "bootstrap", False):
+            raise ValueError(
+                "caution must be a number without a bootstrap, got 'auto': it is chosen on out-of-bag rows"
+            )
+    else:
+        _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0 or 'auto'", caution)
+
+
 def check_switches(estimator: Any) -> None:
     """Refuse switches that are not switches, before anything is read or grown."""
 
@@ -162,9 +192,9 @@ def check_switches(estimator: Any) -> None:
         value = get(name, False)
         _require(isinstance(value, bool | np.bool_), name, "True or False", value)
     oob_score, verbose, n_jobs = get("oob_score", False), get("verbose", 0), get("n_jobs")
-    _require(
-        callable(oob_score) or isinstance(oob_score, bool | np.bool_), "oob_score", "True, False or callable", oob_score
-    )
+    known = isinstance(oob_score, str) and oob_score in ("accuracy", *SCORERS)
+    switch = callable(oob_score) or isinstance(oob_score, bool | np.bool_) or known
+    _require(switch, "oob_score", "True, False, a callable or the name of a metric", oob_score)
     if oob_score and not get("bootstrap", False):
         raise ValueError(f"oob_score must be False without a bootstrap, got {oob_score!r}; set bootstrap=True")
     whole = isinstance(verbose, bool) or (_is_integer(verbose) and verbose >= 0)

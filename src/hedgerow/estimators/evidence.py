@@ -1,0 +1,234 @@
+"""Evidence: samples and a fitted forest -> leaves, counts, and opinions under any rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, resolve_rule
+from hedgerow.belief.leaf import idm_bounds
+from hedgerow.belief.rules import UncertaintyParts
+from hedgerow.bins import Codes
+from hedgerow.decide import Decision, decide, resolve_decision
+from hedgerow.fold import OutOfBag, StateCache, fold, out_of_bag_rows, reached_evidence, without_own_row
+from hedgerow.metrics.scorers import scorer
+from hedgerow.tree import Forest
+
+Floats = NDArray[np.float64]
+
+#: Cautions that ``caution="auto"`` chooses among.
+CAUTIONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
+#: Tree weights are learned on at most this many cells of rows × trees × classes.
+LEARNING_CELLS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence:
+    """What the leaves reached by some samples hold, ready to be combined.
+
+    Made by ``forest.evidence(X)`` and, for the training rows, each judged only by trees that have not seen it and
+    without its own count, by ``forest.oob_evidence_``.
+
+    Parameters
+    ----------
+    forest, codes : Forest, (p, n) codes
+        The trees and the samples.
+    rule, caution : Rule, float
+        What `combine` uses unless told otherwise.
+    prior : (K,) float64
+        Class shares of the training rows.
+    out_of_bag : OutOfBag or None
+        Which trees may judge a row.
+    """
+
+    forest: Forest
+    codes: Codes
+    rule: Rule
+    caution: float
+    prior: Floats
+    out_of_bag: OutOfBag | None = None
+    n_threads: int = 1
+    cache: StateCache = field(default_factory=StateCache)
+
+    @property
+    def n_samples(self) -> int:
+        """n."""
+        return int(self.codes.shape[1])
+
+    @property
+    def leaves(self) -> NDArray[np.int32]:
+        """(n, T): number of the leaf reached within each tree."""
+        return self.forest.leaves(self.codes, self.n_threads)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """(n, T): whether the tree may judge the sample; for out-of-bag evidence, whether it has not seen the row."""
+        if self.out_of_bag is None:
+            return np.ones((self.n_samples, self.forest.n_trees), dtype=bool)
+        trees = range(self.forest.n_trees)
+        return np.stack([out_of_bag_rows(self.out_of_bag, tree, self.n_samples) for tree in trees], axis=1)
+
+    @property
+    def counts(self) -> Floats:
+        """(n, T, K): rows of each class in the leaf reached; of out-of-bag evidence without the row itself.
+
+        This is the one large array; `combine` does without it. Trees that may not judge a sample have zeros.
+        """
+        leaves = self.leaves
+        if self.out_of_bag is None:
+            return reached_evidence(self.forest, leaves)
+        if self.out_of_bag.labels is None:
+            return np.asarray(reached_evidence(self.forest, leaves) * self.seen[:, :, None])
+        return self._counts_without_own() * self.seen[:, :, None]
+
+    def combine(
+        self,
+        rule: str | Rule | None = None,
+        *,
+        caution: float | None = None,
+        prior: Any = None,
+        weights: Any = None,
+    ) -> Opinion:
+        """The opinion of a rule about the samples, at the price of one prediction.
+
+        Parameters
+        ----------
+        rule : str or Rule, default=None
+            See `hedgerow.rules`; None takes the forest's.
+        caution : float, default=None
+            Unseen rows each leaf keeps in reserve; None takes the forest's.
+        prior : array-like of shape (K,), default=None
+            Class probabilities before any evidence; None takes the shares in the training rows.
+        weights : array-like of shape (T,), default=None
+            Tree weights.
+
+        Returns
+        -------
+        Opinion
+        """
+        chosen = self.rule if rule is None else resolve_rule(rule)
+        if weights is not None:
+            weights = np.ascontiguousarray(weights, dtype=np.float64)
+            if weights.shape != (self.forest.n_trees,) or not chosen.weighable:
+                raise ValueError(
+                    f"weights must be {self.forest.n_trees} numbers and the rule one that adds, got shape "
+                    f"{weights.shape} and {chosen!r}; leave them out"
+                )
+        elif chosen.needs_weights:
+            raise ValueError(f"weights must be given for {chosen!r}, got None; see learn_weights")
+        setting = self._setting(caution, prior)
+        return fold(
+            self.forest,
+            self.codes,
+            chosen,
+            setting,
+            tree_weights=weights,
+            out_of_bag=self.out_of_bag,
+            cache=self.cache,
+            n_threads=self.n_threads,
+        )
+
+    def uncertainty(self) -> UncertaintyParts:
+        """Entropy split into aleatoric and epistemic, and the relative-likelihood pair, (n,) each."""
+        return fold(
+            self.forest,
+            self.codes,
+            Uncertainty(),
+            self._setting(None, None),
+            out_of_bag=self.out_of_bag,
+            n_threads=self.n_threads,
+        )
+
+    def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
+        """Class numbers (n,) -> tree weights (T,), learned on the samples, or on as many as memory allows."""
+        n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
+        most = max(1, LEARNING_CELLS // (n_trees * n_classes))
+        counts, seen = self.counts[:most], self.seen[:most]
+        amount = self.caution if caution is None else caution
+        lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
+        shape = (len(counts), n_trees, n_classes)
+        return learn_tree_weights(lower.reshape(shape), upper.reshape(shape), labels[:most], seen=seen)
+
+    def _setting(self, caution: float | None, prior: Any) -> Setting:
+        amount = self.caution if caution is None else caution
+        return Setting.of(self.forest.n_classes, amount, self.prior if prior is None else prior)
+
+    def _counts_without_own(self) -> Floats:
+        """(n, T, K) with each row's own count taken out of its leaves."""
+        assert self.out_of_bag is not None
+        assert self.out_of_bag.labels is not None
+        counts = np.empty((self.n_samples, self.forest.n_trees, self.forest.n_classes))
+        leaves, labels = self.leaves, self.out_of_bag.labels.astype(np.int64)
+        dense = self.forest.entry_class is None
+        for tree in range(self.forest.n_trees):
+            table = without_own_row(self.forest, tree)
+            if dense:
+                counts[:, tree] = table[leaves[:, tree] * self.forest.n_classes + labels]
+            else:
+                where = np.full((int(np.diff(self.forest.leaf_start)[tree]), self.forest.n_classes), -1)
+                where[np.nonzero(self.forest.leaf_counts(tree))] = np.arange(len(table))
+                counts[:, tree] = table[where[leaves[:, tree], labels]]
+        return counts
+
+    def __repr__(self) -> str:
+        kind = "" if self.out_of_bag is None else "out-of-bag, "
+        return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Opinions and sets in the shape scikit-learn's scorers expect: an estimator that already has its answers."""
+
+    classes_: NDArray[Any]
+    probability: Floats
+    sets: NDArray[np.bool_]
+
+    def predict(self, X: Any, return_set: bool = False) -> Any:
+        """Labels, and with `return_set` the sets."""
+        labels = self.classes_[self.probability.argmax(axis=1)]
+        return (labels, self.sets) if return_set else labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, K)."""
+        return self.probability
+
+
+def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> float:
+    """A metric by name, "accuracy", or a callable of (y, sets) -> how good the sets are, larger is better."""
+    if callable(metric):
+        return float(metric(y, sets))
+    judged = Judged(classes, opinion.probability, sets)
+    if metric == "accuracy":
+        return float(np.mean(judged.predict(None) == y))
+    return scorer(metric)(judged, None, y)
+
+
+def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any]) -> Decision:
+    """A decision that keeps a promise is calibrated on out-of-bag opinions (a copy of it); others stay as they are."""
+    from sklearn.base import clone
+
+    resolved = resolve_decision(decision)
+    if not resolved.needs_calibration or hasattr(resolved, "threshold_"):
+        return resolved
+    if opinion is None:
+        raise ValueError(
+            f"decision must be calibrated to be used without out-of-bag evidence, got {resolved!r}; fit with"
+            " bootstrap=True, or hand in a calibrated one"
+        )
+    copy: Any = clone(resolved)
+    return copy.calibrate(opinion, labels)  # type: ignore[no-any-return]
+
+
+def choose_caution(
+    evidence: Evidence, classes: NDArray[Any], labels: NDArray[Any], decision: str | Decision, metric: str = "u65"
+) -> float:
+    """The caution among `CAUTIONS` whose sets score best on out-of-bag evidence; of a tie, the smallest."""
+    scores = []
+    for caution in CAUTIONS:
+        opinion = evidence.combine(caution=caution)
+        sets = decide(opinion, calibrated(decision, opinion, labels))
+        scores.append(score_sets(metric, classes, classes[labels], opinion, sets))
+    return CAUTIONS[int(np.argmax(scores))]

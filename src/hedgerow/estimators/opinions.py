@@ -1,0 +1,248 @@
+"""Opinions: a fitted forest and samples -> bounds, sets, and how much is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.belief import Opinion, Rule, resolve_rule
+from hedgerow.belief.rules import Average
+from hedgerow.bins import Codes
+from hedgerow.decide import Decision, decide, resolve_decision
+from hedgerow.estimators.evidence import Evidence, calibrated, score_sets
+from hedgerow.fold import OutOfBag, StateCache
+from hedgerow.tree import Forest
+
+Floats = NDArray[np.float64]
+
+
+class UncertaintyOf(NamedTuple):
+    """How uncertain a forest is about each of n samples, (n,) each.
+
+    ``total`` = ``aleatoric`` + ``epistemic`` is the entropy in bits of the mean distribution, split into the mean
+    entropy of the leaves and the rest. ``conflict`` and ``vacuity`` are those of the forest's rule.
+    ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of the relative-likelihood pair u_a, u_e.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    conflict: Floats
+    vacuity: Floats
+    relative_aleatoric: Floats
+    relative_epistemic: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bagged:
+    """The binned training table of a bootstrapped forest: what out-of-bag evidence is made from.
+
+    It stays with the fitted estimator (a byte or two per cell) and is left out of pickles and model files.
+    """
+
+    codes: Codes
+    labels: NDArray[np.uint16]
+    seed: int
+    bag_mean: float
+    counted: bool  # whether leaves count rows outside the bag, and so the row itself
+
+    @property
+    def out_of_bag(self) -> OutOfBag:
+        """How to find the trees that have not seen a row."""
+        return OutOfBag(self.seed, self.bag_mean, self.labels if self.counted else None)
+
+
+class OpinionMixin:
+    """What a forest can say beyond a probability. `rule`, `caution` and `decision` change nothing that was fitted."""
+
+    forest_: Forest
+    classes_: NDArray[Any]
+    rule: Any
+    caution: Any
+    decision: Any
+
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """The classes that cannot be told apart.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        chosen : bool ndarray of shape (n_samples, n_classes)
+            At least one class per row; more where the evidence does not decide.
+        """
+        return self._decide(self._opinion(self._codes(X)))
+
+    def predict_bounds(self, X: Any) -> Floats:
+        """Lower and upper probability (belief and plausibility) of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, n_classes, 2)
+        """
+        opinion = self._opinion(self._codes(X))
+        return np.stack([opinion.lower, opinion.upper], axis=2)
+
+    def predict_uncertainty(self, X: Any) -> UncertaintyOf:
+        """How much is not known, and of which kind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        UncertaintyOf
+            total, aleatoric, epistemic, conflict, vacuity, relative_aleatoric, relative_epistemic: one array each.
+        """
+        codes = self._codes(X)
+        parts, opinion = self._evidence(codes).uncertainty(), self._opinion(codes)
+        return UncertaintyOf(
+            parts.total,
+            parts.aleatoric,
+            parts.epistemic,
+            opinion.conflict,
+            opinion.vacuity,
+            parts.relative_aleatoric,
+            parts.relative_epistemic,
+        )
+
+    def evidence(self, X: Any) -> Evidence:
+        """The leaves the samples reach and what they hold, to be combined under any rule.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        Evidence
+            With ``leaves`` (n, T), ``counts`` (n, T, K) and ``combine(rule, caution=...)``.
+        """
+        return self._evidence(self._codes(X))
+
+    @property
+    def oob_evidence_(self) -> Evidence:
+        """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""
+        check_is_fitted(self)
+        bagged: Bagged | None = getattr(self, "_bagged", None)
+        if bagged is None:
+            raise AttributeError(
+                "oob_evidence_ must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap"
+                " or one that was unpickled; fit it again"
+            )
+        return self._evidence(bagged.codes, bagged.out_of_bag)
+
+    def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
+        """Choose rule, caution or decision by how well they do on out-of-bag evidence; no tree is grown again.
+
+        Parameters
+        ----------
+        metric : str or callable, default="u65"
+            A name `hedgerow.metrics.scorer` knows, "accuracy", or ``metric(y, sets)``; larger is better.
+        over : dict of str to list, default={"caution": [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5]}
+            Values of ``rule``, ``caution`` and ``decision`` to try, in all combinations.
+
+        Returns
+        -------
+        self
+            With the best combination set as parameters, and ``tuning_``, a list of (score, parameters), best first.
+        """
+        from hedgerow.estimators.evidence import CAUTIONS
+
+        grid = {"caution": list(CAUTIONS)} if over is None else over
+        unknown = [name for name in grid if name not in ("rule", "caution", "decision")]
+        if unknown or not grid or not all(len(values) for values in grid.values()):
+            raise ValueError(
+                f"over must map 'rule', 'caution' or 'decision' to non-empty lists, got {over!r}; other parameters"
+                " need trees to be grown again, as in GridSearchCV"
+            )
+        evidence, bagged = self.oob_evidence_, self._bagged
+        results = []
+        for values in product(*grid.values()):
+            setting = dict(zip(grid, values, strict=True))
+            rule = resolve_rule(setting.get("rule", self.rule))
+            caution = float(setting.get("caution", self._caution))
+            weights = self._tree_weights(rule, caution)
+            opinion = evidence.combine(rule, caution=caution, weights=weights)
+            sets = decide(opinion, calibrated(setting.get("decision", self.decision), opinion, bagged.labels))
+            score = score_sets(metric, self.classes_, self.classes_[bagged.labels], opinion, sets)
+            results.append((score, setting))
+        results.sort(key=lambda result: -result[0])
+        self.set_params(**results[0][1])  # type: ignore[attr-defined]
+        self.tuning_ = results
+        return self
+
+    # ---- behind the scenes ----------------------------------------------------------------
+
+    @property
+    def _caution(self) -> float:
+        """The caution in force."""
+        return float(self.caution_) if self.caution == "auto" else float(self.caution)  # type: ignore[attr-defined]
+
+    @property
+    def _rule(self) -> Rule:
+        return resolve_rule(self.rule)
+
+    def _averages(self) -> bool:
+        """Whether probabilities are the plain mean of leaf shares, which the core reads from the counts."""
+        return type(self._rule) is Average
+
+    def _evidence(self, codes: Codes, out_of_bag: OutOfBag | None = None) -> Evidence:
+        if not hasattr(self, "_cache"):
+            self._cache = StateCache()
+        threads = self._reading_threads(codes.shape[1])  # type: ignore[attr-defined]
+        return Evidence(self.forest_, codes, self._rule, self._caution, self._prior, out_of_bag, threads, self._cache)
+
+    def _opinion(self, codes: Codes) -> Opinion:
+        rule = self._rule
+        return self._evidence(codes).combine(rule, weights=self._tree_weights(rule, self._caution))
+
+    def _decide(self, opinion: Opinion) -> NDArray[np.bool_]:
+        return decide(opinion, self._decision())
+
+    def _decision(self) -> Decision:
+        """The decision in force, calibrated on out-of-bag evidence where it makes a promise."""
+        decision = resolve_decision(self.decision)
+        if not decision.needs_calibration or hasattr(decision, "threshold_"):
+            return decision
+        key = (repr(decision), repr(self._rule), self._caution)
+        if getattr(self, "_calibrated", (None, None))[0] != key:
+            bagged: Bagged | None = getattr(self, "_bagged", None)
+            opinion = None
+            if bagged is not None:
+                weights = self._tree_weights(self._rule, self._caution)
+                opinion = self.oob_evidence_.combine(weights=weights)
+            labels = np.empty(0, dtype=np.intp) if bagged is None else bagged.labels
+            self._calibrated = (key, calibrated(clone(decision), opinion, labels))
+        return self._calibrated[1]
+
+    def _tree_weights(self, rule: Rule, caution: float) -> Floats | None:
+        """Learned weights for a rule that needs them, on out-of-bag evidence; None for the others."""
+        if not rule.needs_weights:
+            return None
+        if getattr(self, "_learned", (None, None))[0] != caution:
+            weights = self.oob_evidence_.learn_weights(self._bagged.labels, caution)
+            self._learned = (caution, weights)
+            self.tree_weights_ = weights
+        return self._learned[1]
+
+    _bagged: Bagged
+    _prior: Floats
+    _codes: Any

@@ -1,0 +1,272 @@
+"""Fold: the leaves a sample reaches, and a rule -> what the forest thinks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.belief import Setting, concatenate, merge_states
+from hedgerow.bins import Codes
+from hedgerow.tree import Forest
+
+Floats = NDArray[np.float64]
+Result = TypeVar("Result")
+Given = TypeVar("Given", covariant=True)
+
+#: States of all leaves are kept between calls while they take at most this many bytes.
+STATE_BUDGET = 256 << 20
+#: Otherwise trees are lifted in groups whose states take about this many.
+GROUP_BYTES = 32 << 20
+
+_MERGES = {"add": 0, "max": 1, "both": 2}
+
+
+class Foldable(Protocol[Given]):
+    """What can be folded over leaves: a rule, or another pair of lift and finish."""
+
+    @property
+    def merge(self) -> Any:
+        """How states are merged: "add", "max", "both" or "stack"."""
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> states (m, S)."""
+
+    def finish(self, state: Floats, setting: Setting) -> Given:
+        """Merged states -> result for n samples."""
+
+
+@dataclass(frozen=True)
+class OutOfBag:
+    """How to find, for each training row, the trees that have not seen it.
+
+    Parameters
+    ----------
+    seed, bag_mean : int, float
+        What the bags were drawn with.
+    labels : (n,) uint16 or None
+        Class numbers of the rows where the leaves have counted them; their own count is then taken out.
+    """
+
+    seed: int
+    bag_mean: float
+    labels: NDArray[np.uint16] | None
+
+
+@dataclass
+class StateCache:
+    """States of all leaves of a forest under the rule asked for last."""
+
+    key: object = None
+    states: Floats | None = None
+
+
+def fold(
+    forest: Forest,
+    codes: Codes,
+    rule: Foldable[Result],
+    setting: Setting,
+    *,
+    tree_weights: Floats | None = None,
+    out_of_bag: OutOfBag | None = None,
+    cache: StateCache | None = None,
+    n_threads: int = 1,
+) -> Result:
+    """Codes (p, n) -> what the rule makes of the leaves the n samples reach.
+
+    Nothing of the size rows × trees × classes is made. Leaves are lifted on the cheaper side: those of whole trees
+    when many rows come, only the ones reached when few do. Rules that are no fold get the states of a block of rows
+    at a time.
+    """
+    if rule.merge == "stack":
+        return _stack(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
+    if out_of_bag is None and 4 * codes.shape[1] * forest.n_trees < forest.leaf_start[-1]:
+        states = _states_reached(forest, codes, rule, setting, n_threads)
+        if tree_weights is not None:
+            states = states * tree_weights[None, :, None]
+        return rule.finish(merge_states(states, rule.merge), setting)
+    merged: Floats | None = None
+    for first, last, states in _state_groups(forest, rule, setting, out_of_bag, cache):
+        if merged is None:
+            merged = np.zeros((codes.shape[1], states.shape[1] * (2 if rule.merge == "both" else 1)))
+        weights = None if tree_weights is None else np.ascontiguousarray(tree_weights[first:last])
+        forest.fold(codes, states, _MERGES[rule.merge], first, last, weights, _told(out_of_bag), n_threads, merged)
+    assert merged is not None
+    return rule.finish(merged, setting)
+
+
+def leaf_evidence(forest: Forest, tree: int) -> Floats:
+    """-> (leaves of the tree, K): the amount of evidence in each leaf, shared out by weight where rows have weights."""
+    counts = forest.leaf_counts(tree).astype(np.float64)
+    if forest.weights is None:
+        return counts
+    weights = forest.leaf_counts(tree, weighted=True)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
+
+
+def reached_evidence(forest: Forest, leaves: NDArray[np.int32]) -> Floats:
+    """Leaves (n, T) -> evidence (n, T, K) of the leaves reached."""
+    evidence = np.empty((*leaves.shape, forest.n_classes))
+    for tree in range(forest.n_trees):
+        reached, where = np.unique(leaves[:, tree], return_inverse=True)
+        evidence[:, tree] = _evidence_of(forest, tree, reached)[where]
+    return evidence
+
+
+def lift_distinct(rule: Foldable[Any], counts: Floats, setting: Setting) -> Floats:
+    """Counts (m, K) -> states (m, S), each distinct row of counts lifted once."""
+    if len(counts) < 256:
+        return np.ascontiguousarray(rule.lift(counts, setting))
+    distinct, where = _distinct_rows(counts)
+    return np.ascontiguousarray(rule.lift(distinct, setting)[where])
+
+
+def without_own_row(forest: Forest, tree: int) -> Floats:
+    """-> (leaves × K, K), or (entries, K) with many classes: each leaf's evidence without one row of each class."""
+    counts, evidence = forest.leaf_counts(tree).astype(np.float64), leaf_evidence(forest, tree)
+    n_leaves, n_classes = counts.shape
+    if forest.entry_class is None:
+        leaf, label = np.divmod(np.arange(n_leaves * n_classes), n_classes)
+    else:
+        leaf, label = np.nonzero(counts)
+    rest = evidence[leaf]
+    own = counts[leaf, label]
+    mean_weight = rest[np.arange(len(leaf)), label] / np.where(own > 0, own, 1.0)
+    rest[np.arange(len(leaf)), label] = np.maximum(rest[np.arange(len(leaf)), label] - mean_weight, 0.0)
+    return rest
+
+
+def _evidence_of(forest: Forest, tree: int, leaves: NDArray[Any]) -> Floats:
+    """Leaf numbers (m,) of a tree -> their evidence (m, K), looking at no other leaf."""
+    at = forest.leaf_start[tree] + leaves.astype(np.int64)
+    if forest.entry_start is not None or forest.weights is not None:
+        return np.asarray(leaf_evidence(forest, tree)[leaves])
+    return np.asarray(forest.counts.reshape(-1, forest.n_classes)[at], dtype=np.float64)
+
+
+def _states_reached(forest: Forest, codes: Codes, rule: Foldable[Any], setting: Setting, n_threads: int) -> Floats:
+    """Codes (p, n) -> states (n, T, S) of the leaves reached."""
+    leaves = forest.leaves(codes, n_threads)
+    if forest.entry_start is None and forest.weights is None:
+        at = leaves + forest.leaf_start[:-1]
+        evidence = forest.counts.reshape(-1, forest.n_classes)[at].astype(np.float64)
+    else:
+        evidence = reached_evidence(forest, leaves)
+    states = lift_distinct(rule, evidence.reshape(-1, forest.n_classes), setting)
+    return states.reshape(*leaves.shape, -1)
+
+
+def _state_groups(
+    forest: Forest, rule: Foldable[Any], setting: Setting, out_of_bag: OutOfBag | None, cache: StateCache | None
+) -> Iterator[tuple[int, int, Floats]]:
+    """Trees from first to last - 1, and the states of their leaves, group by group."""
+    own = out_of_bag is not None and out_of_bag.labels is not None
+    evidence = without_own_row if own else leaf_evidence
+    width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
+    rows = _rows_per_tree(forest, own)
+    bytes_per_row = 8 * max(width, forest.n_classes)
+    key = (repr(rule), setting.caution, setting.prior.tobytes(), own)
+    if cache is not None and cache.key == key and cache.states is not None:
+        yield 0, forest.n_trees, cache.states
+        return
+    keeps = cache is not None and not own and int(rows.sum()) * 8 * width <= STATE_BUDGET
+    limit = STATE_BUDGET if keeps else GROUP_BYTES
+    parts = []
+    for first, last in _groups(rows * bytes_per_row, min(limit, GROUP_BYTES)):
+        counts = np.concatenate([evidence(forest, tree) for tree in range(first, last)])
+        states = lift_distinct(rule, counts, setting)
+        if keeps:
+            parts.append(states)
+        else:
+            yield first, last, states
+    if keeps and cache is not None:
+        cache.key, cache.states = key, np.concatenate(parts)
+        yield 0, forest.n_trees, cache.states
+
+
+def _stack(
+    forest: Forest,
+    codes: Codes,
+    rule: Foldable[Result],
+    setting: Setting,
+    tree_weights: Floats | None,
+    out_of_bag: OutOfBag | None,
+    n_threads: int,
+) -> Result:
+    """For rules that are no fold: states (block, T, S) -> result, block by block."""
+    width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
+    block = max(1, GROUP_BYTES // (8 * forest.n_trees * max(width, forest.n_classes)))
+    parts = []
+    for first in range(0, codes.shape[1], block):
+        some = np.ascontiguousarray(codes[:, first : first + block])
+        evidence = reached_evidence(forest, forest.leaves(some, n_threads))
+        seen = None
+        if out_of_bag is not None:
+            evidence, seen = _judged(forest, evidence, out_of_bag, first, codes.shape[1])
+        states = lift_distinct(rule, evidence.reshape(-1, forest.n_classes), setting)
+        states = states.reshape(evidence.shape[0], forest.n_trees, -1)
+        if tree_weights is not None:
+            states = states * tree_weights[None, :, None]
+        if seen is not None:
+            states = states * seen[:, :, None]
+        parts.append(rule.finish(states, setting))
+    return parts[0] if len(parts) == 1 else concatenate(parts)  # type: ignore[arg-type, return-value]
+
+
+def _judged(
+    forest: Forest, evidence: Floats, out_of_bag: OutOfBag, first: int, n_rows: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Evidence (m, T, K) of rows first, ... -> the same without the rows' own counts; who has not seen them (m, T)."""
+    span = slice(first, first + len(evidence))
+    seen = np.stack([out_of_bag_rows(out_of_bag, tree, n_rows)[span] for tree in range(forest.n_trees)], axis=1)
+    if out_of_bag.labels is not None:
+        own = out_of_bag.labels[span].astype(np.int64)[:, None, None]
+        taken = np.take_along_axis(evidence, np.broadcast_to(own, (*evidence.shape[:2], 1)), axis=2)
+        np.put_along_axis(evidence, np.broadcast_to(own, (*evidence.shape[:2], 1)), np.maximum(taken - 1, 0), axis=2)
+    return evidence, seen
+
+
+def out_of_bag_rows(out_of_bag: OutOfBag, tree: int, n_rows: int) -> NDArray[np.bool_]:
+    """-> (n,): which training rows the tree has not seen."""
+    return np.asarray(_core.bag(out_of_bag.seed, tree, n_rows, out_of_bag.bag_mean) == 0)
+
+
+def _told(out_of_bag: OutOfBag | None) -> tuple[int, float, NDArray[np.uint16] | None] | None:
+    """As the core takes it."""
+    return None if out_of_bag is None else (out_of_bag.seed, out_of_bag.bag_mean, out_of_bag.labels)
+
+
+def _rows_per_tree(forest: Forest, own: bool) -> NDArray[np.int64]:
+    """-> (T,): rows of each tree's state table."""
+    if not own:
+        return np.diff(forest.leaf_start)
+    if forest.entry_start is None:
+        return np.diff(forest.leaf_start) * forest.n_classes
+    return np.diff(forest.entry_start[forest.leaf_start])
+
+
+def _groups(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
+    """Sizes (T,) -> spans of neighbouring trees that together stay below the limit, at least one tree each."""
+    first, total = 0, 0
+    for tree, size in enumerate(sizes.tolist()):
+        if tree > first and total + size > limit:
+            yield first, tree
+            first, total = tree, 0
+        total += size
+    yield first, len(sizes)
+
+
+def _distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """(m, K) -> distinct rows (d, K), and which of them each row is (m,)."""
+    if counts.shape[1] == 2 and (counts == np.floor(counts)).all() and counts.max(initial=0) < 2**31:
+        keys = (counts[:, 0].astype(np.int64) << 31) + counts[:, 1].astype(np.int64)
+        _, first, where = np.unique(keys, return_index=True, return_inverse=True)
+    else:
+        whole = np.ascontiguousarray(counts).view([("", counts.dtype)] * counts.shape[1]).ravel()
+        _, first, where = np.unique(whole, return_index=True, return_inverse=True)
+    return counts[first], where.ravel()

@@ -1,0 +1,22 @@
+"""Fixtures all tests share: where real data lie, and ``tests.reference`` importable however pytest is started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data sets: ``HEDGEROW_DATA``, or ``shared/data`` beside the project."""
+    folder = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no data sets in {folder}; set HEDGEROW_DATA to a folder that holds them")
+    return folder

@@ -1,0 +1,283 @@
+// Drive core: random tables -> bins, forests and readings, for a sanitizer to look on.
+//
+// Nothing here knows of Python. Every target, criterion, splitter, sense of counting and width of codes is
+// grown and read; what must hold of any forest is checked on the way, the rest is the sanitizer's business.
+// Compiled twice, so that two compilers can share the work: bytes and Gini, or with DRIVE_WIDE words and entropy.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "core/bins.hpp"
+#include "core/grow.hpp"
+#include "core/read.hpp"
+
+using namespace hedgerow;
+
+namespace {
+
+#define CHECK(condition)                                                              \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);     \
+            std::exit(1);                                                             \
+        }                                                                             \
+    } while (0)
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+// ---- bins -----------------------------------------------------------------------------------------------
+
+template <class Code>
+void drive_bins(Draws& draws, std::size_t max_bins) {
+    const double odd[] = {0.0, -0.0, infinity, -infinity, nan_value, 5e-324, -5e-324, 1e308, -1e308, 1.0, 1e-310};
+    const std::size_t n_rows = 1 + draws.below(2000);
+    std::vector<double> values(n_rows);
+    for (double& value : values) value = draws.coin() ? odd[draws.below(11)] : draws.unit() - 0.5;
+    const Column column{reinterpret_cast<const char*>(values.data()), sizeof(double), Column::Type::float64};
+    const NumericBins bins = find_bins(column, rows_for_cuts(n_rows, 1000), max_bins);
+    CHECK(bins.centers.size() == bins.cuts.size() + 1 && bins.centers.size() <= max_bins);
+    std::vector<Code> codes(n_rows);
+    const Encoder<Code> encoder(bins.cuts.data(), bins.cuts.size());
+    encoder.encode(column, 0, n_rows, codes.data());
+    for (std::size_t row = 0; row < n_rows; ++row) {
+        CHECK(codes[row] == encoder.code_of(values[row]));
+        if (std::isnan(values[row])) { CHECK(codes[row] == missing_code<Code>); continue; }
+        CHECK(codes[row] < bins.centers.size());
+        CHECK(codes[row] == 0 || bins.cuts[codes[row] - 1] < values[row]);
+        CHECK(codes[row] == bins.cuts.size() || values[row] <= bins.cuts[codes[row]]);
+    }
+}
+
+// ---- tables ---------------------------------------------------------------------------------------------
+
+// A table of random codes and labels, and the memory behind its views.
+template <class Code>
+struct RandomTable {
+    std::vector<Code> by_column, by_row;
+    std::vector<std::vector<double>> centers;
+    std::vector<std::uint16_t> labels;
+    std::vector<std::int64_t> weights;
+    CodeTable<Code> table;
+    bool has_nominal = false;
+
+    RandomTable(Draws& draws, std::size_t n_rows, std::uint32_t n_features, std::uint32_t n_classes, bool laid_out_by_row)
+        : by_column(n_rows * n_features), labels(n_rows), weights(n_rows) {
+        for (std::uint32_t feature = 0; feature < n_features; ++feature) add_feature(draws, n_rows, feature);
+        for (std::size_t row = 0; row < n_rows; ++row) {
+            labels[row] = static_cast<std::uint16_t>((draws.below(n_classes) + by_column[row] % 3) % n_classes);
+            weights[row] = 1 + draws.below(draws.coin() ? 3 : 1 << 20);
+        }
+        table.by_column = {by_column.data(), 1, n_rows};
+        table.n_rows = n_rows;
+        if (!laid_out_by_row) return;
+        const std::size_t stride = padded_width<Code>(n_features);
+        by_row.resize(n_rows * stride);
+        transpose_codes(by_column.data(), n_rows, n_features, n_rows, by_row.data(), stride);
+        table.by_row = {by_row.data(), stride, 1};
+    }
+
+private:
+    void add_feature(Draws& draws, std::size_t n_rows, std::uint32_t feature) {
+        const std::uint32_t widest = sizeof(Code) == 1 ? 255 : 65535;
+        const std::uint32_t choices[] = {1, 2, 5, 70, widest};
+        const std::uint32_t n_bins = choices[draws.below(5)];
+        const bool nominal = n_bins > 1 && draws.below(3) == 0;
+        const std::uint32_t one_missing_in = draws.coin() ? 0 : 2 + draws.below(10);
+        std::vector<double> centre(n_bins);
+        for (std::uint32_t bin = 0; bin < n_bins; ++bin) centre[bin] = bin * bin * 0.5;
+        if (n_bins > 2 && draws.coin()) centre.front() = -infinity, centre.back() = infinity;
+        centers.push_back(std::move(centre));
+        for (std::size_t row = 0; row < n_rows; ++row) {
+            const bool missing = one_missing_in > 0 && draws.below(one_missing_in) == 0;
+            by_column[feature * n_rows + row] = missing ? missing_code<Code> : static_cast<Code>(draws.below(n_bins));
+        }
+        // A vector that is moved keeps its memory, so the pointer stays right as `centers` grows.
+        table.features.push_back({n_bins, nominal, nominal ? nullptr : centers.back().data()});
+        has_nominal |= nominal;
+    }
+};
+
+GrowOptions random_options(Draws& draws, std::uint32_t n_features, std::uint32_t n_classes, Splitter splitter, bool weighted,
+                           const std::vector<Feature>& features) {
+    GrowOptions options;
+    options.splitter = splitter;
+    options.n_classes = n_classes;
+    options.max_features = 1 + draws.below(n_features);
+    options.bag_mean = splitter == Splitter::random_decision || draws.below(4) == 0 ? 0.0 : (draws.coin() ? 1.0 : 0.3);
+    options.count_sense = static_cast<CountSense>(draws.below(options.bag_mean > 0 ? 4 : 3));
+    if (draws.below(4) == 0) options.max_depth = draws.below(6);
+    if (draws.below(4) == 0) options.min_samples_split = 2 + draws.below(20);
+    if (draws.below(4) == 0) options.min_samples_leaf = 1 + draws.below(8);
+    if (draws.below(4) == 0) options.min_weight_fraction_leaf = draws.unit() / 4;
+    if (draws.below(4) == 0) options.min_impurity_decrease = draws.unit() / 50;
+    if (draws.below(4) == 0 && splitter != Splitter::random_decision) options.max_leaf_nodes = 2 + draws.below(12);
+    options.balance_bag = weighted && draws.below(3) == 0;
+    options.weight_unit = weighted ? 0.25 : 1.0;
+    options.seed = draws.next();
+    if (n_classes <= 2 && splitter != Splitter::random_decision && draws.below(3) == 0)
+        for (const Feature& feature : features)
+            options.monotonic.push_back(feature.nominal ? 0 : static_cast<std::int8_t>(static_cast<int>(draws.below(3)) - 1));
+    return options;
+}
+
+// ---- forests --------------------------------------------------------------------------------------------
+
+// Trees end to end, as the bindings lay them out.
+struct Packed {
+    std::vector<Node> nodes;
+    std::vector<std::int32_t> payload;
+    std::vector<std::uint64_t> set_words;
+    std::vector<std::int64_t> node_start{0}, leaf_start{0}, set_start{0}, entry_start{0};
+    std::vector<std::uint32_t> counts;
+    std::vector<std::uint16_t> entry_class;
+    std::vector<double> weights;
+
+    explicit Packed(const std::vector<std::optional<Grown>>& trees) {
+        for (const auto& grown : trees) {
+            const GrownTree& tree = grown->tree;
+            const LeafCounts& leaves = grown->leaves;
+            CHECK(tree.nodes.size() == tree.payload.size() && tree.n_leaves == leaves.n_leaves);
+            nodes.insert(nodes.end(), tree.nodes.begin(), tree.nodes.end());
+            payload.insert(payload.end(), tree.payload.begin(), tree.payload.end());
+            set_words.insert(set_words.end(), tree.set_words.begin(), tree.set_words.end());
+            const auto before = static_cast<std::int64_t>(counts.size());
+            counts.insert(counts.end(), leaves.counts.begin(), leaves.counts.end());
+            weights.insert(weights.end(), leaves.weights.begin(), leaves.weights.end());
+            if (!leaves.dense()) {
+                entry_class.insert(entry_class.end(), leaves.entry_class.begin(), leaves.entry_class.end());
+                for (std::size_t leaf = 0; leaf < leaves.n_leaves; ++leaf)
+                    entry_start.push_back(before + leaves.entry_start[leaf + 1]);
+            }
+            node_start.push_back(static_cast<std::int64_t>(nodes.size()));
+            leaf_start.push_back(leaf_start.back() + leaves.n_leaves);
+            set_start.push_back(static_cast<std::int64_t>(set_words.size()));
+        }
+        CHECK(weights.empty() || weights.size() == counts.size());
+    }
+    ForestView forest(bool has_nominal) const {
+        return {nodes.data(), payload.data(), set_words.data(), node_start.data(), leaf_start.data(), set_start.data(),
+                node_start.size() - 1, has_nominal};
+    }
+    LeafView leaves(std::uint32_t n_classes) const {
+        const bool dense = n_classes <= LeafCounts::dense_classes;
+        return {n_classes, counts.data(), dense ? nullptr : entry_start.data(), dense ? nullptr : entry_class.data(),
+                weights.empty() ? nullptr : weights.data()};
+    }
+};
+
+template <class Code>
+void check_readings(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
+    const std::size_t n_rows = made.table.n_rows, n_features = made.table.n_features(), n_trees = packed.node_start.size() - 1;
+    const ForestView forest = packed.forest(made.has_nominal);
+    Control control;
+    std::vector<std::int32_t> nodes(n_rows * n_trees), leaves(n_rows * n_trees);
+    find_leaves(forest, made.by_column.data(), n_rows, n_features, n_threads, true, nodes.data(), control);
+    find_leaves(forest, made.by_column.data(), n_rows, n_features, n_threads, false, leaves.data(), control);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const TreeView tree = forest.tree(i % n_trees);
+        CHECK(tree.nodes[nodes[i]].is_leaf(static_cast<std::uint32_t>(nodes[i])));
+        CHECK(tree.payload[nodes[i]] == leaves[i]);
+    }
+    std::vector<double> probability(n_rows * n_classes);
+    average_shares(forest, packed.leaves(n_classes), made.by_column.data(), n_rows, n_features, n_threads, probability.data(),
+                   control);
+    for (std::size_t row = 0; row < n_rows; ++row) {
+        double sum = 0;
+        for (std::uint32_t k = 0; k < n_classes; ++k) sum += probability[row * n_classes + k];
+        CHECK(std::fabs(sum - 1) < 1e-9);
+    }
+}
+
+// Rows counted by a tree whose leaves count all rows: each once, and once more in a borrowed leaf.
+void check_counts(const Grown& grown, std::size_t n_rows, const GrowOptions& options) {
+    if (options.splitter == Splitter::random_decision || options.count_sense != CountSense::all) return;
+    std::size_t counted = 0;
+    for (std::uint32_t count : grown.leaves.counts) counted += count;
+    CHECK(counted == n_rows);
+}
+
+template <class Code, class Target>
+void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, std::size_t n_rows) {
+    constexpr bool weighted = std::is_same_v<typename Target::Row, WeightedRow>;
+    constexpr std::size_t n_trees = 3, n_threads = 2;
+    const std::uint32_t n_features = 1 + draws.below(7);
+    RandomTable<Code> made(draws, n_rows, n_features, n_classes, draws.coin());
+    const Labels labels{made.labels.data(), weighted ? made.weights.data() : nullptr};
+    for (const Splitter splitter : {Splitter::best, Splitter::random, Splitter::random_decision}) {
+        const GrowOptions options = random_options(draws, n_features, n_classes, splitter, weighted, made.table.features);
+        Control control;
+        std::vector<std::optional<Grown>> trees(n_trees);
+        std::vector<std::unique_ptr<Grower<Code, Target>>> growers(n_threads);
+        run_tasks(n_trees, n_threads, control, [&](std::size_t number, std::size_t thread) {
+            if (!growers[thread])
+                growers[thread] = std::make_unique<Grower<Code, Target>>(made.table, labels, options, target, control, thread == 0);
+            trees[number] = growers[thread]->grow(number);
+        });
+        for (const auto& grown : trees) {
+            CHECK(grown.has_value());
+            check_counts(*grown, n_rows, options);
+        }
+        check_readings(Packed(trees), made, n_classes, n_threads);
+    }
+}
+
+template <class Code, class Criterion>
+void drive_criterion(Draws& draws, const Criterion& criterion, std::size_t n_rows) {
+    for (const std::uint32_t n_classes : {1U, 2U}) {
+        drive_target<Code>(draws, ClassPair<Criterion>(criterion, n_classes), n_classes, n_rows);
+        drive_target<Code>(draws, ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes), n_classes, n_rows);
+    }
+    for (const std::uint32_t n_classes : {3U, 8U})
+        drive_target<Code>(draws, ClassVector<Criterion, CountedRow, 8>(criterion, n_classes), n_classes, n_rows);
+    for (const std::uint32_t n_classes : {3U, 9U, 300U})
+        drive_target<Code>(draws, ClassList<Criterion, WeightedRow>(criterion, n_classes), n_classes, n_rows);
+    for (const std::uint32_t n_classes : {9U, 300U})
+        drive_target<Code>(draws, ClassList<Criterion, CountedRow>(criterion, n_classes), n_classes, n_rows);
+}
+
+// Work that is stopped from outside, or that fails, leaves no thread behind and no tree half made.
+void drive_stopping() {
+    Control stopped([](std::size_t) { return true; });
+    std::atomic<int> done{0};
+    run_tasks(1000, 3, stopped, [&](std::size_t, std::size_t thread) {
+        for (int i = 0; i < 200000; ++i) stopped.tick(thread == 0);
+        ++done;
+    });
+    CHECK(done < 1000);
+    Control failing;
+    bool caught = false;
+    try {
+        run_tasks(100, 3, failing, [](std::size_t task, std::size_t) { if (task == 7) throw std::length_error("too long"); });
+    } catch (const std::length_error&) {
+        caught = true;
+    }
+    CHECK(caught);
+}
+
+}  // namespace
+
+#ifdef DRIVE_WIDE
+using Code = std::uint16_t;
+Entropy criterion_for(std::size_t n_rows) { return Entropy(n_rows); }
+#else
+using Code = std::uint8_t;
+Gini criterion_for(std::size_t) { return {}; }
+#endif
+
+int main() {
+    Draws draws(20240229);
+    for (int repeat = 0; repeat < 20; ++repeat) drive_bins<Code>(draws, 1 + draws.below(missing_code<Code>));
+    for (const std::size_t n_rows : {1, 2, 9, 60, 1500}) drive_criterion<Code>(draws, criterion_for(n_rows), n_rows);
+    // Every level of compaction, from the table to a thousand rows.
+    const auto criterion = criterion_for(70000);
+    drive_target<Code>(draws, ClassPair<std::decay_t<decltype(criterion)>>(criterion, 2), 2, 70000);
+    drive_stopping();
+    std::printf("driven\n");
+    return 0;
+}

@@ -1,0 +1,193 @@
+"""What holds for every decision, by name or as an object."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from tests.reference.decide import PlainOpinion
+
+from hedgerow.decide import (
+    Coverage,
+    Decision,
+    Dominance,
+    EAdmissibility,
+    Hurwicz,
+    UtilitySet,
+    all_decisions,
+    columns_from_labels,
+    decide,
+    resolve_decision,
+)
+
+NAMES = sorted(all_decisions())
+
+
+def random_opinion(n_rows: int, n_classes: int, seed: int = 0) -> PlainOpinion:
+    """n, K -> an opinion without ties."""
+    random = np.random.default_rng(seed)
+    probability = random.dirichlet(np.ones(n_classes), size=n_rows)
+    room = random.uniform(0, 0.3, size=(2, n_rows, n_classes))
+    return PlainOpinion(probability * (1 - room[0]), probability + (1 - probability) * room[1], probability)
+
+
+def ready(name: str, n_classes: int) -> Decision:
+    """Name -> the decision, calibrated if it must be."""
+    decision = resolve_decision(name)
+    if decision.needs_calibration:
+        opinion = random_opinion(200, n_classes, seed=9)
+        decision.calibrate(opinion, np.arange(200) % n_classes)
+    return decision
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 7])
+def test_every_row_keeps_a_class(name, n_classes):
+    chosen = decide(random_opinion(50, n_classes), ready(name, n_classes))
+    assert chosen.shape == (50, n_classes)
+    assert chosen.dtype == bool
+    assert chosen.any(axis=1).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_class_is_ruled_out_somewhere(name):
+    assert not decide(random_opinion(200, 4), ready(name, 4)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_is_decided_whatever_its_neighbours(name):
+    opinion, decision = random_opinion(60, 4), ready(name, 4)
+    order = np.random.default_rng(1).permutation(60)[:37]
+    some = PlainOpinion(opinion.lower[order], opinion.upper[order], opinion.probability[order])
+    assert np.array_equal(decide(some, decision), decide(opinion, decision)[order])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_the_classes_does_not_matter(name):
+    opinion, decision = random_opinion(60, 4), ready(name, 4)
+    order = [2, 0, 3, 1]
+    turned = PlainOpinion(opinion.lower[:, order], opinion.upper[:, order], opinion.probability[:, order])
+    assert np.array_equal(decide(turned, decision), decide(opinion, decision)[:, order])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lists_and_read_only_arrays_are_as_good_as_arrays(name):
+    opinion, decision = random_opinion(20, 3), ready(name, 3)
+    expected = decide(opinion, decision)
+    for part in (opinion.lower, opinion.upper, opinion.probability):
+        part.setflags(write=False)
+    assert np.array_equal(decide(opinion, decision), expected)
+    lists = PlainOpinion(opinion.lower.tolist(), opinion.upper.tolist(), opinion.probability.tolist())
+    assert np.array_equal(decide(lists, decision), expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_rows_are_no_problem(name):
+    assert decide(PlainOpinion(*[np.empty((0, 3))] * 3), ready(name, 3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_decisions_survive_pickle_with_what_they_learned(name):
+    opinion, decision = random_opinion(30, 3), ready(name, 3)
+    assert np.array_equal(decide(opinion, pickle.loads(pickle.dumps(decision))), decide(opinion, decision))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_decisions_clone_and_list_their_parameters(name):
+    decision = resolve_decision(name)
+    assert isinstance(decision, Decision)
+    assert clone(decision).get_params() == decision.get_params()
+
+
+class Host(BaseEstimator):
+    """Something with a decision, as a forest is."""
+
+    def __init__(self, decision: str | Decision = "dominance") -> None:
+        self.decision = decision
+
+
+def test_parameters_are_reached_through_what_holds_the_decision():
+    host = Host(decision=Hurwicz(0.2))
+    assert host.get_params()["decision__optimism"] == 0.2
+    assert clone(host).set_params(decision__optimism=0.9).decision.optimism == 0.9
+    assert host.decision.optimism == 0.2
+
+
+def test_a_utility_matrix_survives_clone_and_set_params():
+    decision = clone(EAdmissibility(np.eye(2))).set_params(utility=[[1, 0], [0, 5]])
+    assert decision.get_params()["utility"] == [[1, 0], [0, 5]]
+
+
+def test_dominance_is_what_decides_unless_told():
+    opinion = random_opinion(50, 3)
+    assert np.array_equal(decide(opinion), Dominance().choose(opinion))
+
+
+def test_names_of_utilities_are_the_utility_sets():
+    opinion = random_opinion(50, 4)
+    assert np.array_equal(decide(opinion, "u80"), UtilitySet("u80").choose(opinion))
+    assert np.array_equal(decide(opinion, "f1"), UtilitySet("f_beta", beta=1).choose(opinion))
+    assert not np.array_equal(decide(opinion, "u80"), decide(opinion, "u65"))
+
+
+def test_objects_are_resolved_to_themselves_and_names_to_new_objects():
+    decision = Coverage(0.8)
+    assert resolve_decision(decision) is decision
+    assert resolve_decision("coverage") is not resolve_decision("coverage")
+
+
+def test_an_unknown_name_is_answered_with_the_names():
+    with pytest.raises(ValueError, match="decision must be one of") as caught:
+        resolve_decision("dominanse")
+    assert all(repr(name) in str(caught.value) for name in NAMES)
+    assert "got 'dominanse'" in str(caught.value)
+
+
+def test_a_class_is_answered_with_how_to_make_an_object():
+    with pytest.raises(TypeError, match=r"got the class Hurwicz; pass Hurwicz\(\)"):
+        resolve_decision(Hurwicz)
+
+
+def test_anything_else_is_answered_with_the_names():
+    with pytest.raises(TypeError, match=r"got 3; the names are .*'dominance'"):
+        resolve_decision(3)
+
+
+def test_a_decision_of_ones_own_needs_only_choose():
+    class Everything(Decision):
+        def choose(self, opinion):
+            return np.ones(np.shape(opinion.lower), dtype=bool)
+
+    assert decide(random_opinion(5, 3), Everything()).all()
+
+
+def test_a_decision_without_choose_says_what_is_missing():
+    class Nothing(Decision):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"must define choose\(opinion\), got none in Nothing"):
+        decide(random_opinion(5, 3), Nothing())
+
+
+@pytest.mark.parametrize(
+    ("y", "n_columns", "classes", "words"),
+    [
+        ([[0], [1]], 2, None, r"shape \(n,\), got \(2, 1\); pass y.ravel"),
+        ([0, 1, 1], 3, None, r"each of the 3 columns, got 2 distinct labels in y; pass classes="),
+        ([0, 1, 1], 3, [0, 1], r"each of the 3 columns, got 2 classes"),
+        ([0, 2], 2, [0, 1], r"among the classes \[0, 1\], got \[2\]"),
+        (["1", "0"], 2, [0, 1], r"among the classes \[0, 1\], got \['0', '1'\]"),
+        ([0, 1], 2, [0, 0], r"classes must be distinct"),
+    ],
+)
+def test_labels_that_are_no_columns_are_refused(y, n_columns, classes, words):
+    with pytest.raises(ValueError, match=words):
+        columns_from_labels(y, n_columns, classes)
+
+
+def test_labels_find_their_columns_in_any_order_of_the_classes():
+    columns, classes = columns_from_labels(["b", "a", "c", "a"], 3, ["c", "a", "b"])
+    assert columns.tolist() == [2, 1, 0, 1]
+    assert classes.tolist() == ["c", "a", "b"]

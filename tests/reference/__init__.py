@@ -1,0 +1,1 @@
+"""Reference: plain, slow twins of the compiled kernels, to be read and compared with."""
