@@ -57,12 +57,20 @@ class OutOfBag:
     labels: NDArray[np.uint16] | None
 
 
-@dataclass
 class StateCache:
-    """States of all leaves of a forest under the rule asked for last."""
+    """States of all leaves of a forest under the rule asked for last; threads may share it."""
 
-    key: object = None
-    states: Floats | None = None
+    def __init__(self) -> None:
+        self._entry: tuple[object, Floats | None] = (None, None)  # replaced as a whole, never changed
+
+    def states_of(self, key: object) -> Floats | None:
+        """The states kept under the key, None when there are none."""
+        kept, states = self._entry
+        return states if kept == key else None
+
+    def keep(self, key: object, states: Floats) -> None:
+        """Keep these states and forget the others."""
+        self._entry = (key, states)
 
 
 def fold(
@@ -84,7 +92,8 @@ def fold(
     """
     if rule.merge == "stack":
         return _stack(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
-    if out_of_bag is None and 4 * codes.shape[1] * forest.n_trees < forest.leaf_start[-1]:
+    known = cache is not None and cache.states_of(_key(rule, setting)) is not None
+    if out_of_bag is None and not known and 4 * codes.shape[1] * forest.n_trees < forest.leaf_start[-1]:
         states = _states_reached(forest, codes, rule, setting, n_threads)
         if tree_weights is not None:
             states = states * tree_weights[None, :, None]
@@ -170,14 +179,14 @@ def _state_groups(
     width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
     rows = _rows_per_tree(forest, own)
     bytes_per_row = 8 * max(width, forest.n_classes)
-    key = (repr(rule), setting.caution, setting.prior.tobytes(), own)
-    if cache is not None and cache.key == key and cache.states is not None:
-        yield 0, forest.n_trees, cache.states
+    key = _key(rule, setting)
+    kept = None if cache is None or own else cache.states_of(key)
+    if kept is not None:
+        yield 0, forest.n_trees, kept
         return
     keeps = cache is not None and not own and int(rows.sum()) * 8 * width <= STATE_BUDGET
-    limit = STATE_BUDGET if keeps else GROUP_BYTES
     parts = []
-    for first, last in _groups(rows * bytes_per_row, min(limit, GROUP_BYTES)):
+    for first, last in _groups(rows * bytes_per_row, GROUP_BYTES):
         counts = np.concatenate([evidence(forest, tree) for tree in range(first, last)])
         states = lift_distinct(rule, counts, setting)
         if keeps:
@@ -185,8 +194,15 @@ def _state_groups(
         else:
             yield first, last, states
     if keeps and cache is not None:
-        cache.key, cache.states = key, np.concatenate(parts)
-        yield 0, forest.n_trees, cache.states
+        states = np.concatenate(parts)
+        cache.keep(key, states)
+        yield 0, forest.n_trees, states
+
+
+def _key(rule: Foldable[Any], setting: Setting) -> object:
+    """What the states of a leaf depend on, besides its counts."""
+    parameters: dict[str, Any] = getattr(rule, "get_params", dict)()
+    return type(rule), repr(sorted(parameters.items())), setting.caution, setting.prior.tobytes()
 
 
 def _stack(

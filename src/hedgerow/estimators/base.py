@@ -20,7 +20,7 @@ from hedgerow.estimators.evidence import Evidence, calibrated, choose_caution, s
 from hedgerow.estimators.labels import make_labels, read_classes, read_weights
 from hedgerow.estimators.opinions import Bagged, OpinionMixin
 from hedgerow.estimators.parameters import check_opinion, check_switches, require_count, resolve_settings
-from hedgerow.estimators.progress import CallbackSupportMixin, has_callbacks, progress_bar, with_callbacks
+from hedgerow.estimators.progress import CallbackSupport, has_callbacks, progress_bar, with_callbacks
 from hedgerow.fold import StateCache
 from hedgerow.grow import GrowSettings, Labels, grow_forest
 from hedgerow.prune import prune_forest
@@ -61,7 +61,7 @@ class _Training:
         return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
-class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """What all tree and forest classifiers share; the public classes are presets of it."""
 
     _splitter: ClassVar[str] = "best"
@@ -72,7 +72,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupportMixin, BaseE
     n_features_in_: int
     forest_: Forest
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the trees.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -146,11 +146,21 @@ class Evidence:
         """Class numbers (n,) -> tree weights (T,), learned on the samples, or on as many as memory allows."""
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
         most = max(1, LEARNING_CELLS // (n_trees * n_classes))
-        counts, seen = self.counts[:most], self.seen[:most]
+        part = self._first(most)
+        counts, seen = part.counts, part.seen
         amount = self.caution if caution is None else caution
         lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
         shape = (len(counts), n_trees, n_classes)
         return learn_tree_weights(lower.reshape(shape), upper.reshape(shape), labels[:most], seen=seen)
+
+    def _first(self, most: int) -> Evidence:
+        """The evidence of the first samples, at most that many."""
+        if self.n_samples <= most:
+            return self
+        outside = self.out_of_bag
+        if outside is not None and outside.labels is not None:
+            outside = replace(outside, labels=outside.labels[:most])
+        return replace(self, codes=np.ascontiguousarray(self.codes[:, :most]), out_of_bag=outside)
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
         amount = self.caution if caution is None else caution

@@ -5,24 +5,61 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, TypeVar
 
-try:  # scikit-learn >= 1.9
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:
-    _Method = TypeVar("_Method", bound=Callable[..., Any])
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in for scikit-learn's mixin where there is none; it adds nothing."""
 
-    def with_callbacks(method: _Method) -> _Method:
-        """Stands in for scikit-learn's decorator where there is none; it adds nothing."""
-        return method
+class CallbackSupport:
+    """scikit-learn's ``CallbackSupportMixin`` (1.9 and later), imported when callbacks are first used.
+
+    Importing it with the package would cost 100 ms, since it brings a terminal library along.
+    """
+
+    def set_callbacks(self, *callbacks: Any) -> Any:
+        """Set scikit-learn callbacks, such as ``sklearn.callback.ProgressBar()``.
+
+        Parameters
+        ----------
+        *callbacks : callback instances
+            They hear of every batch of trees; one that says stop ends the fit with the trees grown so far.
+
+        Returns
+        -------
+        self
+        """
+        return _sklearn_callbacks().CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+    def _init_callback_context(self, **options: Any) -> Any:
+        return _sklearn_callbacks().CallbackSupportMixin._init_callback_context(self, **options)
+
+
+def with_callbacks(fit: _Method) -> _Method:
+    """Let scikit-learn set callbacks up and tear them down around a fit that has any."""
+
+    @wraps(fit)
+    def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        if has_callbacks(estimator):
+            return _sklearn_callbacks().with_callbacks(fit)(estimator, *args, **kwargs)
+        return fit(estimator, *args, **kwargs)
+
+    return managed  # type: ignore[return-value]
 
 
 def has_callbacks(estimator: Any) -> bool:
     """Whether the user, or a meta-estimator, has set callbacks."""
     return bool(getattr(estimator, "_skl_callbacks", None))
+
+
+def _sklearn_callbacks() -> Any:
+    try:
+        import sklearn.callback
+    except ImportError as error:
+        raise ImportError(
+            "callbacks must come with scikit-learn 1.9 or later, got an earlier one; upgrade it"
+        ) from error
+    return sklearn.callback
 
 
 @contextmanager
@@ -50,6 +87,3 @@ def progress_bar(verbose: int, n_trees: int) -> Iterator[Callable[[int], bool] |
 
         yield show
         bar.update(task, completed=n_trees)
-
-
-__all__ = ["CallbackSupportMixin", "has_callbacks", "progress_bar", "with_callbacks"]

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.pipeline import Pipeline
 
 from hedgerow.metrics import curves, sets
 
@@ -126,7 +125,7 @@ def _predicted_sets(estimator: Any, X: Any) -> tuple[NDArray[np.bool_], NDArray[
     """Fitted estimator, X (n, p) -> chosen (n, K), classes (K,)."""
     if hasattr(estimator, "best_estimator_"):
         return _predicted_sets(estimator.best_estimator_, X)
-    if isinstance(estimator, Pipeline) and get_config()["enable_metadata_routing"]:
+    if get_config()["enable_metadata_routing"] and _is_pipeline(estimator):
         # With routing on, a pipeline refuses return_set unless each user requests it; its steps do not.
         before = estimator[:-1]
         return _predicted_sets(estimator[-1], before.transform(X) if len(before) else X)
@@ -142,3 +141,10 @@ def _predicted_sets(estimator: Any, X: Any) -> tuple[NDArray[np.bool_], NDArray[
     # Like scikit-learn's return_std: labels and sets; an estimator may also return the sets alone.
     chosen = answer[1] if isinstance(answer, tuple) else answer
     return np.asarray(chosen), np.asarray(estimator.classes_)
+
+
+def _is_pipeline(estimator: Any) -> bool:
+    """Whether it is scikit-learn's Pipeline, whose module is too slow to import with this one."""
+    from sklearn.pipeline import Pipeline
+
+    return isinstance(estimator, Pipeline)
