@@ -398,15 +398,16 @@ def test_ctrl_c_ends_a_long_fit_and_leaves_nothing_behind() -> None:
 
 
 def test_growing_stops_when_progress_says_so() -> None:
+    from tests.reference.tables import labels_of
+
     from hedgerow.bins import encode, find_bins
-    from hedgerow.estimators.labels import make_labels
     from hedgerow.estimators.parameters import resolve_settings
     from hedgerow.grow import grow_forest
     from hedgerow.table import read_training_table
 
     rng = np.random.default_rng(0)
     table = read_training_table(rng.random((20_000, 10)))
-    labels = make_labels(rng.integers(0, 2, 20_000), np.arange(2), None, None)
+    labels = labels_of(rng.integers(0, 2, 20_000), 2)
     bins = find_bins(table)
     codes = encode(table, bins)
     settings = resolve_settings(clone(FOREST), 20_000, 10, None, 2)
@@ -425,15 +426,16 @@ def test_growing_stops_when_progress_says_so() -> None:
 
 
 def test_an_error_in_progress_comes_through() -> None:
+    from tests.reference.tables import labels_of
+
     from hedgerow.bins import encode, find_bins
-    from hedgerow.estimators.labels import make_labels
     from hedgerow.estimators.parameters import resolve_settings
     from hedgerow.grow import grow_forest
     from hedgerow.table import read_training_table
 
     rng = np.random.default_rng(0)
     table = read_training_table(rng.random((20_000, 5)))
-    labels = make_labels(rng.integers(0, 2, 20_000), np.arange(2), None, None)
+    labels = labels_of(rng.integers(0, 2, 20_000), 2)
     bins = find_bins(table)
     settings = resolve_settings(clone(FOREST), 20_000, 5, None, 2)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bins import Bins, encode, find_bins
-from hedgerow.estimators.labels import make_labels
+from hedgerow.estimators.labels import make_labels, weigh_rows
 from hedgerow.grow import NO_LIMIT, GrowSettings, Labels
 from hedgerow.table import read_training_table
 
@@ -87,7 +87,7 @@ def draw_case(seed: int, n_classes: int, splitter: str, criterion: str, focus: s
     numbers[followed] = (np.nan_to_num(X[:, 0], posinf=3, neginf=1) > 1)[followed] % n_classes
     words = ["balanced", "balanced_subsample"] if len(set(numbers)) == n_classes else ["balanced_subsample"]
     class_weight = str(rng.choice(words)) if rng.random() < 0.4 else None
-    labels = make_labels(numbers, np.arange(n_classes), draw_weights(rng, n_rows), class_weight)
+    labels = labels_of(numbers, n_classes, draw_weights(rng, n_rows), class_weight)
     settings = draw_settings(rng, n_rows, n_features, n_classes, nominal, splitter, criterion)
     if focus == "monotonic":
         signs = [0 if j in nominal else int(rng.choice([-1, 1])) for j in range(n_features)]
@@ -130,3 +130,9 @@ def draw_settings(
         seed=int(rng.integers(0, 2**63)),
         monotonic=sometimes(signs, None) if constrained else None,
     )
+
+
+def labels_of(numbers, n_classes, weights=None, class_weight=None):
+    """Class numbers, weights and class weights -> what the grower takes, as `fit` makes it."""
+    weighed = weigh_rows(numbers, np.arange(n_classes), weights, class_weight)
+    return make_labels(numbers, n_classes, weighed, balance_bag=class_weight == "balanced_subsample")

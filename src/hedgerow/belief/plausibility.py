@@ -212,9 +212,13 @@ def _below(curve: Curve, high: Floats, sign: float) -> Floats:
 
 
 def _root(curve: Curve, low: Floats, high: Floats) -> Floats:
-    """Curve of opposite signs at low and high (m,) -> its root (m,), by Chandrupatla's method."""
+    """Curve of opposite signs at low and high (m,) -> its root (m,), by Chandrupatla's method.
+
+    Each root is taken when it settles, so it does not depend on which others are sought with it.
+    """
     a, b, fa, fb = low, high, curve(low), curve(high)
     part = np.full_like(a, 0.5)
+    root, found = np.empty_like(a), np.zeros(a.shape, dtype=bool)
     with np.errstate(all="ignore"):
         for _ in range(200):
             x = a + part * (b - a)
@@ -224,10 +228,14 @@ def _root(curve: Curve, low: Floats, high: Floats) -> Floats:
             b, fb = np.where(same, b, a), np.where(same, fb, fa)
             a, fa = x, fx
             least = 2 * np.finfo(float).eps * np.maximum(np.abs(a), 1e-3) / np.abs(b - a)
-            if np.all((least > 0.5) | (fa == 0) | np.isnan(least)):
+            settled = ~found & ((least > 0.5) | (fa == 0) | np.isnan(least))
+            root[settled] = np.where(np.abs(fa) < np.abs(fb), a, b)[settled]
+            found |= settled
+            if found.all():
                 break
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
             curved = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
             smooth = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(curved)
             part = np.clip(np.where(smooth, curved, 0.5), np.minimum(least, 0.5), 1 - np.minimum(least, 0.5))
-    return np.where(np.abs(fa) < np.abs(fb), a, b)
+    root[~found] = np.where(np.abs(fa) < np.abs(fb), a, b)[~found]
+    return root

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.bins import Bins, Codes, encode, find_bins
 from hedgerow.decide import decide
 from hedgerow.estimators.evidence import Evidence, calibrated, choose_caution, score_sets
-from hedgerow.estimators.labels import make_labels, read_classes, read_weights
+from hedgerow.estimators.labels import make_labels, read_classes, read_weights, weigh_rows
 from hedgerow.estimators.opinions import Bagged, OpinionMixin
 from hedgerow.estimators.parameters import check_opinion, check_switches, require_count, resolve_settings
 from hedgerow.estimators.progress import CallbackSupport, has_callbacks, progress_bar, with_callbacks
@@ -97,7 +97,8 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         all_codes = encode(training.table, bins, n_threads=n_threads)
         codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
         forest = self._grow(X, y, training, bins, codes, earlier, n_threads)
-        judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
+        same_bags = earlier is None or earlier.bag == _bag_of(training.settings, len(training.labels.numbers))
+        judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads) if same_bags else {}
         self._remember(training, bins, forest, judged)
         return self
 
@@ -226,7 +227,10 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         """What a warm start builds upon."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "forest_"):
             return None
-        return _Earlier(self.forest_, self._bins, self._schema, self.classes_, self._seed)
+        return _Earlier(self.forest_, self._bins, self._schema, self.classes_, self._seed, self._bag)
+
+    def _asks_out_of_bag(self) -> bool:
+        return bool(getattr(self, "oob_score", False)) or isinstance(self.caution, str)
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, earlier: _Earlier | None) -> _Training:
         """Check and read everything the user handed in; nothing of the estimator changes."""
@@ -237,18 +241,25 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
         classes, numbers = read_classes(y, table.n_rows)
-        weights = read_weights(sample_weight, table.n_rows)
+        if earlier and not np.array_equal(classes, earlier.classes):
+            raise ValueError(f"y must hold the classes of the first fit in a warm start, got {classes[:10]}")
+        class_weight = getattr(self, "class_weight", None)
+        weights = weigh_rows(numbers, classes, read_weights(sample_weight, table.n_rows), class_weight)
         kept = None
         if weights is not None and (weights == 0).any():
             kept = np.flatnonzero(weights).astype(np.uint32)
             numbers, weights = numbers[kept], weights[kept]
-        if earlier and not np.array_equal(classes, earlier.classes):
-            raise ValueError(f"y must hold the classes of the first fit in a warm start, got {classes[:10]}")
-        labels = make_labels(numbers, classes, weights, getattr(self, "class_weight", None))
+        balance_bag = isinstance(class_weight, str) and class_weight == "balanced_subsample"
+        labels = make_labels(numbers, len(classes), weights, balance_bag=balance_bag)
         check_opinion(self)
         settings = resolve_settings(self, len(numbers), table.n_features, table.schema.names, len(classes))
         if earlier:  # trees go on as if all had been grown at once
             settings = replace(settings, seed=earlier.seed)
+            if _bag_of(settings, len(numbers)) != earlier.bag and self._asks_out_of_bag():
+                raise ValueError(
+                    "X, bootstrap, max_samples and leaf_counts must be those of the first fit for out-of-bag figures in"
+                    " a warm start, got others; fit all trees at once, or without oob_score and caution='auto'"
+                )
         if settings.monotonic and any(
             sign and nominal for sign, nominal in zip(settings.monotonic, table.schema.nominal, strict=True)
         ):
@@ -325,6 +336,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
             "_bins": bins,
             "_schema": schema,
             "_seed": training.settings.seed,
+            "_bag": _bag_of(training.settings, len(training.labels.numbers)),
             "_prior": training.prior,
             "_cache": StateCache(),
         }
@@ -409,3 +421,9 @@ class _Earlier:
     schema: Schema
     classes: NDArray[Any]
     seed: int
+    bag: object
+
+
+def _bag_of(settings: GrowSettings, n_rows: int) -> object:
+    """What two fits must share for the bags of one to be known to the other."""
+    return n_rows, settings.bag_mean, settings.leaf_counts

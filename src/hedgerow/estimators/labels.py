@@ -73,24 +73,36 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     return weights
 
 
-def make_labels(
+def weigh_rows(
     numbers: NDArray[np.intp], classes: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any
-) -> Labels:
-    """Class numbers (n,), row weights (n,) and class weights -> what the grower takes."""
+) -> NDArray[np.float64] | None:
+    """Row weights (n,) or None, times the weight of each row's class -> (n,), None where all rows weigh the same.
+
+    "balanced_subsample" is left to the grower, which balances every tree's bag.
+    """
     if not (class_weight is None or isinstance(class_weight, dict) or _is_balanced(class_weight)):
         raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
+    if class_weight is None or class_weight == "balanced_subsample":
+        return weights
+    of_class = _class_weights(class_weight, classes, numbers, weights)
+    weighed: NDArray[np.float64] = of_class[numbers] * (1.0 if weights is None else weights)
+    if not (weighed > 0).any():
+        raise ValueError(f"class_weight must leave some row a weight above zero, got {class_weight!r}")
+    return weighed
+
+
+def make_labels(
+    numbers: NDArray[np.intp], n_classes: int, weights: NDArray[np.float64] | None, *, balance_bag: bool = False
+) -> Labels:
+    """Class numbers (n,) and weights above zero (n,) -> what the grower takes."""
     labels = numbers.astype(np.uint16)
-    if isinstance(class_weight, str) and class_weight == "balanced_subsample":
-        # Balanced by the grower, in each tree's bag; units fine enough for the factors it applies.
+    if balance_bag:  # in units fine enough for the factors the grower will apply
         fixed, unit = _fixed_point(np.full(len(labels), 1.0) if weights is None else weights, finest=2**-12)
-        return Labels(labels, fixed, unit, len(classes), balance_bag=True)
-    if class_weight is not None:
-        of_class = _class_weights(class_weight, classes, numbers, weights)
-        weights = of_class[numbers] * (1.0 if weights is None else weights)
+        return Labels(labels, fixed, unit, n_classes, balance_bag=True)
     if weights is None or (weights == weights[0]).all():
-        return Labels(labels, None, 1.0, len(classes))
+        return Labels(labels, None, 1.0, n_classes)
     fixed, unit = _fixed_point(weights)
-    return Labels(labels, fixed, unit, len(classes))
+    return Labels(labels, fixed, unit, n_classes)
 
 
 def _class_weights(
