@@ -91,13 +91,13 @@ struct StateTable {
     const double* tree_weights = nullptr;          // n_trees, or null for equal ones
 };
 
-// The row of the state table that a sample with `label` finds at a leaf.
+// The row of the state table that a sample with `label` finds at a leaf; -1 where the leaf has no row of its class.
 inline std::int64_t state_row(const LeafView& leaves, std::int64_t leaf, std::int64_t first_leaf, const std::uint16_t* label) {
     if (label == nullptr) return leaf - first_leaf;
     if (leaves.entry_start == nullptr) return (leaf - first_leaf) * leaves.n_classes + *label;
     std::int64_t at = leaves.entry_start[leaf];
-    while (leaves.entry_class[at] != *label) ++at;  // it is there: the leaf has counted this row
-    return at - leaves.entry_start[first_leaf];
+    while (at < leaves.entry_start[leaf + 1] && leaves.entry_class[at] != *label) ++at;
+    return at < leaves.entry_start[leaf + 1] ? at - leaves.entry_start[first_leaf] : -1;
 }
 
 // merged[row · width …] takes in the states of the leaves the row reaches in the trees of the table. Rows start
@@ -125,7 +125,9 @@ void fold_states(const ForestView& forest, const LeafView& leaves, const StateTa
                 const std::size_t row = first + (outside ? judged[i] : i);
                 const std::uint16_t* label = outside && outside->labels ? outside->labels + row : nullptr;
                 const std::int64_t leaf = forest.leaf_start[number] + tree.payload[node];
-                const double* state = table.states + static_cast<std::size_t>(state_row(leaves, leaf, first_leaf, label)) * width;
+                const std::int64_t at = state_row(leaves, leaf, first_leaf, label);
+                if (at < 0) return;
+                const double* state = table.states + static_cast<std::size_t>(at) * width;
                 double* into = merged + row * stride;
                 if (merge != Merge::add) {
                     for (std::size_t k = 0; k < width; ++k) into[k] = std::max(into[k], state[k]);

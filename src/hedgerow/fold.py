@@ -50,11 +50,15 @@ class OutOfBag:
         What the bags were drawn with.
     labels : (n,) uint16 or None
         Class numbers of the rows where the leaves have counted them; their own count is then taken out.
+    as_forest : bool
+        Whether sums over the trees that judge a row are scaled up to all trees. Rules that add up evidence grow surer
+        with every tree, so what is calibrated on a third of them would not fit the whole forest.
     """
 
     seed: int
     bag_mean: float
     labels: NDArray[np.uint16] | None
+    as_forest: bool = False
 
 
 class StateCache:
@@ -105,6 +109,11 @@ def fold(
         weights = None if tree_weights is None else np.ascontiguousarray(tree_weights[first:last])
         forest.fold(codes, states, _MERGES[rule.merge], first, last, weights, _told(out_of_bag), n_threads, merged)
     assert merged is not None
+    if out_of_bag is not None and out_of_bag.as_forest and rule.merge == "add":
+        judges = np.zeros(len(merged))
+        for tree in range(forest.n_trees):
+            judges += out_of_bag_rows(out_of_bag, tree, len(merged))
+        merged *= (forest.n_trees / np.maximum(judges, 1))[:, None]
     return rule.finish(merged, setting)
 
 
@@ -113,9 +122,7 @@ def leaf_evidence(forest: Forest, tree: int) -> Floats:
     counts = forest.leaf_counts(tree).astype(np.float64)
     if forest.weights is None:
         return counts
-    weights = forest.leaf_counts(tree, weighted=True)
-    total = weights.sum(axis=1, keepdims=True)
-    return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
+    return _shared_out(counts, forest.leaf_counts(tree, weighted=True))
 
 
 def reached_evidence(forest: Forest, leaves: NDArray[np.int32]) -> Floats:
@@ -137,17 +144,26 @@ def lift_distinct(rule: Foldable[Any], counts: Floats, setting: Setting) -> Floa
 
 def without_own_row(forest: Forest, tree: int) -> Floats:
     """-> (leaves × K, K), or (entries, K) with many classes: each leaf's evidence without one row of each class."""
-    counts, evidence = forest.leaf_counts(tree).astype(np.float64), leaf_evidence(forest, tree)
-    n_leaves, n_classes = counts.shape
+    counts = forest.leaf_counts(tree).astype(np.float64)
     if forest.entry_class is None:
-        leaf, label = np.divmod(np.arange(n_leaves * n_classes), n_classes)
+        leaf, label = np.divmod(np.arange(counts.size), counts.shape[1])
     else:
         leaf, label = np.nonzero(counts)
-    rest = evidence[leaf]
-    own = counts[leaf, label]
-    mean_weight = rest[np.arange(len(leaf)), label] / np.where(own > 0, own, 1.0)
-    rest[np.arange(len(leaf)), label] = np.maximum(rest[np.arange(len(leaf)), label] - mean_weight, 0.0)
-    return rest
+    each = np.arange(len(leaf))
+    rest, own = counts[leaf], counts[leaf, label]
+    rest[each, label] = np.maximum(own - 1, 0)
+    if forest.weights is None:
+        return rest
+    # The row weighs what rows of its class weigh on average in the leaf; the amount of evidence is the rows left.
+    weights = forest.leaf_counts(tree, weighted=True)[leaf]
+    weights[each, label] *= np.maximum(own - 1, 0) / np.where(own > 0, own, 1.0)
+    return _shared_out(rest, weights)
+
+
+def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
+    """Counts (m, K), weights (m, K) -> as many rows, shared out by weight."""
+    total = weights.sum(axis=1, keepdims=True)
+    return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
 
 
 def _evidence_of(forest: Forest, tree: int, leaves: NDArray[Any]) -> Floats:
@@ -217,34 +233,43 @@ def _stack(
     """For rules that are no fold: states (block, T, S) -> result, block by block."""
     width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
     block = max(1, GROUP_BYTES // (8 * forest.n_trees * max(width, forest.n_classes)))
+    own = out_of_bag is not None and out_of_bag.labels is not None
+    tables = [
+        lift_distinct(rule, (without_own_row if own else leaf_evidence)(forest, tree), setting)
+        for tree in range(forest.n_trees)
+    ]
     parts = []
     for first in range(0, codes.shape[1], block):
-        some = np.ascontiguousarray(codes[:, first : first + block])
-        evidence = reached_evidence(forest, forest.leaves(some, n_threads))
-        seen = None
-        if out_of_bag is not None:
-            evidence, seen = _judged(forest, evidence, out_of_bag, first, codes.shape[1])
-        states = lift_distinct(rule, evidence.reshape(-1, forest.n_classes), setting)
-        states = states.reshape(evidence.shape[0], forest.n_trees, -1)
+        leaves = forest.leaves(np.ascontiguousarray(codes[:, first : first + block]), n_threads)
+        states = np.empty((len(leaves), forest.n_trees, width))
+        for tree, table in enumerate(tables):
+            states[:, tree] = table[_table_rows(forest, tree, leaves[:, tree], out_of_bag, first)]
+            if out_of_bag is not None:
+                states[:, tree] *= out_of_bag_rows(out_of_bag, tree, codes.shape[1])[first : first + block, None]
         if tree_weights is not None:
-            states = states * tree_weights[None, :, None]
-        if seen is not None:
-            states = states * seen[:, :, None]
+            states *= tree_weights[None, :, None]
         parts.append(rule.finish(states, setting))
     return parts[0] if len(parts) == 1 else concatenate(parts)  # type: ignore[arg-type, return-value]
 
 
-def _judged(
-    forest: Forest, evidence: Floats, out_of_bag: OutOfBag, first: int, n_rows: int
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Evidence (m, T, K) of rows first, ... -> the same without the rows' own counts; who has not seen them (m, T)."""
-    span = slice(first, first + len(evidence))
-    seen = np.stack([out_of_bag_rows(out_of_bag, tree, n_rows)[span] for tree in range(forest.n_trees)], axis=1)
-    if out_of_bag.labels is not None:
-        own = out_of_bag.labels[span].astype(np.int64)[:, None, None]
-        taken = np.take_along_axis(evidence, np.broadcast_to(own, (*evidence.shape[:2], 1)), axis=2)
-        np.put_along_axis(evidence, np.broadcast_to(own, (*evidence.shape[:2], 1)), np.maximum(taken - 1, 0), axis=2)
-    return evidence, seen
+def _table_rows(
+    forest: Forest, tree: int, leaves: NDArray[np.int32], out_of_bag: OutOfBag | None, first: int
+) -> NDArray[np.int64]:
+    """Leaves (m,) that samples first, ... reach in a tree -> their rows in its state table."""
+    if out_of_bag is None or out_of_bag.labels is None:
+        return leaves.astype(np.int64)
+    labels = out_of_bag.labels[first : first + len(leaves)].astype(np.int64)
+    if forest.entry_class is None:
+        return leaves.astype(np.int64) * forest.n_classes + labels
+    return entry_numbers(forest, tree)[leaves, labels]
+
+
+def entry_numbers(forest: Forest, tree: int) -> NDArray[np.int64]:
+    """-> (leaves of the tree, K): which row of `without_own_row` belongs to a leaf and class, 0 where none does."""
+    counts = forest.leaf_counts(tree)
+    numbers = np.zeros(counts.shape, dtype=np.int64)
+    numbers[np.nonzero(counts)] = np.arange(np.count_nonzero(counts))
+    return numbers
 
 
 def out_of_bag_rows(out_of_bag: OutOfBag, tree: int, n_rows: int) -> NDArray[np.bool_]:
@@ -283,6 +308,7 @@ def _distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
         keys = (counts[:, 0].astype(np.int64) << 31) + counts[:, 1].astype(np.int64)
         _, first, where = np.unique(keys, return_index=True, return_inverse=True)
     else:
-        whole = np.ascontiguousarray(counts).view([("", counts.dtype)] * counts.shape[1]).ravel()
+        rows = np.ascontiguousarray(counts + 0.0)
+        whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
         _, first, where = np.unique(whole, return_index=True, return_inverse=True)
     return counts[first], where.ravel()

@@ -55,7 +55,7 @@ def combine(
     table = _checked_counts(counts)
     n, n_trees, n_classes = table.shape
     setting = Setting.of(n_classes, caution, prior)
-    tree_weights = _checked_weights(weights, rule, n_trees)
+    tree_weights = checked_weights(weights, rule, n_trees)
     block = max(1, CELLS // max(1, n_trees * rule.width(setting)))
     parts = []
     for start in range(0, max(n, 1), block):
@@ -88,7 +88,7 @@ def _checked_counts(counts: ArrayLike) -> Floats:
     return table
 
 
-def _checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floats | None:
+def checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floats | None:
     """Array-like (T,) or None -> the same, refused when the rule has no use for it or lacks it."""
     if weights is None:
         if rule.needs_weights:

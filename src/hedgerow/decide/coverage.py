@@ -42,7 +42,8 @@ class Coverage(Decision):
     per_class : bool
         One threshold per class, calibrated on the rows of that class (Mondrian).
     score : "lac" or "aps"
-        "lac": ``1 - probability`` of the class; the smallest sets on average. "aps": the probability of
+        "lac": ``1 - probability`` of the class (``-log_odds``, which orders alike, where the opinion has them); the
+        smallest sets on average. "aps": the probability of
         all classes more probable than it (of a tie, the first columns come first); larger sets where rows
         are hard, and coverage more even over easy and hard rows. Not randomised: equal rows get equal sets.
 
@@ -105,7 +106,8 @@ class Coverage(Decision):
                 f"y must have one label for each of the {len(probability)} rows, got {len(columns)}; "
                 "pass the labels of the same rows"
             )
-        own = np.take_along_axis(self._scores(probability), columns[:, None], axis=1)[:, 0]
+        self._by_log_odds = getattr(source, "log_odds", None) is not None
+        own = np.take_along_axis(self._scores(probability, source), columns[:, None], axis=1)[:, 0]
         groups = columns if self.per_class else np.zeros_like(columns)
         n_groups = len(order) if self.per_class else 1
         threshold = np.array([_threshold(own[groups == group], self.target) for group in range(n_groups)])
@@ -128,14 +130,18 @@ class Coverage(Decision):
                 f"opinion must have the {len(self.threshold_)} classes of the calibration, got "
                 f"{probability.shape[1]}; calibrate again"
             )
-        chosen: Bools = self._scores(probability) <= self.threshold_
+        chosen: Bools = self._scores(probability, opinion) <= self.threshold_
         most_probable = np.arange(probability.shape[1]) == np.argmax(probability, axis=1)[:, None]
         return np.where(chosen.any(axis=1, keepdims=True), chosen, most_probable)
 
-    def _scores(self, probability: Floats) -> Floats:
+    def _scores(self, probability: Floats, opinion: Any) -> Floats:
         """(n, K) -> (n, K): how strange each class would be as the true one."""
         if self.score == "lac":
-            return 1.0 - probability
+            if not self._by_log_odds:
+                return 1.0 - probability
+            # The same order, and kept apart where rules that add up evidence round probabilities to 0 and 1.
+            log_odds = getattr(opinion, "log_odds", None)
+            return np.asarray(-(np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds))
         if self.score == "aps":
             order = np.argsort(-probability, axis=1, kind="stable")
             before = np.zeros_like(probability)

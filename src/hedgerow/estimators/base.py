@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,8 +16,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bins import Bins, Codes, encode, find_bins
-from hedgerow.decide import decide
-from hedgerow.estimators.evidence import Evidence, calibrated, choose_caution, score_sets
+from hedgerow.decide import resolve_decision
+from hedgerow.estimators.evidence import Evidence, Trial, choose_caution, score_sets, try_out
 from hedgerow.estimators.labels import make_labels, read_classes, read_weights, weigh_rows
 from hedgerow.estimators.opinions import Bagged, OpinionMixin
 from hedgerow.estimators.parameters import check_opinion, check_switches, require_count, resolve_settings
@@ -38,6 +39,8 @@ _OF_ONE_FIT = (
     "_calibrated",
     "_learned",
 )
+#: Fingerprint of a forest whose trees were grown on different rows or bags.
+_MIXED = ("mixed",)
 #: Rows are numbered in 32 bits.
 MAX_ROWS = 2**31
 #: Below this many rows one thread reads the trees: starting a second costs more than it saves.
@@ -53,6 +56,7 @@ class _Training:
     classes: NDArray[Any]
     labels: Labels
     settings: GrowSettings
+    bag: object = None  # what two fits must share for the bags of one to be known to the other
 
     @property
     def prior(self) -> NDArray[np.float64]:
@@ -96,9 +100,9 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         bins = earlier._bins if earlier else find_bins(training.table, rows=training.kept, n_threads=n_threads)
         all_codes = encode(training.table, bins, n_threads=n_threads)
         codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
+        training = replace(training, bag=self._bag_of(training, codes, earlier))
         forest = self._grow(X, y, training, bins, codes, earlier, n_threads)
-        same_bags = earlier is None or earlier.bag == _bag_of(training.settings, len(training.labels.numbers))
-        judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads) if same_bags else {}
+        judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
         self._remember(training, bins, forest, judged)
         return self
 
@@ -229,8 +233,22 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
             return None
         return _Earlier(self.forest_, self._bins, self._schema, self.classes_, self._seed, self._bag)
 
-    def _asks_out_of_bag(self) -> bool:
-        return bool(getattr(self, "oob_score", False)) or isinstance(self.caution, str)
+    def _bag_of(self, training: _Training, codes: Codes, earlier: _Earlier | None) -> object:
+        """A fingerprint of rows and bags; a warm start on others cannot give out-of-bag figures."""
+        settings = training.settings
+        rows = (
+            (zlib.crc32(training.labels.numbers.data), zlib.crc32(codes.data))
+            if getattr(self, "warm_start", False)
+            else None
+        )
+        bag = (rows, codes.shape[1], settings.bag_mean, settings.leaf_counts)
+        asked = getattr(self, "oob_score", False) or isinstance(self.caution, str)
+        if earlier and earlier.bag != bag and asked:
+            raise ValueError(
+                "X, y, bootstrap, max_samples and leaf_counts must be those of the first fit for out-of-bag figures in"
+                " a warm start, got others; fit all trees at once, or without oob_score and caution='auto'"
+            )
+        return bag if not earlier or earlier.bag == bag else _MIXED
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, earlier: _Earlier | None) -> _Training:
         """Check and read everything the user handed in; nothing of the estimator changes."""
@@ -255,11 +273,6 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         settings = resolve_settings(self, len(numbers), table.n_features, table.schema.names, len(classes))
         if earlier:  # trees go on as if all had been grown at once
             settings = replace(settings, seed=earlier.seed)
-            if _bag_of(settings, len(numbers)) != earlier.bag and self._asks_out_of_bag():
-                raise ValueError(
-                    "X, bootstrap, max_samples and leaf_counts must be those of the first fit for out-of-bag figures in"
-                    " a warm start, got others; fit all trees at once, or without oob_score and caution='auto'"
-                )
         if settings.monotonic and any(
             sign and nominal for sign, nominal in zip(settings.monotonic, table.schema.nominal, strict=True)
         ):
@@ -336,7 +349,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
             "_bins": bins,
             "_schema": schema,
             "_seed": training.settings.seed,
-            "_bag": _bag_of(training.settings, len(training.labels.numbers)),
+            "_bag": training.bag,
             "_prior": training.prior,
             "_cache": StateCache(),
         }
@@ -349,37 +362,43 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
     ) -> dict[str, Any]:
         """What is chosen and reported by looking at rows through the trees that have not seen them."""
         settings, labels = training.settings, training.labels.numbers
-        if settings.bag_mean == 0:
+        if settings.bag_mean == 0 or training.bag == _MIXED:
             return {}
         counted = settings.leaf_counts in ("all", "oob")
         bagged = Bagged(codes, labels, settings.seed, settings.bag_mean, counted)
         judged: dict[str, Any] = {"_bagged": bagged}
-        caution = 1.0 if isinstance(self.caution, str) else float(self.caution)
-        evidence = Evidence(forest, codes, self._rule, caution, training.prior, bagged.out_of_bag, n_threads)
+        rule, caution = self._rule, 1.0 if isinstance(self.caution, str) else float(self.caution)
+        evidence = Evidence(forest, codes, rule, caution, training.prior, bagged.out_of_bag, n_threads)
         if isinstance(self.caution, str):
-            judged["caution_"] = choose_caution(evidence, training.classes, labels, self.decision)
-            evidence = replace(evidence, caution=judged["caution_"])
+            caution = judged["caution_"] = choose_caution(evidence, training.classes, labels, self.decision)
+        decision = resolve_decision(self.decision)
+        if not (getattr(self, "oob_score", False) or rule.needs_weights or decision.needs_calibration):
+            return judged
+        trial, seen = try_out(evidence, labels, rule, caution, decision)
+        if rule.needs_weights:
+            judged |= {"tree_weights_": trial.weights, "_learned": (caution, trial.weights)}
+        if decision.needs_calibration:
+            judged["_calibrated"] = ((repr(decision), repr(rule), caution), trial.decision)
         if getattr(self, "oob_score", False):
-            judged |= self._score_out_of_bag(evidence, all_codes, training)
+            judged |= self._score_out_of_bag(replace(evidence, caution=caution), trial, seen, all_codes, training)
         return judged
 
-    def _score_out_of_bag(self, evidence: Evidence, all_codes: Codes, training: _Training) -> dict[str, Any]:
-        """``oob_score_`` and ``oob_decision_function_``."""
-        metric, labels = self.oob_score, training.labels.numbers
-        y = training.classes[labels]
-        weights = evidence.learn_weights(labels) if self._rule.needs_weights else None
-        opinion = evidence.combine(weights=weights)
-        probability = opinion.probability
+    def _score_out_of_bag(
+        self, evidence: Evidence, trial: Trial, seen: NDArray[np.bool_], all_codes: Codes, training: _Training
+    ) -> dict[str, Any]:
+        """``oob_score_``, on the rows that some tree can judge, and ``oob_decision_function_``, for all."""
+        metric, classes = self.oob_score, training.classes
+        y = classes[training.labels.numbers][seen]
+        probability = evidence.combine(weights=trial.weights).probability[seen]
         if callable(metric):
-            score = float(metric(y, training.classes[probability.argmax(axis=1)]))
+            score = float(metric(y, classes[probability.argmax(axis=1)]))
         else:
-            sets = decide(opinion, calibrated(self.decision, opinion, labels))
-            score = score_sets("accuracy" if metric is True else metric, training.classes, y, opinion, sets)
-        if training.kept is not None:  # rows without weight: no tree has seen them
-            whole = evidence.forest.probability(all_codes, evidence.n_threads)
-            whole[training.kept] = probability
-            probability = whole
-        return {"oob_decision_function_": probability, "oob_score_": score}
+            score = score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
+        whole = evidence.forest.probability(all_codes, evidence.n_threads)  # rows without weight: no tree has seen them
+        kept = np.arange(len(whole)) if training.kept is None else training.kept
+        whole[kept] = 1 / len(classes)
+        whole[kept[seen]] = probability
+        return {"oob_decision_function_": whole, "oob_score_": score}
 
     def _remember(self, training: _Training, bins: Bins, forest: Forest, judged: dict[str, Any]) -> None:
         """The only place where a fit changes the estimator: after everything has succeeded."""
@@ -422,8 +441,3 @@ class _Earlier:
     classes: NDArray[Any]
     seed: int
     bag: object
-
-
-def _bag_of(settings: GrowSettings, n_rows: int) -> object:
-    """What two fits must share for the bags of one to be known to the other."""
-    return n_rows, settings.bag_mean, settings.leaf_counts

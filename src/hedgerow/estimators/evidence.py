@@ -7,13 +7,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, resolve_rule
+from hedgerow.belief.combine import checked_weights
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.rules import UncertaintyParts
 from hedgerow.bins import Codes
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.fold import OutOfBag, StateCache, fold, out_of_bag_rows, reached_evidence, without_own_row
+from hedgerow.fold import (
+    OutOfBag,
+    StateCache,
+    entry_numbers,
+    fold,
+    out_of_bag_rows,
+    reached_evidence,
+    without_own_row,
+)
 from hedgerow.metrics.scorers import scorer
 from hedgerow.tree import Forest
 
@@ -77,12 +87,7 @@ class Evidence:
 
         This is the one large array; `combine` does without it. Trees that may not judge a sample have zeros.
         """
-        leaves = self.leaves
-        if self.out_of_bag is None:
-            return reached_evidence(self.forest, leaves)
-        if self.out_of_bag.labels is None:
-            return np.asarray(reached_evidence(self.forest, leaves) * self.seen[:, :, None])
-        return self._counts_without_own() * self.seen[:, :, None]
+        return self._counts() if self.out_of_bag is None else self._counts() * self.seen[:, :, None]
 
     def combine(
         self,
@@ -110,15 +115,7 @@ class Evidence:
         Opinion
         """
         chosen = self.rule if rule is None else resolve_rule(rule)
-        if weights is not None:
-            weights = np.ascontiguousarray(weights, dtype=np.float64)
-            if weights.shape != (self.forest.n_trees,) or not chosen.weighable:
-                raise ValueError(
-                    f"weights must be {self.forest.n_trees} numbers and the rule one that adds, got shape "
-                    f"{weights.shape} and {chosen!r}; leave them out"
-                )
-        elif chosen.needs_weights:
-            raise ValueError(f"weights must be given for {chosen!r}, got None; see learn_weights")
+        weights = checked_weights(weights, chosen, self.forest.n_trees)
         setting = self._setting(caution, prior)
         return fold(
             self.forest,
@@ -145,42 +142,53 @@ class Evidence:
     def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
         """Class numbers (n,) -> tree weights (T,), learned on the samples, or on as many as memory allows."""
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
-        most = max(1, LEARNING_CELLS // (n_trees * n_classes))
-        part = self._first(most)
-        counts, seen = part.counts, part.seen
+        most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
+        rows = np.linspace(0, self.n_samples - 1, most).astype(np.int64)  # spread over a table that may be sorted
+        seen = self.seen[rows]
+        counts = self._of_rows(rows)._counts() * seen[:, :, None]
         amount = self.caution if caution is None else caution
         lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
-        shape = (len(counts), n_trees, n_classes)
-        return learn_tree_weights(lower.reshape(shape), upper.reshape(shape), labels[:most], seen=seen)
+        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=seen)
 
-    def _first(self, most: int) -> Evidence:
-        """The evidence of the first samples, at most that many."""
-        if self.n_samples <= most:
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """(n,): whether any tree may judge the sample; a training row can be in every bag."""
+        if self.out_of_bag is None:
+            return np.ones(self.n_samples, dtype=bool)
+        judged = np.zeros(self.n_samples, dtype=bool)
+        for tree in range(self.forest.n_trees):
+            judged |= out_of_bag_rows(self.out_of_bag, tree, self.n_samples)
+        return judged
+
+    def as_forest(self) -> Evidence:
+        """Out-of-bag evidence with the sums of each row's judges scaled up to the whole forest, to calibrate on."""
+        if self.out_of_bag is None:
             return self
+        return replace(self, out_of_bag=replace(self.out_of_bag, as_forest=True))
+
+    def _of_rows(self, rows: NDArray[np.int64]) -> Evidence:
+        """The evidence of some samples; who has seen them is not known any more."""
         outside = self.out_of_bag
         if outside is not None and outside.labels is not None:
-            outside = replace(outside, labels=outside.labels[:most])
-        return replace(self, codes=np.ascontiguousarray(self.codes[:, :most]), out_of_bag=outside)
+            outside = replace(outside, labels=outside.labels[rows])
+        return replace(self, codes=np.ascontiguousarray(self.codes[:, rows]), out_of_bag=outside)
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
         amount = self.caution if caution is None else caution
         return Setting.of(self.forest.n_classes, amount, self.prior if prior is None else prior)
 
-    def _counts_without_own(self) -> Floats:
-        """(n, T, K) with each row's own count taken out of its leaves."""
-        assert self.out_of_bag is not None
-        assert self.out_of_bag.labels is not None
+    def _counts(self) -> Floats:
+        """(n, T, K): the leaves reached, without the rows' own counts where they have been counted."""
+        leaves = self.leaves
+        if self.out_of_bag is None or self.out_of_bag.labels is None:
+            return reached_evidence(self.forest, leaves)
         counts = np.empty((self.n_samples, self.forest.n_trees, self.forest.n_classes))
-        leaves, labels = self.leaves, self.out_of_bag.labels.astype(np.int64)
-        dense = self.forest.entry_class is None
+        labels = self.out_of_bag.labels.astype(np.int64)
         for tree in range(self.forest.n_trees):
-            table = without_own_row(self.forest, tree)
-            if dense:
-                counts[:, tree] = table[leaves[:, tree] * self.forest.n_classes + labels]
-            else:
-                where = np.full((int(np.diff(self.forest.leaf_start)[tree]), self.forest.n_classes), -1)
-                where[np.nonzero(self.forest.leaf_counts(tree))] = np.arange(len(table))
-                counts[:, tree] = table[where[leaves[:, tree], labels]]
+            at = leaves[:, tree].astype(np.int64)
+            dense = self.forest.entry_class is None
+            rows = at * self.forest.n_classes + labels if dense else entry_numbers(self.forest, tree)[at, labels]
+            counts[:, tree] = without_own_row(self.forest, tree)[rows]
         return counts
 
     def __repr__(self) -> str:
@@ -218,8 +226,6 @@ def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opi
 
 def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any]) -> Decision:
     """A decision that keeps a promise is calibrated on out-of-bag opinions (a copy of it); others stay as they are."""
-    from sklearn.base import clone
-
     resolved = resolve_decision(decision)
     if not resolved.needs_calibration or hasattr(resolved, "threshold_"):
         return resolved
@@ -229,7 +235,28 @@ def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArra
             " bootstrap=True, or hand in a calibrated one"
         )
     copy: Any = clone(resolved)
-    return copy.calibrate(opinion, labels)  # type: ignore[no-any-return]
+    return copy.calibrate(opinion, labels, classes=np.arange(opinion.n_classes))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a rule, a caution and a decision do on out-of-bag evidence."""
+
+    opinion: Opinion
+    sets: NDArray[np.bool_]
+    decision: Decision
+    weights: Floats | None
+
+
+def try_out(
+    evidence: Evidence, labels: NDArray[Any], rule: Rule, caution: float, decision: str | Decision
+) -> tuple[Trial, NDArray[np.bool_]]:
+    """Out-of-bag evidence, class numbers (n,) -> the trial on the rows that some tree can judge; which those are."""
+    weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
+    judged = evidence.judged
+    opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)[judged]
+    ready = calibrated(decision, opinion, labels[judged])
+    return Trial(opinion, decide(opinion, ready), ready, weights), judged
 
 
 def choose_caution(
@@ -238,7 +265,6 @@ def choose_caution(
     """The caution among `CAUTIONS` whose sets score best on out-of-bag evidence; of a tie, the smallest."""
     scores = []
     for caution in CAUTIONS:
-        opinion = evidence.combine(caution=caution)
-        sets = decide(opinion, calibrated(decision, opinion, labels))
-        scores.append(score_sets(metric, classes, classes[labels], opinion, sets))
+        trial, judged = try_out(evidence, labels, evidence.rule, caution, decision)
+        scores.append(score_sets(metric, classes, classes[labels[judged]], trial.opinion, trial.sets))
     return CAUTIONS[int(np.argmax(scores))]

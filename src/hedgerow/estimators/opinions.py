@@ -8,14 +8,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.belief import Opinion, Rule, resolve_rule
 from hedgerow.belief.rules import Average
 from hedgerow.bins import Codes
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.estimators.evidence import Evidence, calibrated, score_sets
+from hedgerow.estimators.evidence import CAUTIONS, Evidence, calibrated, choose_caution, score_sets, try_out
 from hedgerow.fold import OutOfBag, StateCache
 from hedgerow.tree import Forest
 
@@ -140,13 +139,7 @@ class OpinionMixin:
     @property
     def oob_evidence_(self) -> Evidence:
         """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""
-        check_is_fitted(self)
-        bagged: Bagged | None = getattr(self, "_bagged", None)
-        if bagged is None:
-            raise AttributeError(
-                "oob_evidence_ must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap"
-                " or one that was unpickled; fit it again"
-            )
+        bagged = self._require_bagged()
         return self._evidence(bagged.codes, bagged.out_of_bag)
 
     def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
@@ -164,8 +157,6 @@ class OpinionMixin:
         self
             With the best combination set as parameters, and ``tuning_``, a list of (score, parameters), best first.
         """
-        from hedgerow.estimators.evidence import CAUTIONS
-
         grid = {"caution": list(CAUTIONS)} if over is None else over
         unknown = [name for name in grid if name not in ("rule", "caution", "decision")]
         if unknown or not grid or not all(len(values) for values in grid.values()):
@@ -173,17 +164,18 @@ class OpinionMixin:
                 f"over must map 'rule', 'caution' or 'decision' to non-empty lists, got {over!r}; other parameters"
                 " need trees to be grown again, as in GridSearchCV"
             )
-        evidence, bagged = self.oob_evidence_, self._bagged
+        for caution in grid.get("caution", []):
+            if not (isinstance(caution, int | float | np.number) and caution >= 0):
+                raise ValueError(f"caution in over must be a number >= 0, got {caution!r}; list numbers to try")
+        evidence, labels = self.oob_evidence_, self._bagged.labels
         results = []
         for values in product(*grid.values()):
             setting = dict(zip(grid, values, strict=True))
             rule = resolve_rule(setting.get("rule", self.rule))
             caution = float(setting.get("caution", self._caution))
-            weights = self._tree_weights(rule, caution)
-            opinion = evidence.combine(rule, caution=caution, weights=weights)
-            sets = decide(opinion, calibrated(setting.get("decision", self.decision), opinion, bagged.labels))
-            score = score_sets(metric, self.classes_, self.classes_[bagged.labels], opinion, sets)
-            results.append((score, setting))
+            trial, judged = try_out(evidence, labels, rule, caution, setting.get("decision", self.decision))
+            y = self.classes_[labels[judged]]
+            results.append((score_sets(metric, self.classes_, y, trial.opinion, trial.sets), setting))
         results.sort(key=lambda result: -result[0])
         self.set_params(**results[0][1])  # type: ignore[attr-defined]
         self.tuning_ = results
@@ -193,8 +185,14 @@ class OpinionMixin:
 
     @property
     def _caution(self) -> float:
-        """The caution in force."""
-        return float(self.caution_) if self.caution == "auto" else float(self.caution)  # type: ignore[attr-defined]
+        """The caution in force; "auto" that was set after the fit is resolved when first needed."""
+        if not isinstance(self.caution, str):
+            return float(self.caution)
+        if not hasattr(self, "caution_"):
+            bagged = self._require_bagged()
+            evidence = Evidence(self.forest_, bagged.codes, self._rule, 1.0, self._prior, bagged.out_of_bag)
+            self.caution_ = choose_caution(evidence, self.classes_, bagged.labels, self.decision)
+        return float(self.caution_)
 
     @property
     def _rule(self) -> Rule:
@@ -224,21 +222,29 @@ class OpinionMixin:
             return decision
         key = (repr(decision), repr(self._rule), self._caution)
         if getattr(self, "_calibrated", (None, None))[0] != key:
-            bagged: Bagged | None = getattr(self, "_bagged", None)
-            opinion = None
-            if bagged is not None:
-                weights = self._tree_weights(self._rule, self._caution)
-                opinion = self.oob_evidence_.combine(weights=weights)
-            labels = np.empty(0, dtype=np.intp) if bagged is None else bagged.labels
-            self._calibrated = (key, calibrated(clone(decision), opinion, labels))
+            labels = self._require_bagged().labels if hasattr(self, "_bagged") else None
+            if labels is None:
+                return calibrated(decision, None, np.empty(0))
+            trial, _ = try_out(self.oob_evidence_, labels, self._rule, self._caution, decision)
+            self._calibrated = (key, trial.decision)
         return self._calibrated[1]
+
+    def _require_bagged(self) -> Bagged:
+        check_is_fitted(self)
+        bagged: Bagged | None = getattr(self, "_bagged", None)
+        if bagged is None:
+            raise AttributeError(
+                "oob_evidence_ must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
+                " unpickled, or warm-started on other rows or bags; fit it again"
+            )
+        return bagged
 
     def _tree_weights(self, rule: Rule, caution: float) -> Floats | None:
         """Learned weights for a rule that needs them, on out-of-bag evidence; None for the others."""
         if not rule.needs_weights:
             return None
         if getattr(self, "_learned", (None, None))[0] != caution:
-            weights = self.oob_evidence_.learn_weights(self._bagged.labels, caution)
+            weights = self.oob_evidence_.learn_weights(self._require_bagged().labels, caution)
             self._learned = (caution, weights)
             self.tree_weights_ = weights
         return self._learned[1]

@@ -169,7 +169,9 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
 
 def check_opinion(estimator: Any) -> None:
     """Refuse a rule, caution or decision that does not exist, before anything is grown."""
-    resolve_rule(estimator.rule)
+    rule = resolve_rule(estimator.rule)
+    if rule.needs_weights and not getattr(estimator, "bootstrap", False):
+        raise ValueError(f"rule must not learn weights without a bootstrap, got {rule!r}: out-of-bag rows teach them")
     resolve_decision(estimator.decision)
     caution = estimator.caution
     if isinstance(caution, str):
