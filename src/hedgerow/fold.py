@@ -126,12 +126,11 @@ def leaf_evidence(forest: Forest, tree: int) -> Floats:
 
 
 def reached_evidence(forest: Forest, leaves: NDArray[np.int32]) -> Floats:
-    """Leaves (n, T) -> evidence (n, T, K) of the leaves reached."""
-    evidence = np.empty((*leaves.shape, forest.n_classes))
-    for tree in range(forest.n_trees):
-        reached, where = np.unique(leaves[:, tree], return_inverse=True)
-        evidence[:, tree] = _evidence_of(forest, tree, reached)[where]
-    return evidence
+    """Leaves (n, T) -> evidence (n, T, K) of the leaves reached, looking at no others."""
+    at = (leaves + forest.leaf_start[:-1]).ravel()
+    counts = _cells(forest, forest.counts, at)
+    evidence = counts if forest.weights is None else _shared_out(counts, _cells(forest, forest.weights, at))
+    return evidence.reshape(*leaves.shape, forest.n_classes)
 
 
 def lift_distinct(rule: Foldable[Any], counts: Floats, setting: Setting) -> Floats:
@@ -166,22 +165,22 @@ def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
     return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
 
 
-def _evidence_of(forest: Forest, tree: int, leaves: NDArray[Any]) -> Floats:
-    """Leaf numbers (m,) of a tree -> their evidence (m, K), looking at no other leaf."""
-    at = forest.leaf_start[tree] + leaves.astype(np.int64)
-    if forest.entry_start is not None or forest.weights is not None:
-        return np.asarray(leaf_evidence(forest, tree)[leaves])
-    return np.asarray(forest.counts.reshape(-1, forest.n_classes)[at], dtype=np.float64)
+def _cells(forest: Forest, values: NDArray[Any], at: NDArray[np.int64]) -> Floats:
+    """Counts or weights of all leaves, leaves (m,) -> those of these leaves (m, K)."""
+    if forest.entry_start is None or forest.entry_class is None:
+        return values.reshape(-1, forest.n_classes)[at].astype(np.float64)
+    start, length = forest.entry_start[at], forest.entry_start[at + 1] - forest.entry_start[at]
+    row = np.repeat(np.arange(len(at)), length)
+    entry = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length) + np.repeat(start, length)
+    cells = np.zeros((len(at), forest.n_classes))
+    cells[row, forest.entry_class[entry]] = values[entry]
+    return cells
 
 
 def _states_reached(forest: Forest, codes: Codes, rule: Foldable[Any], setting: Setting, n_threads: int) -> Floats:
     """Codes (p, n) -> states (n, T, S) of the leaves reached."""
     leaves = forest.leaves(codes, n_threads)
-    if forest.entry_start is None and forest.weights is None:
-        at = leaves + forest.leaf_start[:-1]
-        evidence = forest.counts.reshape(-1, forest.n_classes)[at].astype(np.float64)
-    else:
-        evidence = reached_evidence(forest, leaves)
+    evidence = reached_evidence(forest, leaves)
     states = lift_distinct(rule, evidence.reshape(-1, forest.n_classes), setting)
     return states.reshape(*leaves.shape, -1)
 
@@ -191,15 +190,15 @@ def _state_groups(
 ) -> Iterator[tuple[int, int, Floats]]:
     """Trees from first to last - 1, and the states of their leaves, group by group."""
     own = out_of_bag is not None and out_of_bag.labels is not None
-    evidence = without_own_row if own else leaf_evidence
-    width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
-    rows = _rows_per_tree(forest, own)
-    bytes_per_row = 8 * max(width, forest.n_classes)
     key = _key(rule, setting)
     kept = None if cache is None or own else cache.states_of(key)
     if kept is not None:
         yield 0, forest.n_trees, kept
         return
+    evidence = without_own_row if own else leaf_evidence
+    width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
+    rows = _rows_per_tree(forest, own)
+    bytes_per_row = 8 * max(width, forest.n_classes)
     keeps = cache is not None and not own and int(rows.sum()) * 8 * width <= STATE_BUDGET
     parts = []
     for first, last in _groups(rows * bytes_per_row, GROUP_BYTES):
@@ -217,8 +216,7 @@ def _state_groups(
 
 def _key(rule: Foldable[Any], setting: Setting) -> object:
     """What the states of a leaf depend on, besides its counts."""
-    parameters: dict[str, Any] = getattr(rule, "get_params", dict)()
-    return type(rule), repr(sorted(parameters.items())), setting.caution, setting.prior.tobytes()
+    return type(rule), repr(sorted(vars(rule).items())), setting.caution, setting.prior.tobytes()
 
 
 def _stack(
