@@ -427,6 +427,8 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
 
     def _reading_threads(self, n_rows: int) -> int:
         """More rows, more threads, up to what `n_jobs` allows."""
+        if n_rows < 2 * _ROWS_PER_THREAD:
+            return 1
         allowed = int(effective_n_jobs(getattr(self, "n_jobs", None)))
         return max(1, min(allowed, n_rows // _ROWS_PER_THREAD))
 
