@@ -45,7 +45,9 @@ void for_row_blocks(const Code* by_column, std::size_t n_rows, std::size_t n_fea
     // A block's codes stay in the second-level cache while all trees pass over it.
     const std::size_t budget = std::size_t{256} << 10;
     const std::size_t roomy = std::clamp<std::size_t>(budget / (n_features * sizeof(Code)) / 8 * 8, 64, 4096);
-    const std::size_t block = std::min(roomy, n_rows);
+    // Several blocks for each thread, so that none waits long for the last one.
+    const std::size_t fair = std::max<std::size_t>(64, (n_rows / (4 * n_threads) + 7) / 8 * 8);
+    const std::size_t block = std::min({roomy, fair, n_rows});
     const std::size_t n_blocks = block == 0 ? 0 : (n_rows + block - 1) / block;
     std::vector<std::vector<Code>> buffers(n_threads);
     run_tasks(n_blocks, n_threads, control, [&](std::size_t number, std::size_t thread) {
