@@ -94,14 +94,14 @@ def fold(
     when many rows come, only the ones reached when few do. Rules that are no fold get the states of a block of rows
     at a time.
     """
-    if rule.merge == "stack":
-        return _stack(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
     known = cache is not None and cache.states_of(_key(rule, setting)) is not None
     if out_of_bag is None and not known and 4 * codes.shape[1] * forest.n_trees < forest.leaf_start[-1]:
         states = _states_reached(forest, codes, rule, setting, n_threads)
         if tree_weights is not None:
             states = states * tree_weights[None, :, None]
         return rule.finish(merge_states(states, rule.merge), setting)
+    if rule.merge == "stack":
+        return _stack(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
     merged: Floats | None = None
     for first, last, states in _state_groups(forest, rule, setting, out_of_bag, cache):
         if merged is None:
