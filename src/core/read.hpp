@@ -42,9 +42,9 @@ struct LeafView {
 template <class Code, class Work>
 void for_row_blocks(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t n_threads,
                     Control& control, Work&& work) {
-    // A block's codes stay in the second-level cache while all trees pass over it.
-    const std::size_t budget = std::size_t{256} << 10;
-    const std::size_t roomy = std::clamp<std::size_t>(budget / (n_features * sizeof(Code)) / 8 * 8, 64, 4096);
+    // Many rows to a block: each block pulls every large tree through the cache once, and that is what costs.
+    const std::size_t budget = std::size_t{2} << 20;
+    const std::size_t roomy = std::clamp<std::size_t>(budget / (n_features * sizeof(Code)) / 8 * 8, 64, 32768);
     // Several blocks for each thread, so that none waits long for the last one.
     const std::size_t fair = std::max<std::size_t>(64, (n_rows / (4 * n_threads) + 7) / 8 * 8);
     const std::size_t block = std::min({roomy, fair, n_rows});
