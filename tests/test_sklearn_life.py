@@ -387,3 +387,14 @@ def test_the_scan_for_private_imports_finds_them(tmp_path):
     guilty = tmp_path / "guilty.py"
     guilty.write_text("import sklearn.utils._param_validation\nfrom sklearn.ensemble import _forest\nimport sklearn")
     assert private_imports(guilty) == ["sklearn.utils._param_validation", "sklearn.ensemble._forest"]
+
+
+def test_n_jobs_is_what_joblib_says_and_holds_inside_other_processes():
+    from hedgerow.estimators.parameters import thread_count
+
+    assert thread_count(None) == 1
+    assert thread_count(3) == 3
+    assert thread_count(-1) == joblib.cpu_count()
+    with joblib.parallel_config(n_jobs=2):
+        assert thread_count(None) == 2
+    assert joblib.Parallel(n_jobs=2)(joblib.delayed(thread_count)(n) for n in (None, 2)) == [1, 2]

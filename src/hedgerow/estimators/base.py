@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -20,7 +19,7 @@ from hedgerow.decide import resolve_decision
 from hedgerow.estimators.evidence import Evidence, Trial, choose_caution, score_sets, try_out
 from hedgerow.estimators.labels import make_labels, read_classes, read_weights, weigh_rows
 from hedgerow.estimators.opinions import Bagged, OpinionMixin
-from hedgerow.estimators.parameters import check_opinion, check_switches, require_count, resolve_settings
+from hedgerow.estimators.parameters import check_opinion, check_switches, require_count, resolve_settings, thread_count
 from hedgerow.estimators.progress import CallbackSupport, has_callbacks, progress_bar, with_callbacks
 from hedgerow.fold import StateCache
 from hedgerow.grow import GrowSettings, Labels, grow_forest
@@ -96,7 +95,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         check_switches(self)
         earlier = self._earlier_model()
         training = self._read_training(X, y, sample_weight, earlier)
-        n_threads = effective_n_jobs(getattr(self, "n_jobs", None))
+        n_threads = thread_count(getattr(self, "n_jobs", None))
         bins = earlier._bins if earlier else find_bins(training.table, rows=training.kept, n_threads=n_threads)
         all_codes = encode(training.table, bins, n_threads=n_threads)
         codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
@@ -429,7 +428,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         """More rows, more threads, up to what `n_jobs` allows."""
         if n_rows < 2 * _ROWS_PER_THREAD:
             return 1
-        allowed = int(effective_n_jobs(getattr(self, "n_jobs", None)))
+        allowed = thread_count(getattr(self, "n_jobs", None))
         return max(1, min(allowed, n_rows // _ROWS_PER_THREAD))
 
 

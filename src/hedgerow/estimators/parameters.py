@@ -8,6 +8,8 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
 from hedgerow.belief import resolve_rule
@@ -202,6 +204,17 @@ def check_switches(estimator: Any) -> None:
     whole = isinstance(verbose, bool) or (_is_integer(verbose) and verbose >= 0)
     _require(whole, "verbose", "an int >= 0 or a bool", verbose)
     _require(n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0), "n_jobs", "None or an int other than 0", n_jobs)
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """``n_jobs`` as joblib means it -> threads; None is what `joblib.parallel_config` says, else one.
+
+    Not `joblib.effective_n_jobs`, which answers for processes and so says 1 inside a daemonic one.
+    """
+    wanted = get_active_backend()[1] if n_jobs is None else n_jobs
+    if wanted is None:
+        return 1
+    return max(1, cpu_count() + 1 + wanted) if wanted < 0 else int(wanted)
 
 
 def require_count(name: str, value: Any) -> int:
