@@ -165,7 +165,7 @@ private:
     const CodeView<Code>& view_of(int level) const { return compact_view_[level]; }
 
     // Copies the codes of a node's rows side by side once it is small enough, and lets the rows point there:
-    // the whole subtree then works in cache. Measured on 1M × 30: 2.3 times faster.
+    // the whole subtree then works in cache.
     void compact(Frame& frame) {
         int level = frame.level;
         while (level + 1 < n_levels && frame.size() <= level_rows[level + 1]) ++level;

@@ -80,7 +80,7 @@ inline std::uint32_t step(const TreeView& tree, std::uint32_t at, const Code* ro
 }
 
 // The leaf node of each listed row, eight rows on their way at a time: their memory look-ups overlap
-// (2–3 times faster than one after the other). arrive(i, node) is called for i = 0, 1, … in order.
+// instead of following one another. arrive(i, node) is called for i = 0, 1, … in order.
 template <class Code, bool has_nominal, class Arrive>
 inline void route_lanes(const TreeView& tree, const CodeView<Code>& view, const std::uint32_t* rows,
                         std::size_t n_rows, Arrive& arrive) {
