@@ -273,6 +273,7 @@ nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const 
     Control control(look_on_with(progress));
     {
         const nb::gil_scoped_release no_gil;
+        table.note_missing();
         std::vector<Code> by_row;
         // Whole rows are worth copying while they are not much longer than what a node reads of them.
         if (n_features <= 256) {

@@ -1,5 +1,6 @@
 // Codes: the binned table as the grower and the readers of trees see it.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +18,7 @@ struct Feature {
     std::uint32_t n_bins = 0;
     bool nominal = false;
     const double* centers = nullptr;  // n_bins ascending values; null for nominal features
+    bool has_missing = true;          // false only where it is known that no row lacks a value
 };
 
 // Codes of some rows, addressed by row and feature; either layout, the same code reads both.
@@ -40,6 +42,13 @@ struct CodeTable {
     std::vector<Feature> features;
 
     std::uint32_t n_features() const { return static_cast<std::uint32_t>(features.size()); }
+    // Looks through the columns once, so that the grower need not look out for missing values where there are none.
+    void note_missing() {
+        for (std::uint32_t i = 0; i < n_features(); ++i) {
+            const Code* column = by_column.column(i);
+            features[i].has_missing = std::find(column, column + n_rows, missing_code<Code>) != column + n_rows;
+        }
+    }
 };
 
 // Rows that are copied whole are padded to full words.

@@ -1,6 +1,8 @@
 // Grow: codes and labels -> one tree and what its leaves hold.
 #pragma once
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -12,6 +14,7 @@
 #include "codes.hpp"
 #include "evidence.hpp"
 #include "parallel.hpp"
+#include "pairs.hpp"
 #include "split.hpp"
 #include "tree.hpp"
 
@@ -88,6 +91,12 @@ public:
 
 private:
     static constexpr std::uint32_t no_feature = 0xffffffff;
+#if defined(__GNUC__)
+    static constexpr bool has_pairs = std::is_same_v<Target, ClassPair<typename Target::Criterion>>;
+#else
+    static constexpr bool has_pairs = false;
+#endif
+    struct NoPairs {};
     static constexpr int n_levels = 4;
     static constexpr std::uint32_t level_rows[n_levels] = {0xffffffff, 65536, 8192, 1024};
 
@@ -319,10 +328,16 @@ private:
         constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
         const std::uint32_t left = table_.n_features() - n_drawn_;
         // A few rows are often told apart by the first feature that varies: look at one at a time.
-        const std::uint32_t n_numbers = frame.size() <= 8 ? 1 : std::min({wanted, left, lanes});
+        const std::uint32_t n_numbers = frame.size() <= (has_pairs ? 3U : 8U) ? 1 : std::min({wanted, left, lanes});
         std::uint32_t numbers[lanes] = {};
         for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = draw_feature(draws);
         const Row* rows = rows_.data() + frame.begin;
+        if constexpr (has_pairs)
+            if (!restricted()) {
+                const std::uint32_t n_varying = pairs_.look(view_of(frame.level), table_.features, numbers, n_numbers, rows,
+                                                            frame.size(), search_.target, best);
+                if (n_varying != pairs_.declined) return n_varying;
+            }
         search_.fill(view_of(frame.level), table_.features, numbers, static_cast<int>(n_numbers), rows, frame.size(),
                      restricted(), options_.min_samples_leaf > 1);
         std::uint32_t n_varying = 0;
@@ -390,6 +405,12 @@ private:
         tree_.has_nominal = true;
     }
 
+    // A row moves as one or two words, not member by member.
+    using Bits = std::conditional_t<weighted, std::array<std::uint64_t, 2>, std::uint64_t>;
+    static std::uint32_t offset_in(const Bits& bits) {
+        if constexpr (weighted) return static_cast<std::uint32_t>(bits[0]); else return static_cast<std::uint32_t>(bits);
+    }
+
     // Stable and without branches: rows that go right wait in scratch. -> where the right side begins
     template <class GoesRight>
     std::uint32_t partition(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, int level, std::uint32_t feature,
@@ -400,10 +421,10 @@ private:
         Row* waiting = scratch_.data();
         std::uint32_t n_left = begin, n_right = 0;
         for (std::uint32_t i = begin; i < end; ++i) {
-            const Row row = rows[i];
-            const bool right = goes_right(column[row.offset * view.row_stride]);
-            rows[n_left] = row;
-            waiting[n_right] = row;
+            const auto row = std::bit_cast<Bits>(rows[i]);
+            const bool right = goes_right(column[offset_in(row) * view.row_stride]);
+            std::memcpy(static_cast<void*>(rows + n_left), &row, sizeof row);
+            std::memcpy(static_cast<void*>(waiting + n_right), &row, sizeof row);
             n_left += !right;
             n_right += right;
         }
@@ -566,6 +587,7 @@ private:
     const Labels& labels_;
     const GrowOptions& options_;
     SplitSearch<Code, Target> search_;
+    std::conditional_t<has_pairs, PairSearch<Code, typename Target::Criterion>, NoPairs> pairs_;
     Control& control_;
     bool calling_thread_;
 

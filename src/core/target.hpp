@@ -91,6 +91,7 @@ public:
     using Criterion = Criterion_;
     using Row = CountedRow;
     using Bin = std::uint64_t;
+    static constexpr bool is_gini = std::is_same_v<Criterion, Gini>;
     static constexpr int lanes = 4;  // features summed up in one pass over the rows
 
     ClassPair(const Criterion& criterion, std::uint32_t) : criterion_(criterion) {}
@@ -120,6 +121,17 @@ public:
     void move(const Bin& bin) { left_ += bin; }
     void move_row(const Row& row) { left_ += of(row); }
     double score() const { return score_of(left_); }
+    double score_of(Bin left) const {
+        if constexpr (is_gini) {
+            double score;
+            score_gini_pairs(&left, 1, 0, total_, &score);
+            return score;
+        } else {
+            return quality_of(left) + quality_of(total_ - left);
+        }
+    }
+    Bin total() const { return total_; }
+    static Bin of(const Row& row) { return Bin{row.multiplicity} << (32 * row.label); }
     double gain_from(double score) const {
         if constexpr (is_gini) return 2 * score / static_cast<double>(node_amount());
         else return score - quality_of(total_);
@@ -152,20 +164,8 @@ public:
     }
 
 private:
-    static constexpr bool is_gini = std::is_same_v<Criterion, Gini>;
-
-    static Bin of(const Row& row) { return Bin{row.multiplicity} << (32 * row.label); }
     static std::int64_t amount_of(Bin counts) {
         return static_cast<std::int64_t>(static_cast<std::uint32_t>(counts)) + static_cast<std::int64_t>(counts >> 32);
-    }
-    double score_of(Bin left) const {
-        if constexpr (is_gini) {
-            double score;
-            score_gini_pairs(&left, 1, 0, total_, &score);
-            return score;
-        } else {
-            return quality_of(left) + quality_of(total_ - left);
-        }
     }
     double quality_of(Bin counts) const {
         const auto zero = static_cast<std::uint32_t>(counts), one = static_cast<std::uint32_t>(counts >> 32);

@@ -80,6 +80,7 @@ struct RandomTable {
         by_row.resize(n_rows * stride);
         transpose_codes(by_column.data(), n_rows, n_features, n_rows, by_row.data(), stride);
         table.by_row = {by_row.data(), stride, 1};
+        if (draws.coin()) table.note_missing();
     }
 
 private:
