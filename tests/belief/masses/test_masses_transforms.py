@@ -143,4 +143,7 @@ def test_what_is_no_such_function_is_refused(function, values, complaint):
 
 
 def test_rounding_is_not_held_against_a_mass():
+    single = np.random.default_rng(3).dirichlet(np.ones(1024), size=50).astype(np.float32)
+    np.testing.assert_allclose(hb.belief_from_mass(single)[:, -1], 1 - single[:, 0], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(hb.combine_masses([single] * 3, rule="conjunctive").sum(axis=1), 1.0, rtol=0, atol=1e-8)
     assert (hb.belief_from_mass([0.0, 1.0 + 1e-12, -1e-12, 0.0]) >= 0).all()

@@ -42,6 +42,7 @@ def test_certainty_has_no_uncertainty_and_measures_take_rows(name):
     assert measure(np.eye(8)[[1, 2, 4]]).tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match=f"nothing on the empty set for {name}"):
         measure([0.5, 0.5, 0, 0])
+    assert np.isfinite(measure([1e-12, 0.5, 0.5, 0]))
 
 
 def test_deng_entropy_of_the_paper():

@@ -86,7 +86,7 @@ def total_uncertainty_from_counts(counts: ArrayLike, lam: float, caution: float 
     n_classes, reserve = table.shape[-1], _checked_caution(caution)
     room = table.sum(axis=-1, keepdims=True) + reserve
     kept = np.divide(table, room, out=np.zeros_like(table), where=room > 0)
-    open_share = np.maximum(1.0 - kept.sum(axis=-1, keepdims=True), 0.0) if reserve == 0 else reserve / room
+    open_share = np.divide(reserve, room, out=np.ones_like(room), where=room > 0)
     pignistic = np.where(kept > 0, kept + open_share / n_classes, 1.0)
     discord = -(kept * np.log2(np.minimum(pignistic, 1.0))).sum(axis=-1)
     bits: Floats = (1.0 - share) * open_share[..., 0] * np.log2(n_classes) + share * discord
@@ -100,8 +100,7 @@ def _idm_mass(counts: Floats, caution: float) -> Floats:
     mass = np.zeros((*counts.shape[:-1], 1 << n_classes))
     room = total + caution
     mass[..., 1 << np.arange(n_classes)] = np.divide(counts, room, out=np.zeros_like(counts), where=room > 0)
-    reserve = np.divide(np.full_like(room, caution), room, out=np.ones_like(room), where=room > 0)
-    mass[..., -1] += reserve[..., 0]
+    mass[..., -1] += np.divide(caution, room, out=np.ones_like(room), where=room > 0)[..., 0]
     return mass
 
 

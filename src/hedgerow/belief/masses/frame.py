@@ -13,8 +13,11 @@ Floats = NDArray[np.float64]
 #: Classes a mass function may have: 2^16 numbers each.
 LARGEST_FRAME = 16
 
-#: How far a sum may be from one, or a mass below zero, and still count as rounding.
+#: How far below zero a mass, or above it the conflict, may be and still count as rounding.
 TOLERANCE = 1e-9
+
+#: The same for what must be one: masses kept as float32 or written down with seven digits are masses.
+SUM_TOLERANCE = 1e-6
 
 
 def subset_mask(classes: Iterable[int]) -> int:
@@ -88,19 +91,21 @@ def n_classes_of(values: Floats) -> int:
     return int(values.shape[-1]).bit_length() - 1
 
 
-def checked_mass(mass: ArrayLike) -> Floats:
+def checked_mass(given: ArrayLike) -> Floats:
     """Array-like -> float64 (..., 2^K), refused when it is not a mass function; rounding below zero is zero."""
-    values = checked_values(mass, "mass")
+    values = checked_values(given, "mass")
     smallest = values.min(initial=0.0)
     if smallest < -TOLERANCE:
         raise ValueError(f"mass must not be negative, got {smallest}; what is not believed has mass 0")
-    furthest = np.abs(values.sum(axis=-1) - 1.0).max(initial=0.0)
-    if furthest > TOLERANCE:
+    total = values.sum(axis=-1, keepdims=True)
+    furthest = np.abs(total - 1.0).max(initial=0.0)
+    if furthest > SUM_TOLERANCE:
         raise ValueError(
             f"mass must sum to 1 over all subsets, got a sum that is off by {furthest:.3g}; "
             "put what is left on the frame"
         )
-    return np.maximum(values, 0.0)
+    mass = np.maximum(values, 0.0)
+    return np.where(np.abs(total - 1.0) > TOLERANCE, mass / total, mass)
 
 
 def checked_normal_mass(mass: ArrayLike, what: str) -> Floats:
@@ -111,6 +116,7 @@ def checked_normal_mass(mass: ArrayLike, what: str) -> Floats:
         raise ValueError(
             f"mass must have nothing on the empty set for {what}, got {conflict}; use normalise_mass first"
         )
+    values[..., 0] = 0.0
     return values
 
 

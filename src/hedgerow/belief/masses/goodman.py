@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, reduce
 from itertools import groupby, product
 from math import comb
@@ -58,10 +59,13 @@ def goodman_mass(counts: Floats, alpha: float) -> Floats:
         return _closed(subset_differences(goodman_lower(counts, alpha)))
     order = np.argsort(-counts, axis=1, kind="stable")
     distinct, back = np.unique(np.take_along_axis(counts, order, axis=1), axis=0, return_inverse=True)
-    solved = np.array([sorted_mass(tuple(row), alpha) for row in distinct.tolist()])
-    mass = np.zeros((len(counts), 1 << counts.shape[1]))
-    masks = ((1 << order) @ subset_members(counts.shape[1]).T.astype(np.int64)).astype(np.int64)
-    np.put_along_axis(mass, masks, solved.reshape(-1, mass.shape[1])[back.reshape(-1)], axis=1)
+    solved = np.zeros((len(distinct), 1 << counts.shape[1]))
+    for row, vector in enumerate(distinct.tolist()):
+        codes, _ = _set_types(_equal_runs(vector))
+        solved[row] = mass_of_types(tuple(vector), alpha)[codes]
+    mass = np.zeros((len(counts), solved.shape[1]))
+    masks = (1 << order) @ subset_members(counts.shape[1]).T.astype(np.int64)
+    np.put_along_axis(mass, masks, solved[back.reshape(-1)], axis=1)
     return mass
 
 
@@ -87,17 +91,17 @@ def goodman_lower(counts: Floats, alpha: float) -> Floats:
     return bound
 
 
-@lru_cache(maxsize=4096)
-def sorted_mass(counts: tuple[float, ...], alpha: float) -> Floats:
-    """Counts (K,) in falling order -> (2^K,): max of sum Bel(A) subject to Bel <= P, sum m = 1, m >= 0.
+@lru_cache(maxsize=1 << 14)
+def mass_of_types(counts: tuple[float, ...], alpha: float) -> Floats:
+    """Counts (K,) in falling order -> mass of one set of each type: max sum Bel(A), Bel <= P, sum m = 1, m >= 0.
 
     Classes of equal count are interchangeable, and the mean of a solution over such exchanges is a solution:
-    so one unknown stands for all sets that hold equally many classes of each count. That makes the solution
-    the symmetric one and, where most classes have no rows, the programme small.
+    so one unknown stands for all sets that hold equally many classes of each count, their type. That makes the
+    solution the symmetric one and, where most classes have no rows, the programme small.
     """
-    groups = [len(list(group)) for _, group in groupby(counts)]
-    codes, weight = _set_types(groups)
-    bound = np.empty(len(weight))
+    groups = _equal_runs(counts)
+    codes, n_sets = _set_types(groups)
+    bound = np.empty(len(n_sets))
     bound[codes] = goodman_lower(np.array([counts]), alpha)[0]
     within = reduce(lambda left, right: kron(left, right, format="csr"), [_within(size) for size in groups])
     sizes = np.array([sum(kind) for kind in product(*(range(size + 1) for size in groups))])
@@ -105,7 +109,7 @@ def sorted_mass(counts: tuple[float, ...], alpha: float) -> Floats:
         -(0.5 ** sizes[1:]),
         A_ub=csr_array(within)[1:-1, 1:],
         b_ub=bound[1:-1],
-        A_eq=np.ones((1, len(weight) - 1)),
+        A_eq=np.ones((1, len(n_sets) - 1)),
         b_eq=[1.0],
         method="highs",
         options=PRECISE,
@@ -116,12 +120,18 @@ def sorted_mass(counts: tuple[float, ...], alpha: float) -> Floats:
             "use model='idm' and report the counts"
         )
     of_type = np.maximum(np.append(0.0, solution.x), 0.0)
-    mass: Floats = (of_type / of_type.sum() / weight)[codes]
+    mass: Floats = of_type / of_type.sum() / n_sets
     mass.setflags(write=False)
     return mass
 
 
-def _set_types(groups: list[int]) -> tuple[NDArray[np.int64], Floats]:
+def _equal_runs(counts: Sequence[float]) -> tuple[int, ...]:
+    """Counts (K,) in falling order -> how many classes have the largest count, the second largest, ..."""
+    return tuple(len(list(run)) for _, run in groupby(counts))
+
+
+@lru_cache(maxsize=32)
+def _set_types(groups: tuple[int, ...]) -> tuple[NDArray[np.int64], Floats]:
     """Sizes of groups of equal classes -> type of each subset (2^K,), number of subsets of each type."""
     members = subset_members(sum(groups)).astype(np.int64)
     codes = np.zeros(len(members), dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.belief.masses.frame import TOLERANCE, Floats, checked_mass, checked_values
+from hedgerow.belief.masses.frame import SUM_TOLERANCE, Floats, checked_mass, checked_values
 from hedgerow.belief.masses.moebius import subset_differences, subset_sums, superset_differences, superset_sums
 
 
@@ -177,7 +177,7 @@ def _anchored(values: ArrayLike, name: str, subset: int, anchor: float, advice: 
     """Array-like -> (..., 2^K), refused when the value every such function has at one subset is another."""
     table = checked_values(values, name)
     worst = np.abs(table[..., subset] - anchor).max(initial=0.0)
-    if worst > TOLERANCE:
+    if worst > SUM_TOLERANCE:
         where = "the empty set" if subset == 0 else "the frame"
         raise ValueError(f"{name} of {where} must be {anchor:g}, got a value that is off by {worst:.3g}; {advice}")
     return table
