@@ -22,6 +22,7 @@ from hedgerow.belief import (
     normalise_mass,
 )
 from hedgerow.belief.masses import products
+from hedgerow.belief.masses.conflict import _reciprocal_nodes
 
 SHARED = settings(max_examples=60, deadline=None, derandomize=True)
 ATOL = 1e-13
@@ -226,6 +227,21 @@ def test_strong_conflict_keeps_its_digits():
     for _ in range(30):
         expected = slow.conjunctive([expected, *exact])
     np.testing.assert_allclose(combine_masses(sources), slow.to_array(slow.normalised(expected)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("total", [1e-7, 1e-4, 0.1, 1.0, 2.0, 7.0])
+def test_the_nodes_of_pcr6_give_reciprocals(total):
+    nodes, node_weights = np.transpose(_reciprocal_nodes(7, 3))
+    assert float(node_weights @ np.exp(-total * nodes)) == pytest.approx(1 / total, rel=1e-14)
+
+
+def test_pcr6_shares_conflict_between_tiny_masses():
+    """Down to masses whose reciprocals the nodes no longer give: their conflict is tinier still."""
+    tiny = [Fraction(1, 10**power) for power in (4, 8, 12, 16)]
+    one = slow.from_array([Fraction(0), tiny[0], tiny[2], Fraction(0), 1 - sum(tiny), tiny[1], tiny[3], Fraction(0)])
+    other = slow.from_array([Fraction(0), tiny[2], 1 - sum(tiny), tiny[1], tiny[3], Fraction(0), tiny[0], Fraction(0)])
+    exact = slow.to_array(slow.pcr6([one, other]))
+    np.testing.assert_allclose(combine_masses(arrays_of([one, other]), rule="pcr6"), exact, rtol=1e-9, atol=1e-17)
 
 
 def test_a_thousand_sources_do_not_underflow():

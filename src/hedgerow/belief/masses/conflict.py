@@ -17,8 +17,8 @@ Masks = NDArray[np.int64]
 #: Pairs of a state and a focal set the Dubois-Prade rule will go through.
 MOST_PAIRS = 10**8
 
-#: Step of the trapezoidal rule for the integral of exp(v - a e^v) over v; its relative error is below 1e-15.
-STEP = 0.25
+#: Step of the trapezoidal rule for the integral of exp(v - a e^v) over v; its relative error is below 1e-14.
+STEP = 0.26
 
 
 def yager(masses: Sequence[Floats]) -> Floats:
@@ -76,15 +76,26 @@ def _shared_conflict(sources: Floats) -> Floats:
     n_classes = n_classes_of(sources)
     sign = np.where(subset_sizes(n_classes) % 2 == 0, 1.0, -1.0)
     shared = np.zeros(sources.shape[1:])
-    # left of -40 the integral is below 1e-17; on the right m e^(-u m) summed over 2^K sets is at most 2^K/(e u)
-    for v in np.arange(-40.0, np.log(1e9 * 2.0**n_classes), STEP):
-        u = np.exp(v)
+    for u, node_weight in _reciprocal_nodes(len(sources), n_classes):
         faded = sources * np.exp(-u * sources)
         others = _product_of_others(superset_sums(faded))
         excluded = np.maximum(subset_sums(sign * others), 0.0)
-        shared += STEP * u * (sources * faded * excluded).sum(axis=0)
+        shared += node_weight * (sources * faded * excluded).sum(axis=0)
     shared[:, 0] = 0.0
     return shared
+
+
+def _reciprocal_nodes(n_sources: int, n_classes: int) -> list[tuple[float, float]]:
+    """S, K -> nodes u and weights w with sum of w e^(-a u) = 1/a for a from almost 0 to S.
+
+    On the right, the masses m e^(-u m) of 2^K sets sum to at most 2^K/(e u). On the left the trapezoidal rule has
+    infinitely many nodes; one node with their weight and mean stands for those where (a u)^3 is rounding.
+    """
+    v = np.arange(-11.0 - np.log(n_sources), np.log(1e9 * 2.0**n_classes), STEP)
+    u = np.exp(v)
+    first = u[0] * np.exp(-STEP)
+    tail = (first / (1.0 + np.exp(-STEP)), STEP * first / -np.expm1(-STEP))
+    return [tail, *zip(u.tolist(), (STEP * u).tolist(), strict=True)]
 
 
 def _focal_sets(mass: Floats) -> Masks:
