@@ -105,6 +105,13 @@ def test_weights_of_the_cautious_rules_paper():
     np.testing.assert_allclose(weights, [1, 1, 7 / 4, 2 / 5, 1, 1, 2 / 7, 1], rtol=1e-14)
 
 
+@pytest.mark.parametrize("support", [1e-3, 1e-9, 1e-13])
+def test_weak_evidence_is_not_taken_for_rounding(support):
+    weights = hb.conjunctive_weights_from_mass([0, support, 0, 0, 0, 0, 0, 1 - support])
+    assert 1 - weights[1] == pytest.approx(support, rel=1e-2)
+    assert (np.delete(weights, 1) == 1).all()
+
+
 def test_weights_of_nearly_dogmatic_masses_warn_of_nothing():
     mass = np.array([[0.0, 0.5, 0.5 - 1e-300, 1e-300], [0.0, 0.0, 0.0, 1.0]])
     with warnings.catch_warnings():
