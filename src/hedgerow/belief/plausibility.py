@@ -73,6 +73,40 @@ def plausibility_degrees(counts: ArrayLike) -> Floats:
     return degrees
 
 
+def contour_from_counts(counts: ArrayLike) -> Floats:
+    """(..., K) counts -> (..., K): the relative likelihood that each class is a most probable one.
+
+    The maximum-likelihood contour: sup of L(theta) over the theta whose largest entry is that of class k. It is
+    1 for the classes of the largest count, and for all where there are no rows; `mass_from_contour` makes it a
+    mass.
+
+    Parameters
+    ----------
+    counts : array-like (..., K), >= 0
+
+    Returns
+    -------
+    float64 (..., K)
+
+    Examples
+    --------
+    >>> contour_from_counts([1, 3]).round(6).tolist()
+    [0.592593, 1.0]
+    """
+    given = np.asarray(counts, dtype=np.float64)
+    if given.ndim == 0 or given.shape[-1] == 0 or not np.isfinite(given).all() or (given < 0).any():
+        raise ValueError(f"counts must be finite, >= 0 and have the classes on their last axis, got {counts!r}")
+    table = given.reshape(-1, given.shape[-1])
+    contour = np.ones_like(table)
+    for k in range(table.shape[1]):
+        loses = table[:, k] < table.max(axis=1, initial=0.0)
+        own = table[loses, k]
+        rivals = -np.sort(-np.delete(table[loses], k, axis=1), axis=1)
+        draw = _log_likelihood(own, rivals, np.zeros_like(own), np.ones_like(own))
+        contour[loses, k] = np.exp(np.minimum(draw, 0.0))
+    return contour.reshape(given.shape)
+
+
 def preference(counts: ArrayLike) -> Preference:
     """(m, K) counts -> winner, log u_e and log u_a of each leaf, (m,) each.
 

@@ -1,0 +1,160 @@
+"""Change: a mass and what else is known -> normalised, discounted or conditioned mass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.belief.masses.frame import Floats, checked_mass, n_classes_of
+from hedgerow.belief.masses.moebius import halves
+
+
+def normalise_mass(mass: ArrayLike) -> Floats:
+    """(..., 2^K) -> (..., 2^K): m(A)/(1 - m(empty)), nothing on the empty set.
+
+    Parameters
+    ----------
+    mass : array-like (..., 2^K)
+        A ValueError when all of it is on the empty set: that is total conflict.
+
+    Returns
+    -------
+    float64 (..., 2^K)
+
+    Examples
+    --------
+    >>> normalise_mass([0.5, 0.25, 0, 0.25]).tolist()
+    [0.0, 0.5, 0.0, 0.5]
+    """
+    return without_conflict(checked_mass(mass))
+
+
+def discount_mass(mass: ArrayLike, rate: ArrayLike) -> Floats:
+    """(..., 2^K), rate (...) -> (..., 2^K): (1 - rate) m, and the rate on the frame.
+
+    Parameters
+    ----------
+    mass : array-like (..., 2^K)
+    rate : float or array-like (...), in [0, 1]
+        The probability that the source is not reliable; 1 leaves nothing known.
+
+    Returns
+    -------
+    float64 (..., 2^K)
+
+    Examples
+    --------
+    >>> discount_mass([0, 0.5, 0.5, 0], 0.2).round(6).tolist()
+    [0.0, 0.4, 0.4, 0.2]
+    """
+    values, rates = checked_mass(mass), _checked_rates(rate)
+    discounted: Floats = values * (1.0 - rates)[..., None]
+    discounted[..., -1] += rates
+    return discounted
+
+
+def discount_by_context(mass: ArrayLike, rates: ArrayLike, contexts: Sequence[int] | None = None) -> Floats:
+    """(..., 2^K), rates (..., C) -> (..., 2^K): contextual discounting (Mercier, Quost and Denœux 2008).
+
+    In each context the source is unreliable at another rate: the mass is combined, by the disjunctive rule,
+    with masses of rate r_c on context c and 1 - r_c on the empty set.
+
+    Parameters
+    ----------
+    mass : array-like (..., 2^K)
+    rates : array-like (..., C), in [0, 1]
+        How unreliable the source is when the truth lies in each context.
+    contexts : C bit masks, optional
+        Sets of classes, usually a partition; each class by itself when left out.
+
+    Returns
+    -------
+    float64 (..., 2^K)
+
+    Examples
+    --------
+    An airplane, a helicopter or a rocket; the sensor is poor at airplanes.
+
+    >>> discount_by_context([0, 0.5, 0, 0, 0.5, 0, 0, 0], [0.6, 0.1], contexts=[0b001, 0b110]).round(6).tolist()
+    [0.0, 0.45, 0.0, 0.0, 0.18, 0.27, 0.02, 0.08]
+    """
+    values, table = checked_mass(mass), np.atleast_1d(_checked_rates(rates))
+    n_classes = n_classes_of(values)
+    known = [1 << k for k in range(n_classes)] if contexts is None else list(contexts)
+    if table.shape[-1] != len(known):
+        raise ValueError(f"rates must be {len(known)}, one for each context, got {table.shape[-1]}; 0 keeps a context")
+    for c, context in enumerate(known):
+        rate = table[..., c, None]
+        values = (1.0 - rate) * values + rate * moved_mass(values, _checked_event(context, n_classes, "contexts"), 0, 1)
+    return values
+
+
+def condition_mass(mass: ArrayLike, event: int, normalised: bool = True) -> Floats:
+    """(..., 2^K), bit mask -> (..., 2^K): Dempster's conditioning, m(A) moved to A intersected with the event.
+
+    Parameters
+    ----------
+    mass : array-like (..., 2^K)
+    event : int
+        Bit mask of the classes known to contain the truth; see `subset_mask`.
+    normalised : bool, default True
+        False leaves the mass of what the event excludes on the empty set.
+
+    Returns
+    -------
+    float64 (..., 2^K)
+
+    Examples
+    --------
+    >>> condition_mass([0, 0.5, 0.25, 0.25], 0b01, normalised=False).tolist()
+    [0.25, 0.75, 0.0, 0.0]
+    """
+    values = checked_mass(mass)
+    everything = values.shape[-1] - 1
+    moved = moved_mass(values, everything ^ _checked_event(event, n_classes_of(values), "event"), 1, 0)
+    return without_conflict(moved) if normalised else moved
+
+
+def without_conflict(mass: Floats) -> Floats:
+    """(..., 2^K) -> (..., 2^K) without mass on the empty set; refused where nothing else has any."""
+    left = np.array(mass)
+    left[..., 0] = 0.0
+    total = left.sum(axis=-1, keepdims=True)
+    if (total <= 0).any():
+        raise ValueError(
+            "mass must not be in total conflict, got all of it on the empty set; discount the sources with "
+            "discount_mass, or combine with a rule that keeps or shares conflict, such as 'conjunctive' or 'pcr6'"
+        )
+    normal: Floats = left / total
+    return normal
+
+
+def moved_mass(mass: Floats, classes: int, source: int, target: int) -> Floats:
+    """(..., 2^K) -> (..., 2^K): from sets without (0) or with (1) the classes to those with or without them."""
+    moved = np.array(mass)
+    for k in range(n_classes_of(moved)):
+        if classes >> k & 1:
+            sides = halves(moved, k)
+            sides[..., target, :] += sides[..., source, :]
+            sides[..., source, :] = 0.0
+    return moved
+
+
+def _checked_rates(rates: ArrayLike) -> Floats:
+    """Array-like -> float64, refused outside [0, 1]."""
+    values = np.asarray(rates, dtype=np.float64)
+    if not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"rates must lie in [0, 1], got {rates!r}; 0 is a reliable source, 1 a worthless one")
+    return values
+
+
+def _checked_event(event: int, n_classes: int, name: str) -> int:
+    """Bit mask -> the same, refused when it is empty or leaves the frame."""
+    if not 0 < event < 1 << n_classes:
+        raise ValueError(
+            f"{name} must be the bit mask of a set of the {n_classes} classes, not empty, got {event!r}; "
+            "subset_mask makes one from class numbers"
+        )
+    return int(event)

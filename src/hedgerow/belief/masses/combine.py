@@ -1,0 +1,205 @@
+"""Combine: masses of several sources -> one mass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.belief.masses.change import without_conflict
+from hedgerow.belief.masses.conflict import dubois_prade, pcr6, yager
+from hedgerow.belief.masses.frame import Floats, checked_mass, n_classes_of
+from hedgerow.belief.masses.products import (
+    EXACT_CLASSES,
+    conjunctive_product,
+    disjunctive_product,
+)
+from hedgerow.belief.masses.tnorm import combine_by_weights
+
+CELLS = 1 << 22  # numbers held at once, so that many rows do not cost much memory
+
+Combination = Callable[[Sequence[Floats]], Floats]
+
+
+def combine_masses(
+    masses: Iterable[ArrayLike],
+    rule: str = "dempster",
+    *,
+    weights: ArrayLike | None = None,
+    dependence: float | None = None,
+) -> Floats:
+    """Masses of S sources, (..., 2^K) each -> (..., 2^K).
+
+    ================ ==============================================================================
+    rule             what it does with focal sets A_1, ..., A_S and the product of their masses
+    ================ ==============================================================================
+    "dempster"       to the intersection; conflict is divided out
+    "conjunctive"    to the intersection; conflict stays on the empty set
+    "disjunctive"    to the union
+    "cautious"       minimum of the conjunctive weights: repeated evidence counts once
+    "bold"           minimum of the disjunctive weights
+    "tnorm"          Frank's t-norm of the conjunctive weights, from conjunctive to cautious
+    "yager"          to the intersection; conflict goes to the frame
+    "dubois_prade"   to the intersection, or to the union where that is empty
+    "pcr6"           to the intersection; conflict is shared among the A_i as their masses are
+    "mean"           the (weighted) mean of the masses
+    ================ ==============================================================================
+
+    Yager, Dubois-Prade and PCR6 are not associative: they are applied once to all sources, not pair by pair.
+    Cautious, tnorm and bold may leave mass on the empty set; `normalise_mass` divides it out.
+
+    Parameters
+    ----------
+    masses : sequence of array-like (..., 2^K)
+        One for each source, all of one frame; leading axes broadcast. An array (S, ..., 2^K) will do.
+    rule : str, default "dempster"
+    weights : array-like (S,), optional
+        For "mean": weights of the sources, >= 0, normalised here.
+    dependence : float in [0, 1], optional
+        For "tnorm": 0 takes the sources for distinct, 1 for repetitions of one. On masses whose weights are
+        all at most 1 (separable ones) 0 is "conjunctive"; 1 is "cautious" on all.
+
+    Returns
+    -------
+    float64 (..., 2^K)
+
+    Examples
+    --------
+    >>> m1, m2 = [0, 0.4, 0, 0.6], [0, 0, 0.5, 0.5]
+    >>> combine_masses([m1, m2]).round(6).tolist()
+    [0.0, 0.25, 0.375, 0.375]
+    >>> combine_masses([m1, m2], rule="conjunctive").tolist()
+    [0.2, 0.2, 0.3, 0.3]
+    >>> combine_masses([m1, m1], rule="cautious").round(6).tolist()
+    [0.0, 0.4, 0.0, 0.6]
+    """
+    sources = _checked_sources(masses)
+    combination = _combination(rule, len(sources), weights, dependence)
+    width = sources[0].shape[-1]
+    lead = np.broadcast_shapes(*(mass.shape[:-1] for mass in sources))
+    rows = [np.broadcast_to(mass, (*lead, width)).reshape(-1, width) for mass in sources]
+    combined = np.zeros_like(rows[0])
+    block = max(1, CELLS // max(len(rows) * width, 3 ** min(n_classes_of(combined), EXACT_CLASSES)))
+    for start in range(0, len(combined), block):
+        combined[start : start + block] = combination([mass[start : start + block] for mass in rows])
+    return combined.reshape(*lead, width)
+
+
+def mass_rules() -> tuple[str, ...]:
+    """The names `combine_masses` knows, in alphabetical order.
+
+    Examples
+    --------
+    >>> mass_rules()[:3]
+    ('bold', 'cautious', 'conjunctive')
+    """
+    return tuple(sorted([*_RULES, "mean", "tnorm"]))
+
+
+def _combination(rule: str, n_sources: int, weights: ArrayLike | None, dependence: float | None) -> Combination:
+    """Name and parameters -> the rule, refused where they do not belong together."""
+    if rule not in mass_rules():
+        raise ValueError(f"rule must be one of {', '.join(mass_rules())}, got {rule!r}; choose one of them")
+    if weights is not None and rule != "mean":
+        raise ValueError(f"weights must be None for the rule {rule!r}, got {weights!r}; discount_mass weakens a source")
+    if dependence is not None and rule != "tnorm":
+        raise ValueError(f"dependence must be None for the rule {rule!r}, got {dependence!r}; it belongs to 'tnorm'")
+    if rule == "mean":
+        return partial(_mean, shares=_source_shares(weights, n_sources))
+    if rule == "tnorm":
+        if dependence is None or not 0 <= dependence <= 1:
+            raise ValueError(
+                f"dependence must lie in [0, 1] for the rule 'tnorm', got {dependence!r}; "
+                "0 is for distinct sources, 1 for repeated evidence"
+            )
+        return partial(combine_by_weights, dependence=float(dependence))
+    return _RULES[rule]
+
+
+def _checked_sources(masses: Iterable[ArrayLike]) -> list[Floats]:
+    """Array-likes -> float64 (..., 2^K) each, refused when there is none or frames or leading axes differ."""
+    sources = [checked_mass(mass) for mass in masses]
+    if not sources:
+        raise ValueError("masses must hold at least one mass, got none; the vacuous mass has 1 on the frame")
+    frames = sorted({n_classes_of(mass) for mass in sources})
+    if len(frames) > 1:
+        raise ValueError(f"masses must be of one frame, got frames of {frames} classes; put all on the same classes")
+    try:
+        np.broadcast_shapes(*(mass.shape[:-1] for mass in sources))
+    except ValueError:
+        shapes = [mass.shape for mass in sources]
+        raise ValueError(
+            f"masses must have leading axes that broadcast, got shapes {shapes}; align their rows"
+        ) from None
+    return sources
+
+
+def _source_shares(weights: ArrayLike | None, n_sources: int) -> Floats:
+    """Array-like (S,) or None -> (S,) summing to 1."""
+    values = np.ones(n_sources) if weights is None else np.asarray(weights, dtype=np.float64)
+    if values.shape != (n_sources,) or not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
+        raise ValueError(
+            f"weights must be {n_sources} finite numbers >= 0, one for each mass and not all 0, got {weights!r}; "
+            "leave them out to count all alike"
+        )
+    shares: Floats = values / values.sum()
+    return shares
+
+
+def _dempster(masses: Sequence[Floats]) -> Floats:
+    """(n, 2^K) each -> (n, 2^K), normalised at each step so that a thousand sources do not underflow."""
+    combined = without_conflict(masses[0])
+    for mass in masses[1:]:
+        combined = without_conflict(conjunctive_product(combined, mass))
+    return combined
+
+
+def _conjunctive(masses: Sequence[Floats]) -> Floats:
+    """(n, 2^K) each -> (n, 2^K)."""
+    combined = masses[0]
+    for mass in masses[1:]:
+        combined = conjunctive_product(combined, mass)
+    return combined
+
+
+def _disjunctive(masses: Sequence[Floats]) -> Floats:
+    """(n, 2^K) each -> (n, 2^K)."""
+    combined = masses[0]
+    for mass in masses[1:]:
+        combined = disjunctive_product(combined, mass)
+    return combined
+
+
+def _cautious(masses: Sequence[Floats]) -> Floats:
+    """(n, 2^K) each -> (n, 2^K)."""
+    return combine_by_weights(masses, dependence=1.0)
+
+
+def _bold(masses: Sequence[Floats]) -> Floats:
+    """(n, 2^K) each -> (n, 2^K): cautious on the complements, in which masks run backwards."""
+    if min(mass[:, 0].min(initial=1.0) for mass in masses) <= 0:
+        raise ValueError(
+            "masses must have something on the empty set for the rule 'bold', got 0; "
+            "move a little of each there, or combine with rule='disjunctive'"
+        )
+    return combine_by_weights([mass[:, ::-1] for mass in masses], dependence=1.0)[:, ::-1]
+
+
+def _mean(masses: Sequence[Floats], shares: Floats) -> Floats:
+    """(n, 2^K) each -> (n, 2^K)."""
+    mean: Floats = np.tensordot(shares, np.stack(masses), axes=1)
+    return mean
+
+
+_RULES: dict[str, Combination] = {
+    "bold": _bold,
+    "cautious": _cautious,
+    "conjunctive": _conjunctive,
+    "dempster": _dempster,
+    "disjunctive": _disjunctive,
+    "dubois_prade": dubois_prade,
+    "pcr6": pcr6,
+    "yager": yager,
+}

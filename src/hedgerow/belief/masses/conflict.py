@@ -1,0 +1,131 @@
+"""Conflict: masses that contradict each other -> a mass that shares the conflict out (Yager, Dubois-Prade, PCR6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from hedgerow.belief.masses.frame import Floats, checked_normal_mass, n_classes_of, subset_sizes
+from hedgerow.belief.masses.moebius import subset_sums, superset_sums
+from hedgerow.belief.masses.products import conjunctive_product
+
+Masks = NDArray[np.int64]
+
+#: Pairs of a state and a focal set the Dubois-Prade rule will go through.
+MOST_PAIRS = 10**8
+
+#: Step of the trapezoidal rule for the integral of exp(v - a e^v) over v; its relative error is below 1e-14.
+STEP = 0.26
+
+
+def yager(masses: Sequence[Floats]) -> Floats:
+    """(n, 2^K) each -> (n, 2^K): conjunctive, once for all sources; what is in conflict goes to the frame."""
+    mass = masses[0].copy()
+    for other in masses[1:]:
+        mass = conjunctive_product(mass, other)
+    mass[:, -1] += mass[:, 0]
+    mass[:, 0] = 0.0
+    return mass
+
+
+def dubois_prade(masses: Sequence[Floats]) -> Floats:
+    """(n, 2^K) each -> (n, 2^K): each tuple of focal sets to its intersection, or to its union where that is empty.
+
+    A state is an intersection and a union so far; tuples in the same state are merged, source after source.
+    """
+    meet = join = _focal_sets(masses[0])
+    states = masses[0].T[meet]
+    for mass in masses[1:]:
+        focal = _focal_sets(mass)
+        if len(meet) * len(focal) > MOST_PAIRS:
+            raise ValueError(
+                f"masses must have fewer focal sets for 'dubois_prade', got {len(meet)} states x {len(focal)} sets; "
+                "use 'yager' or 'pcr6', whose cost does not depend on them"
+            )
+        meet, join, states = _next_states(meet, join, states, focal, mass)
+    target = np.where(meet > 0, meet, join)
+    return _summed(states, target, masses[0].shape[1]).T
+
+
+def pcr6(masses: Sequence[Floats]) -> Floats:
+    """(n, 2^K) each -> (n, 2^K): a conflicting tuple's product is shared among its sets as their masses are.
+
+    By definition, for all sources at once (Martin and Osswald 2006): a tuple (A_1, ..., A_S) with an empty
+    intersection gives A_i the part m_i(A_i)/(m_1(A_1) + ... + m_S(A_S)). There are up to 2^(K S) tuples; but
+    1/a is the integral of exp(v - a e^v) over v, and for each v the exponential is a product over the
+    sources, so commonalities multiply and the tuples need not be listed.
+    """
+    sources = np.stack([checked_normal_mass(mass, "the rule 'pcr6'") for mass in masses])
+    combined = sources[0].copy()
+    for source in sources[1:]:
+        combined = conjunctive_product(combined, source)
+    combined[:, 0] = 0.0
+    shared = _shared_conflict(sources)
+    # rounding only: the shares are the conflict, which the conjunctive part lacks to 1
+    lacking = np.maximum(1.0 - combined.sum(axis=1, keepdims=True), 0.0)
+    total = shared.sum(axis=1, keepdims=True)
+    mass: Floats = combined + shared * np.divide(lacking, total, out=np.zeros_like(total), where=total > 0)
+    return mass
+
+
+def _shared_conflict(sources: Floats) -> Floats:
+    """(S, n, 2^K) -> (n, 2^K): what each set is given of the conflicting tuples it takes part in."""
+    n_classes = n_classes_of(sources)
+    sign = np.where(subset_sizes(n_classes) % 2 == 0, 1.0, -1.0)
+    shared = np.zeros(sources.shape[1:])
+    for u, node_weight in _reciprocal_nodes(len(sources), n_classes):
+        faded = sources * np.exp(-u * sources)
+        others = _product_of_others(superset_sums(faded))
+        excluded = np.maximum(subset_sums(sign * others), 0.0)
+        shared += node_weight * (sources * faded * excluded).sum(axis=0)
+    shared[:, 0] = 0.0
+    return shared
+
+
+def _reciprocal_nodes(n_sources: int, n_classes: int) -> list[tuple[float, float]]:
+    """S, K -> nodes u and weights w with sum of w e^(-a u) = 1/a for a from almost 0 to S.
+
+    On the right, the masses m e^(-u m) of 2^K sets sum to at most 2^K/(e u). On the left the trapezoidal rule has
+    infinitely many nodes; one node with their weight and mean stands for those where (a u)^3 is rounding.
+    """
+    v = np.arange(-11.0 - np.log(n_sources), np.log(1e9 * 2.0**n_classes), STEP)
+    u = np.exp(v)
+    first = u[0] * np.exp(-STEP)
+    tail = (first / (1.0 + np.exp(-STEP)), STEP * first / -np.expm1(-STEP))
+    return [tail, *zip(u.tolist(), (STEP * u).tolist(), strict=True)]
+
+
+def _focal_sets(mass: Floats) -> Masks:
+    """(n, 2^K) -> (F,): the masks that have mass in some row."""
+    return np.flatnonzero((mass > 0).any(axis=0)).astype(np.int64)
+
+
+def _next_states(meet: Masks, join: Masks, states: Floats, focal: Masks, mass: Floats) -> tuple[Masks, Masks, Floats]:
+    """States (S,), (S,), (S, n), focal sets (F,), mass (n, 2^K) -> the states one source later."""
+    width = mass.shape[1]
+    codes = (meet[:, None] & focal) * width + (join[:, None] | focal)
+    found, place = np.unique(codes, return_inverse=True)
+    place = place.reshape(codes.shape)
+    merged = np.zeros((len(found), states.shape[1]))
+    for f, focal_set in enumerate(focal):
+        merged += _summed(states * mass[:, focal_set], place[:, f], len(found))
+    return found // width, found % width, merged
+
+
+def _summed(states: Floats, place: Masks, n_places: int) -> Floats:
+    """(S, n), (S,) -> (P, n): rows that go to the same place, added."""
+    adder = csr_array((np.ones(len(place)), (place, np.arange(len(place)))), shape=(n_places, len(place)))
+    summed: Floats = adder @ states
+    return summed
+
+
+def _product_of_others(values: Floats) -> Floats:
+    """(S, n, 2^K) -> (S, n, 2^K): for each source the product of the other sources' values."""
+    before, after = np.ones_like(values), np.ones_like(values)
+    np.cumprod(values[:-1], axis=0, out=before[1:])
+    after[:-1] = np.cumprod(values[:0:-1], axis=0)[::-1]
+    others: Floats = before * after
+    return others

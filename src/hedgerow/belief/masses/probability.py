@@ -1,0 +1,151 @@
+"""Probability: a mass or contour -> one distribution over the classes, and a contour -> the mass it stands for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.belief.masses.change import without_conflict
+from hedgerow.belief.masses.frame import (
+    LARGEST_FRAME,
+    TOLERANCE,
+    Floats,
+    checked_mass,
+    checked_values,
+    n_classes_of,
+    subset_members,
+    subset_sizes,
+)
+
+
+def pignistic_from_mass(mass: ArrayLike) -> Floats:
+    """(..., 2^K) -> (..., K): BetP(k) = sum of m(A)/|A| over A that hold k, over 1 - m(empty).
+
+    Parameters
+    ----------
+    mass : array-like (..., 2^K)
+
+    Returns
+    -------
+    float64 (..., K)
+
+    Examples
+    --------
+    >>> pignistic_from_mass([0, 0.5, 0, 0.5]).tolist()
+    [0.75, 0.25]
+    """
+    return pignistic(without_conflict(checked_mass(mass)))
+
+
+def contour_from_mass(mass: ArrayLike) -> Floats:
+    """(..., 2^K) -> (..., K): the plausibility of each class.
+
+    Parameters
+    ----------
+    mass : array-like (..., 2^K)
+
+    Returns
+    -------
+    float64 (..., K)
+
+    Examples
+    --------
+    >>> contour_from_mass([0, 0.5, 0, 0.5]).tolist()
+    [1.0, 0.5]
+    """
+    values = checked_mass(mass)
+    contour: Floats = values @ subset_members(n_classes_of(values))
+    return contour
+
+
+def probability_from_contour(contour: ArrayLike) -> Floats:
+    """(..., K) -> (..., K): the contour divided by its sum (Cobb and Shenoy's plausibility transform).
+
+    Parameters
+    ----------
+    contour : array-like (..., K), >= 0, not all 0
+
+    Returns
+    -------
+    float64 (..., K)
+
+    Examples
+    --------
+    >>> probability_from_contour([1.0, 0.25]).tolist()
+    [0.8, 0.2]
+    """
+    values = np.asarray(contour, dtype=np.float64)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(f"contour must be finite and >= 0, got {contour!r}; it holds plausibilities of classes")
+    total = values.sum(axis=-1, keepdims=True)
+    if (total <= 0).any():
+        raise ValueError(
+            "contour must leave some class plausible, got zeros only: total conflict; discount the sources"
+        )
+    shares: Floats = values / total
+    return shares
+
+
+def probability_from_plausibility(plausibility: ArrayLike) -> Floats:
+    """(..., 2^K) -> (..., K): the plausibilities of single classes divided by their sum.
+
+    Parameters
+    ----------
+    plausibility : array-like (..., 2^K)
+
+    Returns
+    -------
+    float64 (..., K)
+
+    Examples
+    --------
+    >>> probability_from_plausibility([0.0, 1.0, 0.25, 1.0]).tolist()
+    [0.8, 0.2]
+    """
+    values = checked_values(plausibility, "plausibility")
+    return probability_from_contour(values[..., 1 << np.arange(n_classes_of(values))])
+
+
+def mass_from_contour(contour: ArrayLike) -> Floats:
+    """(..., K) -> (..., 2^K): the consonant mass whose class plausibilities these are.
+
+    The focal sets are the k most plausible classes, nested; what the most plausible lacks to 1 lies on the
+    empty set.
+
+    Parameters
+    ----------
+    contour : array-like (..., K), in [0, 1]
+
+    Returns
+    -------
+    float64 (..., 2^K)
+
+    Examples
+    --------
+    >>> mass_from_contour([0.25, 1.0]).tolist()
+    [0.0, 0.0, 0.75, 0.25]
+    """
+    values = np.asarray(contour, dtype=np.float64)
+    n_classes = values.shape[-1] if values.ndim else 0
+    if not 1 <= n_classes <= LARGEST_FRAME:
+        raise ValueError(
+            f"contour must be of 1 to {LARGEST_FRAME} classes, got shape {values.shape}; merge rare classes"
+        )
+    if not ((values >= -TOLERANCE) & (values <= 1 + TOLERANCE)).all():
+        raise ValueError(f"contour must lie in [0, 1], got {contour!r}; divide likelihoods by their maximum")
+    order = np.argsort(-values, axis=-1, kind="stable")
+    levels = np.clip(np.take_along_axis(values, order, axis=-1), 0.0, 1.0)
+    edge = np.ones((*values.shape[:-1], 1))
+    steps = np.concatenate([edge, levels], axis=-1) - np.concatenate([levels, 0.0 * edge], axis=-1)
+    nested = np.cumsum(1 << order, axis=-1)
+    mass = np.zeros((*values.shape[:-1], 1 << n_classes))
+    mass[..., 0] = steps[..., 0]
+    np.put_along_axis(mass, nested, steps[..., 1:], axis=-1)
+    return mass
+
+
+def pignistic(normal_mass: Floats) -> Floats:
+    """(..., 2^K) with nothing on the empty set -> (..., K)."""
+    n_classes = n_classes_of(normal_mass)
+    shares: Floats = (normal_mass / np.maximum(subset_sizes(n_classes), 1)) @ subset_members(n_classes)
+    return shares

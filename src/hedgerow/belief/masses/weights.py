@@ -1,0 +1,142 @@
+"""Weights: mass <-> the canonical weights of its conjunctive and disjunctive decomposition."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.belief.masses.frame import Floats, checked_mass, checked_values
+from hedgerow.belief.masses.moebius import superset_differences, superset_sums
+
+
+def conjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
+    """(..., 2^K) -> (..., 2^K): w(A), log w(A) = -sum over B that contain A of (-1)^(|B|-|A|) log q(B).
+
+    The mass is the conjunctive combination of simple masses with w(A) on the frame and 1 - w(A) on A
+    (Smets 1995). The frame itself has no weight and is given 1.
+
+    Parameters
+    ----------
+    mass : array-like (..., 2^K)
+        Non-dogmatic: the frame has mass.
+
+    Returns
+    -------
+    float64 (..., 2^K), > 0
+        A weight too large for a float is infinity; `combine_masses` works with logarithms and does not mind.
+
+    Examples
+    --------
+    >>> conjunctive_weights_from_mass([0, 0, 0, 0.6, 0, 0, 0, 0.4]).round(6).tolist()
+    [1.0, 1.0, 1.0, 0.4, 1.0, 1.0, 1.0, 1.0]
+    """
+    with np.errstate(over="ignore"):
+        weights: Floats = np.exp(log_conjunctive_weights(checked_mass(mass)))
+    return weights
+
+
+def mass_from_conjunctive_weights(weights: ArrayLike) -> Floats:
+    """(..., 2^K) -> (..., 2^K): q(A) = product of w(B) over B, other than the frame, that do not contain A.
+
+    Parameters
+    ----------
+    weights : array-like (..., 2^K), > 0
+        That of the frame is not looked at. Weights above 1 may give negative entries: then they are nobody's
+        canonical weights.
+
+    Returns
+    -------
+    float64 (..., 2^K)
+
+    Examples
+    --------
+    >>> mass_from_conjunctive_weights([1, 1, 1, 0.4, 1, 1, 1, 1]).round(6).tolist()
+    [0.0, 0.0, 0.0, 0.6, 0.0, 0.0, 0.0, 0.4]
+    """
+    return mass_from_log_weights(_checked_logs(weights))
+
+
+def disjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
+    """(..., 2^K) -> (..., 2^K): v(A), log v(A) = -sum over B within A of (-1)^(|A|-|B|) log b(B).
+
+    The mass is the disjunctive combination of masses with v(A) on the empty set and 1 - v(A) on A
+    (Denœux 2008). The empty set itself has no weight and is given 1.
+
+    Parameters
+    ----------
+    mass : array-like (..., 2^K)
+        With mass on the empty set.
+
+    Returns
+    -------
+    float64 (..., 2^K), > 0
+
+    Examples
+    --------
+    >>> disjunctive_weights_from_mass([0.4, 0, 0, 0.6]).round(6).tolist()
+    [1.0, 1.0, 1.0, 0.4]
+    """
+    with np.errstate(over="ignore"):
+        weights: Floats = np.exp(log_disjunctive_weights(checked_mass(mass)))
+    return weights
+
+
+def mass_from_disjunctive_weights(weights: ArrayLike) -> Floats:
+    """(..., 2^K) -> (..., 2^K): b(A) = product of v(B) over B, not empty, that do not lie within A.
+
+    Parameters
+    ----------
+    weights : array-like (..., 2^K), > 0
+        That of the empty set is not looked at.
+
+    Returns
+    -------
+    float64 (..., 2^K)
+
+    Examples
+    --------
+    >>> mass_from_disjunctive_weights([1, 1, 1, 0.4]).round(6).tolist()
+    [0.4, 0.0, 0.0, 0.6]
+    """
+    return mass_from_log_weights(_checked_logs(weights)[..., ::-1])[..., ::-1]
+
+
+def log_conjunctive_weights(mass: Floats) -> Floats:
+    """(..., 2^K) -> (..., 2^K) logarithms, 0 for the frame; refused where the frame has no mass."""
+    if (mass[..., -1] <= 0).any():
+        raise ValueError(
+            "mass must be non-dogmatic to have conjunctive weights, got 0 on the frame; "
+            "discount it a little with discount_mass"
+        )
+    commonality = np.log(superset_sums(mass))
+    logs = -superset_differences(commonality)
+    logs[..., -1] = 0.0
+    # alternating sums of 2^K logarithms: what rounding cannot tell from 0 is a set without evidence
+    noise = np.finfo(np.float64).eps * mass.shape[-1] * np.abs(commonality).max(axis=-1, initial=0.0, keepdims=True)
+    return np.where(np.abs(logs) > noise, logs, 0.0)
+
+
+def log_disjunctive_weights(mass: Floats) -> Floats:
+    """(..., 2^K) -> (..., 2^K) logarithms, 0 for the empty set; refused where that has no mass."""
+    if (mass[..., 0] <= 0).any():
+        raise ValueError(
+            "mass must have something on the empty set to have disjunctive weights, got 0; "
+            "move a little of it there, or combine with rule='disjunctive'"
+        )
+    return log_conjunctive_weights(mass[..., ::-1])[..., ::-1]
+
+
+def mass_from_log_weights(logs: Floats) -> Floats:
+    """(..., 2^K) -> (..., 2^K): conjunctive weights, as logarithms, to mass."""
+    known = logs.copy()
+    known[..., -1] = 0.0
+    above = superset_sums(known)
+    return superset_differences(np.exp(above[..., :1] - above))
+
+
+def _checked_logs(weights: ArrayLike) -> Floats:
+    """Array-like -> logarithms (..., 2^K), refused when a weight is not positive."""
+    values = checked_values(weights, "weights")
+    if (values <= 0).any():
+        raise ValueError(f"weights must be positive, got {values.min()}; a set without evidence has weight 1")
+    return np.log(values)
