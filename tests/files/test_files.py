@@ -376,6 +376,11 @@ def test_a_path_must_be_one(path: Any, small: Fitted) -> None:
 # ---- what is no model -------------------------------------------------------------------------------------------
 
 
+def test_a_file_open_as_text_is_refused(small: Fitted) -> None:
+    with pytest.raises(TypeError, match="open it with mode 'rb'"):
+        hedgerow.load(io.StringIO("{}"))  # type: ignore[arg-type]
+
+
 def test_one_exception_for_every_file_that_is_no_model() -> None:
     assert issubclass(ModelFileError, HedgerowError)
     assert issubclass(ModelFileError, ValueError)
@@ -434,6 +439,7 @@ def test_a_newer_minor_version_is_read_and_its_additions_are_ignored(small: Fitt
         ("parameters", {"decision": {"decision": "Popen", "parameters": {}}}, "decision must be one of"),
         ("parameters", {"forest_": 1}, "parameters of ExtraTreesClassifier"),
         ("parameters", {"caution": {"float": "nan"}}, "caution"),
+        ("parameters", {"caution": None}, "caution"),
         ("parameters", {"n_jobs": 100_000}, "n_jobs"),
         ("parameters", {"max_depth": {"object": "x"}}, "hedgerow.save writes"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import warnings
 from dataclasses import replace
 from random import Random
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.reference.models import MODELS
-from tests.reference.mutate import MUTATIONS, mutated
+from tests.reference.mutate import BLOATED, MUTATIONS, mutated
 from tests.reference.validate import is_sound
 
 import hedgerow
@@ -56,6 +57,16 @@ def test_a_mutated_file_is_refused_or_is_a_model(files: list[tuple[bytes, Any]],
 def test_every_mutation_changes_files(files: list[tuple[bytes, Any]], mutation: Any) -> None:
     others = [data for data, _ in files]
     assert sum(mutation(others[0], others, Random(number)) != others[0] for number in range(20)) > 10
+
+
+@pytest.mark.parametrize("number", range(len(BLOATED)))
+def test_no_header_takes_more_memory_than_twice_the_file_and_64_megabytes(number: int) -> None:
+    tracemalloc.start()
+    with pytest.raises(ModelFileError):
+        hedgerow.load(io.BytesIO(BLOATED[number]))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * len(BLOATED[number]) + (64 << 20)
 
 
 def changed(forest: Forest, chance: Random) -> Forest:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.files.container import TYPES
+from hedgerow.files.container import MAX_HEADER, TYPES
 
 Header = dict[str, Any]
 
@@ -68,7 +68,9 @@ _ODD = [
 
 
 def mutated(data: bytes, others: list[bytes], chance: Random) -> bytes:
-    """A file -> one to three mutations of it."""
+    """A file -> one to three mutations of it, or now and then one that is all header."""
+    if chance.random() < 0.003:
+        return chance.choice(BLOATED)
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
         data = chance.choice(MUTATIONS)(data, others, chance)
     return data
@@ -186,6 +188,27 @@ def swap_arrays(data: bytes, others: list[bytes], chance: Random) -> bytes:
 
     return _with_header(data, change)
 
+
+def _all_header(text: str) -> bytes:
+    """JSON -> a file of nothing else."""
+    held = text.encode() + b" " * (-len(text.encode()) % 8)
+    return len(held).to_bytes(8, "little") + held
+
+
+def _repeated(item: str) -> bytes:
+    """A file whose header, as long as a header may be, is a list of the same thing over and over."""
+    return _all_header('{"a":[' + ",".join([item] * ((MAX_HEADER - 16) // (len(item.encode()) + 1))) + "]}")
+
+
+#: Headers that take as much memory as JSON can.
+BLOATED = [
+    *map(_repeated, ["[]", "{}", "[0]", '{"":0}', "[[]]", "1.5", '""', "12345678901234567890", '"\u0100"', '"é"']),
+    _all_header('{"' + "\u0100" * 170_000 + '":1}'),
+    _all_header('{"a":' * 100_000),
+    _all_header(
+        '{"__metadata__":{"format":"hedgerow-model","format_version":"1.0","model":"{' + "[]," * 300_000 + '"}}'
+    ),
+]
 
 MUTATIONS: list[Callable[[bytes, list[bytes], Random], bytes]] = [
     *(flip_bits, overwrite_bytes, cut_or_extend, splice, change_header, swap_arrays, resize_array),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,7 +43,7 @@ def classifier_to_contents(model: TreesClassifier) -> tuple[dict[str, Json], Arr
     encoder = Encoder()
     classes, arrays = labels_to_arrays("classes", model.classes_)
     table, of_schema = schema_to_arrays(model._schema)
-    arrays |= of_schema | bins_to_arrays(model._bins) | forest_to_arrays(model.forest_, model._bins)
+    arrays |= of_schema | bins_to_arrays(model._bins) | forest_to_arrays(model.forest_, model._bins, _threads(model))
     arrays |= {"prior": model._prior}
     fitted, of_fit = _fitted_to_contents(model, encoder)
     contents = {
@@ -66,9 +67,8 @@ def classifier_from_contents(kind: type[TreesClassifier], given: dict[str, Json]
     model = kind(**decoder.parameters(given["parameters"], kind))
     schema = schema_from_arrays(given["table"], arrays)
     bins = bins_from_arrays(arrays, schema)
-    n_threads = thread_count(_checked_threads(getattr(model, "n_jobs", None)))
     weighted = given["weighted"] is True
-    forest, rows = forest_from_arrays(arrays, bins, len(classes), weighted=weighted, n_threads=n_threads)
+    forest, rows = forest_from_arrays(arrays, bins, len(classes), weighted=weighted, n_threads=_threads(model))
     bag = _bag_from_json(given["bag"], rows)
     model.classes_, model.n_classes_, model.forest_ = classes, len(classes), forest
     model._bins, model._schema, model._bag = bins, schema, bag
@@ -85,10 +85,10 @@ def check_reading(model: TreesClassifier) -> None:
     """Refuse parameters that would fail when samples are read; those of another fit are checked by that fit."""
     _checked_threads(getattr(model, "n_jobs", None))
     rule, decision = resolve_rule(model.rule), resolve_decision(model.decision)
-    caution = getattr(model, "caution_", None) if isinstance(model.caution, str) else model.caution
-    if isinstance(model.caution, str) and model.caution != "auto":
-        raise ValueError(f"caution must be a number >= 0 or 'auto', got {model.caution[:40]!r}")
-    setting = Setting.of(model.n_classes_, 1.0 if caution is None else caution, model._prior)
+    caution = getattr(model, "caution_", 1.0) if model.caution == "auto" else model.caution
+    if not isinstance(caution, Real):
+        raise ValueError(f"caution must be a number >= 0 or 'auto', got {str(caution)[:40]!r}")
+    setting = Setting.of(model.n_classes_, float(caution), model._prior)
     if model.n_classes_ > TRIAL_CLASSES:
         return
     with np.errstate(all="ignore"):
@@ -206,6 +206,11 @@ def _checked_threads(n_jobs: Any) -> int | None:
             f"n_jobs must be None or an int from -{MAX_THREADS} to {MAX_THREADS}, not 0, got {str(n_jobs)[:40]}"
         )
     return n_jobs
+
+
+def _threads(model: TreesClassifier) -> int:
+    """Threads that look through the trees: as many as the model reads with."""
+    return thread_count(_checked_threads(getattr(model, "n_jobs", None)))
 
 
 def _checked_prior(prior: Array) -> NDArray[np.float64]:

@@ -86,7 +86,12 @@ def write_file(path: Path_ | BinaryIO, contents: Contents) -> None:
 def read_file(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Contents:
     """Read a file, mapping its arrays into memory; an open binary file is read to its end instead."""
     if not isinstance(path, str | os.PathLike):
-        return read_bytes(path.read())
+        data = path.read()
+        if not isinstance(data, bytes):
+            raise TypeError(
+                f"an open file must be binary, got one that gives {type(data).__name__}; open it with mode 'rb'"
+            )
+        return read_bytes(data)
     # Not blocking: opening a pipe nobody writes to would wait for ever.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -30,10 +30,10 @@ _TYPES = {
 _SPARSE = ("entry_start", "entry_class")
 
 
-def forest_to_arrays(forest: Forest, bins: Bins) -> Arrays:
+def forest_to_arrays(forest: Forest, bins: Bins, n_threads: int = 1) -> Arrays:
     """Forest -> its arrays, and the rows each tree counts."""
     arrays = {f"forest.{name}": getattr(forest, name) for name in _TYPES if getattr(forest, name) is not None}
-    return arrays | {"forest.rows": tree_rows(forest, bins)}
+    return arrays | {"forest.rows": tree_rows(forest, bins, n_threads)}
 
 
 def forest_from_arrays(
