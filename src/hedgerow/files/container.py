@@ -29,6 +29,9 @@ Path_: TypeAlias = str | os.PathLike[str]
 #: Bytes of JSON a file may have: Python objects made of it take up to 30 times as many. What can be long is an array.
 MAX_HEADER = 1 << 20
 
+#: Lists and objects a header may have: a megabyte of empty ones takes Python a third of a second.
+MAX_NESTED = 50_000
+
 #: The container's array types that we use, by their name in it. Not BOOL: a byte of a file can be more than 0 or 1.
 TYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("<u1"),
@@ -146,10 +149,11 @@ def _lay_out(contents: Contents) -> tuple[bytes, list[Array]]:
         begin = end
     text = dump_json(header).encode("ascii")
     text += b" " * (-len(text) % 8)
-    if len(text) > MAX_HEADER:
+    if len(text) > MAX_HEADER or _n_nested(text) > MAX_NESTED:
         raise ValueError(
-            f"parameters must fit {MAX_HEADER:,} bytes of JSON to be saved, got {len(text):,}; give long ones as"
-            " arrays, or set those that only matter for another fit to None"
+            f"parameters must fit {MAX_HEADER:,} bytes of JSON with {MAX_NESTED:,} lists to be saved, got {len(text):,}"
+            f" bytes with {_n_nested(text):,}; give long ones as arrays, or set those that only matter for another fit to"
+            " None"
         )
     return len(text).to_bytes(8, "little") + text, [arrays[name] for name in order]
 
@@ -177,11 +181,19 @@ def _check_length(length: bytes, size: int) -> int:
     return n_header
 
 
+def _n_nested(text: bytes) -> int:
+    """JSON -> an upper bound on the lists and objects in it."""
+    return text.count(b"[") + text.count(b"{")
+
+
 def _parse_json(text: str | bytes) -> dict[str, Any]:
     """JSON -> dict, refused when it is not one."""
     try:
+        plain = text.encode("utf-8") if isinstance(text, str) else text
+        if _n_nested(plain) > MAX_NESTED:
+            raise ModelFileError(f"the header of a model file must have at most {MAX_NESTED:,} lists and objects")
         value = json.loads(
-            text.decode("utf-8") if isinstance(text, bytes) else text,
+            plain.decode("utf-8"),
             object_pairs_hook=_without_repeats,
             parse_constant=_refuse_constant,
         )
