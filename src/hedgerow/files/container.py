@@ -152,8 +152,8 @@ def _lay_out(contents: Contents) -> tuple[bytes, list[Array]]:
     if len(text) > MAX_HEADER or _n_nested(text) > MAX_NESTED:
         raise ValueError(
             f"parameters must fit {MAX_HEADER:,} bytes of JSON with {MAX_NESTED:,} lists to be saved, got {len(text):,}"
-            f" bytes with {_n_nested(text):,}; give long ones as arrays, or set those that only matter for another fit to"
-            " None"
+            f" bytes with {_n_nested(text):,}; give long ones as arrays, or set those that only matter for another fit"
+            " to None"
         )
     return len(text).to_bytes(8, "little") + text, [arrays[name] for name in order]
 
