@@ -12,6 +12,7 @@
 #include "core/bins.hpp"
 #include "core/grow.hpp"
 #include "core/read.hpp"
+#include "core/validate.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -364,6 +365,30 @@ private:
     LeafView leaves_;
 };
 
+// Arrays from outside -> rows counted in each tree; a ValueError says what is wrong with them. Where trees, leaves and
+// words start must have been checked: ascending, from 0 to the lengths of the arrays.
+nb::object check_forest_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::uint64_t>& set_words,
+                           const In<std::int64_t>& node_start, const In<std::int64_t>& leaf_start,
+                           const In<std::int64_t>& set_start, const In<std::int64_t>& depth, const In<std::uint32_t>& counts,
+                           const std::optional<In<std::int64_t>>& entry_start,
+                           const std::optional<In<std::uint16_t>>& entry_class, const std::optional<In<double>>& weights,
+                           std::uint32_t n_classes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
+                           std::size_t n_threads) {
+    const ForestView forest{reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), node_start.data(),
+                            leaf_start.data(), set_start.data(), depth.shape(0), true};
+    const LeafView leaves{n_classes, counts.data(), entry_start ? entry_start->data() : nullptr,
+                          entry_class ? entry_class->data() : nullptr, weights ? weights->data() : nullptr};
+    const Known known{n_bins.data(), nominal.data(), n_bins.shape(0),
+                      static_cast<std::int64_t>(entry_class ? entry_class->shape(0) : 0)};
+    Control control(look_on_with(nb::none()));
+    std::vector<std::uint64_t> rows;
+    {
+        const nb::gil_scoped_release no_gil;
+        rows = check_forest(forest, leaves, known, depth.data(), n_threads, control);
+    }
+    return to_numpy(std::move(rows));
+}
+
 // How often each row is in the bag of a tree.
 nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) {
     const Bag bag(seed, tree, n_rows, mean);
@@ -388,6 +413,9 @@ NB_MODULE(_core, module) {
     module.def("grow", &grow<std::uint16_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
                "labels"_a, "weights"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
                "progress"_a.none());
+    module.def("check_forest", &check_forest_of, "nodes"_a, "payload"_a, "set_words"_a, "node_start"_a, "leaf_start"_a,
+               "set_start"_a, "depth"_a, "counts"_a, "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(),
+               "n_classes"_a, "n_bins"_a, "nominal"_a, "n_threads"_a);
     module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a);
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,

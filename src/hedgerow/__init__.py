@@ -4,12 +4,14 @@ from importlib.metadata import PackageNotFoundError, version
 
 from hedgerow.belief import Opinion, combine
 from hedgerow.decide import decide
+from hedgerow.errors import HedgerowError, ModelFileError
 from hedgerow.estimators import (
     DecisionTreeClassifier,
     ExtraTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.files import load, save
 
 try:
     __version__ = version("hedgerow")
@@ -19,10 +21,14 @@ except PackageNotFoundError:
 __all__ = [
     "DecisionTreeClassifier",
     "ExtraTreesClassifier",
+    "HedgerowError",
+    "ModelFileError",
     "Opinion",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "__version__",
     "combine",
     "decide",
+    "load",
+    "save",
 ]

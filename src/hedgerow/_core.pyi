@@ -35,6 +35,23 @@ def grow(
     n_threads: int,
     progress: Callable[[int], bool] | None,
 ) -> dict[str, Any]: ...
+def check_forest(
+    nodes: NDArray[np.uint64],
+    payload: NDArray[np.int32],
+    set_words: NDArray[np.uint64],
+    node_start: NDArray[np.int64],
+    leaf_start: NDArray[np.int64],
+    set_start: NDArray[np.int64],
+    depth: NDArray[np.int64],
+    counts: NDArray[np.uint32],
+    entry_start: NDArray[np.int64] | None,
+    entry_class: NDArray[np.uint16] | None,
+    weights: NDArray[np.float64] | None,
+    n_classes: int,
+    n_bins: NDArray[np.int64],
+    nominal: NDArray[np.uint8],
+    n_threads: int,
+) -> NDArray[np.uint64]: ...
 def bag(seed: int, tree: int, n_rows: int, mean: float) -> NDArray[np.uint32]: ...
 
 class Reader:

@@ -15,6 +15,7 @@
 #include "core/bins.hpp"
 #include "core/grow.hpp"
 #include "core/read.hpp"
+#include "core/validate.hpp"
 
 using namespace hedgerow;
 
@@ -134,7 +135,7 @@ struct Packed {
     std::vector<Node> nodes;
     std::vector<std::int32_t> payload;
     std::vector<std::uint64_t> set_words;
-    std::vector<std::int64_t> node_start{0}, leaf_start{0}, set_start{0}, entry_start{0};
+    std::vector<std::int64_t> node_start{0}, leaf_start{0}, set_start{0}, entry_start{0}, depth;
     std::vector<std::uint32_t> counts;
     std::vector<std::uint16_t> entry_class;
     std::vector<double> weights;
@@ -158,6 +159,7 @@ struct Packed {
             node_start.push_back(static_cast<std::int64_t>(nodes.size()));
             leaf_start.push_back(leaf_start.back() + leaves.n_leaves);
             set_start.push_back(static_cast<std::int64_t>(set_words.size()));
+            depth.push_back(tree.depth);
         }
         CHECK(weights.empty() || weights.size() == counts.size());
     }
@@ -195,6 +197,48 @@ void check_readings(const Packed& packed, const RandomTable<Code>& made, std::ui
     }
 }
 
+// Whether the arrays are accepted as those of a forest.
+template <class Code>
+bool is_accepted(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
+    std::vector<std::int64_t> n_bins;
+    std::vector<std::uint8_t> nominal;
+    for (const Feature& feature : made.table.features) n_bins.push_back(feature.n_bins), nominal.push_back(feature.nominal);
+    const Known known{n_bins.data(), nominal.data(), n_bins.size(), static_cast<std::int64_t>(packed.entry_class.size())};
+    const ForestView forest = packed.forest(made.has_nominal);
+    const LeafView leaves = packed.leaves(n_classes);
+    Control control;
+    try {
+        check_forest(forest, leaves, known, packed.depth.data(), n_threads, control);
+        return true;
+    } catch (const Invalid&) {
+        return false;
+    }
+}
+
+// A forest that was grown is accepted; one that was tampered with is refused, or can be read all the same.
+template <class Code>
+void check_validation(Draws& draws, const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes) {
+    CHECK(is_accepted(packed, made, n_classes, 2));
+    if (made.table.n_rows > 60) return;
+    const std::pair<int, int> fields[] = {{36, 28}, {36, 28}, {16, 17}, {33, 2}, {35, 1}, {0, 16}};  // first bit and width
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        Packed other = packed;
+        const std::size_t at = draws.below(static_cast<std::uint32_t>(other.nodes.size()));
+        const auto [shift, width] = fields[draws.below(6)];
+        const std::uint64_t mask = ((std::uint64_t{1} << width) - 1) << shift;
+        const std::uint64_t value = draws.coin() ? draws.below(6) : draws.below_wide(std::uint64_t{1} << 32);
+        const std::uint64_t bits = (other.nodes[at].bits() & ~mask) | ((value << shift) & mask);
+        std::memcpy(&other.nodes[at], &bits, sizeof bits);
+        if (draws.coin()) other.payload[draws.below(static_cast<std::uint32_t>(other.payload.size()))] = static_cast<std::int32_t>(draws.below(9)) - 2;
+        if (!other.entry_class.empty() && draws.coin()) {
+            other.entry_class[draws.below(static_cast<std::uint32_t>(other.entry_class.size()))] = static_cast<std::uint16_t>(draws.below(400));
+            if (other.entry_start.size() > 2)
+                other.entry_start[1 + draws.below(static_cast<std::uint32_t>(other.entry_start.size() - 2))] += static_cast<int>(draws.below(5)) - 2;
+        }
+        if (is_accepted(other, made, n_classes, 1)) check_readings(other, made, n_classes, 1);
+    }
+}
+
 // Rows counted by a tree whose leaves count all rows: each once, and once more in a borrowed leaf.
 void check_counts(const Grown& grown, std::size_t n_rows, const GrowOptions& options) {
     if (options.splitter == Splitter::random_decision || options.count_sense != CountSense::all) return;
@@ -224,7 +268,9 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
             CHECK(grown.has_value());
             check_counts(*grown, n_rows, options);
         }
-        check_readings(Packed(trees), made, n_classes, n_threads);
+        const Packed packed(trees);
+        check_readings(packed, made, n_classes, n_threads);
+        check_validation(draws, packed, made, n_classes);
     }
 }
 

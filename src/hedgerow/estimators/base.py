@@ -39,7 +39,7 @@ _OF_ONE_FIT = (
     "_learned",
 )
 #: Fingerprint of a forest whose trees were grown on different rows or bags.
-_MIXED = ("mixed",)
+MIXED = ("mixed",)
 #: Rows are numbered in 32 bits.
 MAX_ROWS = 2**31
 #: Below this many rows one thread reads the trees: starting a second costs more than it saves.
@@ -247,7 +247,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
                 "X, y, bootstrap, max_samples and leaf_counts must be those of the first fit for out-of-bag figures in"
                 " a warm start, got others; fit all trees at once, or without oob_score and caution='auto'"
             )
-        return bag if not earlier or earlier.bag == bag else _MIXED
+        return bag if not earlier or earlier.bag == bag else MIXED
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, earlier: _Earlier | None) -> _Training:
         """Check and read everything the user handed in; nothing of the estimator changes."""
@@ -361,7 +361,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
     ) -> dict[str, Any]:
         """What is chosen and reported by looking at rows through the trees that have not seen them."""
         settings, labels = training.settings, training.labels.numbers
-        if settings.bag_mean == 0 or training.bag == _MIXED:
+        if settings.bag_mean == 0 or training.bag == MIXED:
             return {}
         counted = settings.leaf_counts in ("all", "oob")
         bagged = Bagged(codes, labels, settings.seed, settings.bag_mean, counted)

@@ -235,7 +235,7 @@ class OpinionMixin:
         if bagged is None:
             raise AttributeError(
                 "oob_evidence_ must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
-                " unpickled, or warm-started on other rows or bags; fit it again"
+                " unpickled or loaded, or warm-started on other rows or bags; fit it again"
             )
         return bagged
 

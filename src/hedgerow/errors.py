@@ -1,0 +1,30 @@
+"""Errors: what can go wrong -> the exceptions hedgerow raises, all in one tree.
+
+Wrong arguments raise Python's own ``ValueError`` and ``TypeError``, and an estimator that has not been fitted
+scikit-learn's ``NotFittedError``, because that is what their callers look for. What is peculiar to hedgerow derives
+from `HedgerowError`::
+
+    HedgerowError
+    └── ModelFileError (also a ValueError)    a file is no model, is damaged, or is of a version that cannot be read
+"""
+
+from __future__ import annotations
+
+
+class HedgerowError(Exception):
+    """Whatever is peculiar to hedgerow."""
+
+
+class ModelFileError(HedgerowError, ValueError):
+    """A file is no hedgerow model, is damaged, or is of a version that this hedgerow cannot read.
+
+    Examples
+    --------
+    >>> import io
+    >>> import hedgerow
+    >>> try:
+    ...     hedgerow.load(io.BytesIO(b"no model"))
+    ... except hedgerow.ModelFileError as error:
+    ...     print(error)
+    a model file must have a header of 8 bytes or more, got a file of 8 bytes; was it cut off?
+    """

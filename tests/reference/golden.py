@@ -1,0 +1,76 @@
+"""Golden: model files as they were written once, and what they said -> whether they say it still.
+
+python -m tests.reference.golden
+
+writes the files of the present format into ``tests/golden/<format>/``, beside the rows they were asked about and the
+answers. It refuses to write over a format that is there: files people have must stay readable, so a change that makes
+the tests of these fail is a change of the format, and gets a number of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tests.reference.models import MODELS
+
+import hedgerow
+from hedgerow.files.model import MAJOR, MINOR
+
+FOLDER = Path(__file__).resolve().parents[1] / "golden"
+KEPT = ("tree", "forest", "extra", "random", "many", "learned")
+MISSING = "(missing)"
+
+
+def answers(model: Any, asked: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """What a model says of the rows."""
+    return {
+        "predict": model.predict(asked),
+        "predict_proba": model.predict_proba(asked),
+        "predict_bounds": model.predict_bounds(asked),
+        "predict_set": model.predict_set(asked),
+        "apply": model.apply(asked),
+    }
+
+
+def columns_from_table(asked: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """An array or a frame -> arrays that need no pickle."""
+    if isinstance(asked, np.ndarray):
+        return {"array": asked}
+    columns = {f"column {name}": asked[name] for name in asked}
+    return {
+        name: column.to_numpy()
+        if column.dtype.kind in "fb"
+        else column.astype(object).fillna(MISSING).to_numpy().astype(str)
+        for name, column in columns.items()
+    }
+
+
+def table_from_columns(kept: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """The inverse of `columns_from_table`; categories come back as text."""
+    if "array" in kept:
+        return kept["array"]
+    found = {name[7:]: values for name, values in kept.items() if name.startswith("column ")}
+    text = {name: np.where(values == MISSING, None, values.astype(object)) for name, values in found.items()}
+    return pd.DataFrame({name: text[name] if values.dtype.kind == "U" else values for name, values in found.items()})
+
+
+def main() -> int:
+    """Write the golden files of the present format."""
+    folder = FOLDER / f"{MAJOR}.{MINOR}"
+    if folder.exists():
+        print(f"{folder} must not be there yet; a new format needs a new number", file=sys.stderr)
+        return 1
+    folder.mkdir(parents=True)
+    for name in KEPT:
+        model, asked = MODELS[name]()
+        hedgerow.save(model, folder / f"{name}.hedge")
+        np.savez_compressed(folder / f"{name}.npz", **columns_from_table(asked), **answers(model, asked))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

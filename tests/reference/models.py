@@ -1,0 +1,104 @@
+"""Models: small fitted estimators of every kind a file can hold, and rows to ask them about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hedgerow import (
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    RandomDecisionTreesClassifier,
+    RandomForestClassifier,
+)
+from hedgerow.decide import Coverage, Hurwicz
+from hedgerow.rules import Belief, Eva
+
+N_ROWS, N_ASKED = 60, 25
+
+
+class Fitted(NamedTuple):
+    """A fitted estimator, and a table with missing and unseen values to ask it about."""
+
+    model: Any
+    asked: Any
+
+
+def numbers(seed: int, n_rows: int) -> NDArray[np.float64]:
+    """(n_rows, 4): two columns of numbers, one of few values, one of category numbers; some cells are missing."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(n_rows, 2)), rng.integers(0, 5, n_rows), rng.integers(0, 70, n_rows)])
+    X = np.round(X, 2)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X
+
+
+def frame(seed: int, n_rows: int) -> pd.DataFrame:
+    """The same with names, text, truth values and a categorical column."""
+    X = numbers(seed, n_rows)
+    words = np.array(["oak", "ash", "élan", "", "<b>", "hazel"], dtype=object)
+    few = np.nan_to_num(X[:, 2]).astype(int)
+    text = pd.Series(words[(few + seed) % 6], dtype=object)
+    text[np.isnan(X[:, 2])] = None
+    return pd.DataFrame(
+        {"height": X[:, 0], "tree": text, "old": few > 2, "ring": pd.Categorical(words[few]), "w": X[:, 1]}
+    )
+
+
+def labels(X: NDArray[np.float64], n_classes: int) -> NDArray[np.int64]:
+    """Numbers (n, 4) -> class numbers (n,) that depend on them."""
+    rank = np.nan_to_num(X[:, 0] + 0.5 * X[:, 1]).argsort().argsort()
+    return np.asarray(rank * n_classes // len(rank), dtype=np.int64)
+
+
+def _numeric(model: Any, n_classes: int, names: Callable[[NDArray[np.int64]], Any] = lambda y: y, **fit: Any) -> Fitted:
+    X = numbers(0, N_ROWS)
+    return Fitted(model.fit(X, names(labels(X, n_classes)), **fit), numbers(1, N_ASKED))
+
+
+def _framed(model: Any, n_classes: int, names: Callable[[NDArray[np.int64]], Any] = lambda y: y) -> Fitted:
+    return Fitted(model.fit(frame(0, N_ROWS), names(labels(numbers(0, N_ROWS), n_classes))), frame(1, N_ASKED))
+
+
+def _words(y: NDArray[np.int64]) -> NDArray[Any]:
+    return np.array(["no", "perhaps", "yes"])[y]
+
+
+#: Every estimator, layout of leaves, kind of split, type of class and learned attribute comes up in one of them.
+MODELS: dict[str, Callable[[], Fitted]] = {
+    "tree": lambda: _numeric(DecisionTreeClassifier(max_depth=4, random_state=0), 3),
+    "forest": lambda: _framed(RandomForestClassifier(4, max_depth=4, random_state=0), 3, _words),
+    "extra": lambda: _numeric(ExtraTreesClassifier(4, categorical_features=[2, 3], max_depth=5, random_state=0), 2),
+    "random": lambda: _framed(RandomDecisionTreesClassifier(4, max_depth=3, random_state=0), 2, lambda y: y > 0),
+    "many": lambda: _numeric(RandomForestClassifier(3, max_depth=5, random_state=0), 12, lambda y: y * 4.0),
+    "weighted": lambda: _numeric(
+        RandomForestClassifier(
+            3, class_weight={0: 2.0, 1: 0.5}, leaf_counts="oob", decision=Hurwicz(0.3), random_state=0
+        ),
+        2,
+    ),
+    "learned": lambda: _numeric(
+        RandomForestClassifier(
+            5,
+            max_depth=3,
+            rule=Belief(weights="learned"),
+            caution="auto",
+            decision=Coverage(0.8),
+            oob_score=True,
+            random_state=0,
+        ),
+        3,
+        lambda y: y.astype(np.int8),
+    ),
+    "tuned": lambda: Fitted(
+        (
+            fitted := _numeric(RandomForestClassifier(3, max_depth=3, leaf_counts="distinct", random_state=0), 2)
+        ).model.tune(over={"rule": ["average", Eva()], "caution": [0.5, 2]}),
+        fitted.asked,
+    ),
+    "pruned": lambda: _numeric(ExtraTreesClassifier(3, ccp_alpha=0.01, categorical_features=[3], random_state=0), 9),
+}
