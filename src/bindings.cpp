@@ -148,7 +148,6 @@ struct GrowRequest {
     GrowOptions options;
     std::vector<Feature> features;
     Labels labels;
-    bool entropy = false;
     std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
 };
 
@@ -177,6 +176,58 @@ std::vector<std::optional<Grown>> grow_by(const CodeTable<Code>& table, const Gr
     }
     if (n_classes <= 2) return grow_with(table, request, ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes), control);
     return grow_with(table, request, ClassList<Criterion, WeightedRow>(criterion, n_classes), control);
+}
+
+// Criteria that look at all counts of a side together, by one general target.
+template <class Code>
+std::vector<std::optional<Grown>> grow_by(const CodeTable<Code>& table, const GrowRequest& request, const WholeSide& criterion,
+                                          Control& control) {
+    const std::uint32_t n_classes = request.options.n_classes;
+    if (request.labels.weights == nullptr)
+        return grow_with(table, request, ClassList<WholeSide, CountedRow>(criterion, n_classes), control);
+    return grow_with(table, request, ClassList<WholeSide, WeightedRow>(criterion, n_classes), control);
+}
+
+// What the user calls a criterion; caution is in rows, as weights are fixed-point multiples of `weight_unit`.
+struct CriterionRequest {
+    std::string name;
+    double lam, caution, quantile;
+    nb::object uncertainty;  // for "python": counts (K,) -> float
+
+    explicit CriterionRequest(const nb::dict& given)
+        : name(nb::cast<std::string>(given["name"])), lam(nb::cast<double>(given["lam"])),
+          caution(nb::cast<double>(given["caution"])), quantile(nb::cast<double>(given["quantile"])), uncertainty(given["uncertainty"]) {}
+};
+
+// An uncertainty that Python computes: asked once per count vector and thread.
+WholeSide::Uncertainty ask_python(const nb::object& uncertainty, double weight_unit) {
+    return [&uncertainty, weight_unit](const WholeSide::Counts& counts) {
+        const nb::gil_scoped_acquire gil;
+        nb::list amounts;
+        for (const std::int64_t count : counts) amounts.append(static_cast<double>(count) * weight_unit);
+        return nb::cast<double>(uncertainty(amounts));
+    };
+}
+
+template <class Code>
+std::vector<std::optional<Grown>> grow_for(const CodeTable<Code>& table, const GrowRequest& request,
+                                           const CriterionRequest& criterion, Control& control) {
+    const GrowOptions& options = request.options;
+    const std::size_t n_rows = table.n_rows, n_classes = options.n_classes;
+    const double caution = criterion.caution / options.weight_unit;
+    if (criterion.name == "gini") return grow_by(table, request, Gini{}, control);
+    if (criterion.name == "entropy") return grow_by(table, request, Entropy(n_rows), control);
+    if (criterion.name == "belief")
+        return grow_by(table, request, BeliefGain(n_rows, options.n_classes, criterion.lam, caution), control);
+    if (criterion.name == "imprecise")
+        return grow_by(table, request, WholeSide([=](const WholeSide::Counts& counts) { return upper_entropy(counts, n_classes, caution); }), control);
+    if (criterion.name == "multinomial")
+        return grow_by(table, request, WholeSide([&, n_classes](const WholeSide::Counts& counts) {
+            std::vector<double> rows(counts.begin(), counts.end());
+            for (double& amount : rows) amount *= options.weight_unit;
+            return multinomial_uncertainty(rows, n_classes, criterion.quantile, criterion.lam);
+        }), control);
+    return grow_by(table, request, WholeSide(ask_python(criterion.uncertainty, options.weight_unit)), control);
 }
 
 // The completed trees, up to the first that is not: a forest of fewer trees, not one with holes.
@@ -257,7 +308,7 @@ GrowOptions read_options(const nb::dict& given) {
 template <class Code>
 nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
               const In<double>& centers, const In<std::int64_t>& center_start, const In<std::uint16_t>& labels,
-              const std::optional<In<std::int64_t>>& weights, const nb::dict& given, const std::string& criterion,
+              const std::optional<In<std::int64_t>>& weights, const nb::dict& given, const nb::dict& criterion,
               std::size_t first_tree, std::size_t n_trees, std::size_t n_threads, const nb::object& progress) {
     const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
     if (n_features > Node::max_feature) throw nb::value_error("a table must have fewer than 131,072 features");
@@ -269,7 +320,8 @@ nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const 
         table.features.push_back({static_cast<std::uint32_t>(n_bins.data()[i]), nominal.data()[i] != 0,
                                   centers.data() + center_start.data()[i]});
     GrowRequest request{read_options(given), {}, {labels.data(), weights ? weights->data() : nullptr},
-                        criterion == "entropy", first_tree, n_trees, n_threads};
+                        first_tree, n_trees, n_threads};
+    const CriterionRequest judged_by(criterion);
     std::vector<std::optional<Grown>> trees;
     Control control(look_on_with(progress));
     {
@@ -283,7 +335,7 @@ nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const 
             transpose_codes(codes.data(), n_rows, n_features, n_rows, by_row.data(), stride);
             table.by_row = {by_row.data(), stride, 1};
         }
-        trees = request.entropy ? grow_by(table, request, Entropy(n_rows), control) : grow_by(table, request, Gini{}, control);
+        trees = grow_for(table, request, judged_by, control);
     }
     return pack_forest(std::move(trees), request.options.n_classes, weights.has_value());
 }

@@ -29,7 +29,7 @@ def grow(
     labels: NDArray[np.uint16],
     weights: NDArray[np.int64] | None,
     options: dict[str, Any],
-    criterion: str,
+    criterion: dict[str, Any],
     first_tree: int,
     n_trees: int,
     n_threads: int,

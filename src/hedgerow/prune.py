@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bins import Bins
+from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.table import Schema
-from hedgerow.tree import DENSE_CLASSES, Forest, Tree, impurity_of, join_forests
+from hedgerow.tree import DENSE_CLASSES, Forest, Tree, join_forests
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class PruningStep:
     impurity: float
 
 
-def pruning_path(tree: Tree, criterion: str) -> Iterator[PruningStep]:
+def pruning_path(tree: Tree, criterion: str | Criterion) -> Iterator[PruningStep]:
     """The weakest links of a tree, weakest first, until only the root is left (Breiman et al., 1984).
 
     The risk of a node is its impurity times its share of the tree's weight; a branch is worth keeping while
@@ -33,7 +34,7 @@ def pruning_path(tree: Tree, criterion: str) -> Iterator[PruningStep]:
     """
     weights = tree.weights
     amount = weights.sum(axis=1)
-    risk = impurity_of(weights, criterion) * amount / amount[0]
+    risk = resolve_criterion(criterion).impurity(weights) * amount / amount[0]
     risk[tree.is_borrowed] = 0
     below, leaves = _sums_below(tree, risk)
     alive = ~tree.is_leaf
@@ -58,7 +59,7 @@ def pruning_path(tree: Tree, criterion: str) -> Iterator[PruningStep]:
 
 
 def prune_forest(
-    forest: Forest, bins: Bins, schema: Schema, classes: NDArray[Any], criterion: str, ccp_alpha: float
+    forest: Forest, bins: Bins, schema: Schema, classes: NDArray[Any], criterion: str | Criterion, ccp_alpha: float
 ) -> Forest:
     """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
     if not isinstance(ccp_alpha, Real) or not 0 <= ccp_alpha < np.inf:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hedgerow import _core
 from hedgerow.bins import Bins, Codes
+from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.table import Schema
 
 #: Up to this many classes a leaf stores a count for each; above, only for those that occur in it.
@@ -351,20 +352,11 @@ def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int3
     return path
 
 
-def impurity_of(weights: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
-    """(N, K) -> (N,): Gini impurity, or entropy in bits, of each node."""
-    amount = weights.sum(axis=1)
-    share = weights / np.where(amount > 0, amount, 1)[:, None]
-    if criterion == "gini":
-        return np.asarray(1 - (share**2).sum(axis=1))
-    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=1))
-
-
-def impurity_importance(tree: Tree, n_features: int, criterion: str) -> NDArray[np.float64]:
+def impurity_importance(tree: Tree, n_features: int, criterion: str | Criterion) -> NDArray[np.float64]:
     """-> (p,) mean decrease of impurity at the splits on each feature, summing to one (or all zero)."""
     weights = tree.weights
     amount = weights.sum(axis=1)
-    impurity = amount * impurity_of(weights, criterion)
+    impurity = amount * resolve_criterion(criterion).impurity(weights)
     inner = np.flatnonzero(~tree.is_leaf)
     below = np.zeros(tree.n_nodes)
     kept = np.flatnonzero((tree.parent >= 0) & ~tree.is_borrowed)

@@ -15,7 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bins import Bins, Codes, encode, find_bins
+from hedgerow.criteria import Criterion
 from hedgerow.decide import resolve_decision
+from hedgerow.estimators.criteria import choose_lam
 from hedgerow.estimators.evidence import Evidence, Trial, choose_caution, score_sets, try_out
 from hedgerow.estimators.labels import make_labels, read_classes, read_weights, weigh_rows
 from hedgerow.estimators.opinions import Bagged, OpinionMixin
@@ -74,6 +76,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
     n_classes_: int
     n_features_in_: int
     forest_: Forest
+    criterion_: Criterion
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -100,6 +103,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         all_codes = encode(training.table, bins, n_threads=n_threads)
         codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
         training = replace(training, bag=self._bag_of(training, codes, earlier))
+        training = self._settle_criterion(training, bins, codes, earlier, n_threads)
         forest = self._grow(X, y, training, bins, codes, earlier, n_threads)
         judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
         self._remember(training, bins, forest, judged)
@@ -213,8 +217,8 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         bias.
         """
         check_is_fitted(self)
-        kind = "gini" if getattr(self, "criterion", "gini") == "gini" else "entropy"
-        mean = np.mean([impurity_importance(tree, self.n_features_in_, kind) for tree in self.trees_], axis=0)
+        criterion = self.criterion_
+        mean = np.mean([impurity_importance(tree, self.n_features_in_, criterion) for tree in self.trees_], axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     def __sklearn_tags__(self) -> Any:
@@ -277,6 +281,19 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         ):
             raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
         return _Training(table, kept, classes, labels, settings)
+
+    def _settle_criterion(
+        self, training: _Training, bins: Bins, codes: Codes, earlier: _Earlier | None, n_threads: int
+    ) -> _Training:
+        """Choose what the criterion leaves open; a warm start goes on with what was chosen."""
+        settings = training.settings
+        if settings.criterion.is_settled:
+            return training
+        if earlier:
+            return replace(training, settings=replace(settings, criterion=self.criterion_))
+        n_trees = 1 if self._one_tree else require_count("n_estimators", self.n_estimators)
+        criterion = choose_lam(codes, bins, training.labels, settings, n_trees, n_threads)
+        return replace(training, settings=replace(settings, criterion=criterion))
 
     def _grow(
         self,
@@ -347,6 +364,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
             "forest_": forest,
             "_bins": bins,
             "_schema": schema,
+            "criterion_": training.settings.criterion,
             "_seed": training.settings.seed,
             "_bag": training.bag,
             "_prior": training.prior,

@@ -13,18 +13,18 @@ from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
 from hedgerow.belief import resolve_rule
+from hedgerow.criteria import resolve_criterion
 from hedgerow.decide import resolve_decision
 from hedgerow.grow import COUNT_SENSES, NO_LIMIT, GrowSettings
 from hedgerow.metrics.scorers import SCORERS
-
-CRITERIA = ("gini", "entropy", "log_loss")
 
 #: The one description of every parameter; `documented` puts those of a class into its docstring.
 DESCRIPTIONS = {
     "n_estimators": "int, default=100\n    Number of trees.",
     "criterion": (
-        '{"gini", "entropy", "log_loss"}, default="gini"\n'
-        '    What a split should reduce: Gini impurity or entropy ("log_loss" is another name for it).'
+        'str or Criterion, default="gini"\n'
+        '    What a split should reduce: "gini" impurity, "entropy" (or "log_loss"), the uncertainty of a belief'
+        ' function ("belief"), upper entropy ("imprecise"); see `hedgerow.criteria`.'
     ),
     "max_depth": "int or None, default=None\n    Longest path from the root; None lets trees grow to the end.",
     "min_samples_split": (
@@ -121,10 +121,6 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     def get(name: str, default: Any = None) -> Any:
         return getattr(estimator, name, default)
 
-    criterion = get("criterion", "gini")
-    _require(
-        isinstance(criterion, str) and criterion in CRITERIA, "criterion", f"one of {', '.join(CRITERIA)}", criterion
-    )
     leaf_counts = get("leaf_counts", "all")
     _require(
         isinstance(leaf_counts, str) and leaf_counts in COUNT_SENSES,
@@ -154,7 +150,7 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     )
     return GrowSettings(
         splitter=estimator._splitter,
-        criterion="gini" if criterion == "gini" else "entropy",
+        criterion=resolve_criterion(get("criterion", "gini")),
         leaf_counts=leaf_counts,
         max_features=resolve_max_features(get("max_features"), n_features),
         max_depth=NO_LIMIT if max_depth is None else min(int(max_depth), NO_LIMIT),
