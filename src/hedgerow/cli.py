@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -30,14 +31,14 @@ def demo(seed: int = typer.Option(0, help="Another seed, another split of the da
 
 @app.command()
 def reproduce(
-    paper: str = typer.Argument(help="zhang-2021 or busch-2021."),
-    quick: bool = typer.Option(False, "--quick", help="A first answer, in under two minutes on two cores."),
-    out: Path | None = typer.Option(None, help="Folder for report, figures and finished pieces; default: the paper's name."),
-    data: Path | None = typer.Option(None, help="Folder of data sets; else HEDGEROW_DATA, the cache, a download."),
-    json: bool = typer.Option(False, "--json", help="Print the report as JSON on standard output."),
-    jobs: int = typer.Option(-1, help="Processes; -1 for one per core."),
+    paper: Annotated[str, typer.Argument(help="zhang-2021 or busch-2021.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A first answer, in under two minutes on two cores.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for report, figures and finished pieces.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of data sets; else HEDGEROW_DATA, cache, download.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on standard output.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
 ) -> None:
-    """Repeat the experiments of a paper: tables and figures, ours beside theirs, and a verdict."""
+    """Repeat the experiments of a paper: its tables and figures, ours beside theirs, and a verdict."""
     from hedgerow.experiments.command import run_reproduce
 
     raise typer.Exit(run_reproduce(paper, quick=quick, out=out, data=data, as_json=json, jobs=jobs))

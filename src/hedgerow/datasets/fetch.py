@@ -121,7 +121,8 @@ def _label_names(found: Counter[str], about: About) -> dict[str, str]:
     by_size = {size: label for label, size in about.classes.items()}
     if len(by_size) != len(about.classes) or sorted(found.values()) != sorted(about.classes.values()):
         raise DatasetError(
-            f"the classes of {about.name!r} from {about.origin} must be {about.classes}, got {dict(found)}; it is another"
+            f"the classes of {about.name!r} from {about.origin} must be {about.classes}, got {dict(found)}; it"
+            " is another"
             f" version: put {about.file} into --data DIR"
         )
     return {label: by_size[size] for label, size in found.items()}

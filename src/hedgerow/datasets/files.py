@@ -37,7 +37,11 @@ def find_dataset(name: str, *, data: str | Path | None = None, download: bool = 
         from hedgerow.datasets.fetch import fetch_dataset
 
         return fetch_dataset(about, cache_folder())
-    how = "which nobody offers for download" if about.origin is None else f"which was not asked to be fetched ({about.origin})"
+    how = (
+        "which nobody offers for download"
+        if about.origin is None
+        else f"which was not asked to be fetched ({about.origin})"
+    )
     raise DatasetError(
         f"the file {about.file} of {name!r} must be in --data DIR, in HEDGEROW_DATA or in {cache_folder()}, got none,"
         f" and {how}; put the file in one of these folders"
@@ -90,7 +94,8 @@ def _checked(path: Path, about: About) -> Path:
     found = _sha256_once(path, path.stat().st_mtime_ns)
     if found != wanted:
         raise DatasetError(
-            f"{path} must have the checksum {wanted[:12]}…, got {found[:12]}…; it is damaged or another version: delete it"
+            f"{path} must have the checksum {wanted[:12]}…, got {found[:12]}…; it is damaged or another"
+            " version: delete it"
         )
     return path
 

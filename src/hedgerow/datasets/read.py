@@ -44,7 +44,7 @@ class Dataset:
 
     def is_positive(self) -> NDArray[np.int64]:
         """(n,): 1 for rows of the positive class of a two-class set, 0 for the others."""
-        return (self.y == self.about.positive).astype(np.int64)
+        return np.asarray(self.y == self.about.positive, dtype=np.int64)
 
 
 def load_dataset(name: str, *, data: str | Path | None = None, download: bool = True) -> Dataset:

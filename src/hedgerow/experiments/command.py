@@ -16,9 +16,7 @@ from hedgerow.experiments.frame import reproduce
 WIDTH = 150  # columns where the output is not a terminal
 
 
-def run_reproduce(
-    paper: str, *, quick: bool, out: Path | None, data: Path | None, as_json: bool, jobs: int
-) -> int:
+def run_reproduce(paper: str, *, quick: bool, out: Path | None, data: Path | None, as_json: bool, jobs: int) -> int:
     """Do an experiment and print its report -> exit code: 0, 2 for a mistake in the call, 130 when interrupted."""
     notes = Console(stderr=True, highlight=False)
     folder = out or Path(paper)

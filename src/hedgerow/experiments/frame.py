@@ -142,9 +142,7 @@ def _worked(
     yield from parallel(delayed(_numbered)(work, unit, data) for unit in units)
 
 
-def _numbered(
-    work: Callable[[Arguments, Path | None], Result], unit: Unit, data: Path | None
-) -> tuple[Unit, Result]:
+def _numbered(work: Callable[[Arguments, Path | None], Result], unit: Unit, data: Path | None) -> tuple[Unit, Result]:
     """A unit -> it and its result, so that results may come in any order."""
     return unit, work(unit.arguments, data)
 
@@ -172,12 +170,20 @@ class _bar:
 
     def __init__(self, name: str, units: Sequence[Unit], done: dict[str, Result], shown: bool) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not shown)
         total, before = sum(unit.cost for unit in units), sum(unit.cost for unit in units if unit.key in done)
-        self._task = self._progress.add_task(name, total=total, completed=before)
+        self._task = self._progress.add_task(name, total=total, completed=0)
+        self._progress.advance(self._task, before)
 
     def __enter__(self) -> Callable[[float], None]:
         self._progress.start()

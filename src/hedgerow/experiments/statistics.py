@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -63,16 +65,23 @@ def pairwise_wins(scores: ArrayLike) -> tuple[Floats, Floats]:
     >>> wins.tolist()
     [[0.0, 2.0], [1.0, 0.0]]
     """
-    from scipy.stats import wilcoxon
-
     table = np.asarray(scores, dtype=np.float64)
     n_methods = table.shape[1]
     wins, p_values = np.zeros((n_methods, n_methods)), np.ones((n_methods, n_methods))
     pairs = n_methods * (n_methods - 1) // 2
-    for row in range(n_methods):
-        for column in range(n_methods):
-            gap = table[:, row] - table[:, column]
-            wins[row, column] = 0.0 if row == column else (gap > 0).sum() + 0.5 * (gap == 0).sum()
-            if row != column and (gap != 0).any():
-                p_values[row, column] = min(1.0, pairs * float(wilcoxon(gap).pvalue))
+    for row, column in combinations(range(n_methods), 2):
+        gap = table[:, row] - table[:, column]
+        ties = 0.5 * (gap == 0).sum()
+        wins[row, column], wins[column, row] = (gap > 0).sum() + ties, (gap < 0).sum() + ties
+        p_values[row, column] = p_values[column, row] = min(1.0, pairs * _signed_rank(gap))
     return wins, p_values
+
+
+def _signed_rank(gap: Floats) -> float:
+    """Differences (n,) -> p-value of Wilcoxon's signed-rank test, exact where no two differences are equal."""
+    from scipy.stats import wilcoxon
+
+    if not gap.any():
+        return 1.0
+    distinct = (gap != 0).all() and len(np.unique(np.abs(gap))) == len(gap)
+    return float(wilcoxon(gap, method="exact" if distinct and len(gap) <= 50 else "asymptotic").pvalue)

@@ -150,7 +150,9 @@ def many_classes(X: Any, y: NDArray[np.str_], repetitions: Sequence[int], noise:
             evidence = forest.evidence(X[test])
             opinions = evidence.combine_each([(rule, 1.0) for rule in MANY.values()])
             precise = forest.classes_[opinions[0].probability.argmax(axis=1)] == y[test]
-            scores.append([[float(precise.mean())] * 3, *(_judged(y[test], opinion, forest.classes_) for opinion in opinions)])
+            scores.append(
+                [[float(precise.mean())] * 3, *(_judged(y[test], opinion, forest.classes_) for opinion in opinions)]
+            )
         found.append(np.mean(scores, axis=0).tolist())
     return {"scores": found}
 
