@@ -124,7 +124,7 @@ def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[
             present.append(name)
         except DatasetError as reason:
             absent[name] = str(reason)
-    if not present:
+    if names and not present:
         raise DatasetError(next(iter(absent.values())))
     return present, absent
 

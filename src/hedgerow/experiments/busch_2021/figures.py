@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hedgerow import combine
 from hedgerow.experiments.busch_2021.claims import FIVE, Clouds
-from hedgerow.experiments.busch_2021.protocol import COLUMNS, LEAF_SIZES, METHODS, RULES, TREES, raw_score
+from hedgerow.experiments.busch_2021.protocol import COLUMNS, LEAF_SIZES, METHODS, PROGRAM, RULES, TREES, raw_score
 from hedgerow.experiments.busch_2021.scores import EVEN, UNEVEN, Floats, Scores
 from hedgerow.experiments.report import Figure
 from hedgerow.experiments.statistics import LEVELS, pairwise_wins
@@ -33,7 +34,8 @@ COLOURS = dict(
     )
 )
 MARKS = ("", "•", "⋄", "⋆")
-LARGEST, TRIALS, SHARE = 64, 100, 0.75  # of the simulated leaves in Figures 1 and 2
+TRIALS, SHARE = 100, 0.75  # of the simulated leaves in Figures 1 and 2
+SIZES = np.array([*range(1, 17), *range(20, 65, 4)])
 
 
 def all_figures(scores: Scores, clouds: Clouds) -> list[Figure]:
@@ -43,15 +45,14 @@ def all_figures(scores: Scores, clouds: Clouds) -> list[Figure]:
 
 
 def simulated_scores(name: str, n_leaves: int) -> Floats:
-    """A method -> its scores (trials, leaf size) of simulated ensembles, as leaves grow row by row."""
+    """A method -> its scores (trials, leaf sizes) of simulated ensembles, as leaves grow row by row."""
     rng = np.random.default_rng(0)
-    positive = np.cumsum(rng.random((TRIALS, n_leaves, LARGEST)) < SHARE, axis=2)
-    scores = np.empty((TRIALS, LARGEST))
-    for size in range(1, LARGEST + 1):
-        counts = np.stack([size - positive[:, :, size - 1], positive[:, :, size - 1]], axis=2)
-        opinion = combine(counts, RULES[name], caution=0.0, prior=(1 - SHARE, SHARE))
-        scores[:, size - 1] = raw_score(opinion)
-    return scores
+    positive = np.cumsum(rng.random((TRIALS, n_leaves, SIZES[-1])) < SHARE, axis=2)[:, :, SIZES - 1]
+    counts = np.stack([SIZES - positive, positive], axis=3)
+    opinions = [
+        combine(counts[:, :, size], RULES[name], caution=0.0, prior=(1 - SHARE, SHARE)) for size in range(len(SIZES))
+    ]
+    return np.stack([raw_score(opinion) for opinion in opinions], axis=1)
 
 
 def _evolution(number: int) -> Figure:
@@ -65,13 +66,12 @@ def _evolution(number: int) -> Figure:
 
     def draw(canvas: Any) -> None:
         axes = canvas.subplots(1, len(names))
-        sizes = np.arange(1, LARGEST + 1)
         for axis, name in zip(axes, names, strict=True):
             scores = simulated_scores(name, n_leaves)
-            axis.plot(sizes, scores[::4].T, color="#9edae5", lw=0.4, alpha=0.6, rasterized=True)
-            axis.plot(sizes, np.quantile(scores, (0.1, 0.9), axis=0).T, color="purple", lw=0.8)
-            axis.plot(sizes, np.quantile(scores, (0.25, 0.75), axis=0).T, color="green", lw=0.8)
-            axis.plot(sizes, scores.mean(axis=0), color="red", lw=1.5)
+            axis.plot(SIZES, scores[::4].T, color="#9edae5", lw=0.4, alpha=0.6, rasterized=True)
+            axis.plot(SIZES, np.quantile(scores, (0.1, 0.9), axis=0).T, color="purple", lw=0.8)
+            axis.plot(SIZES, np.quantile(scores, (0.25, 0.75), axis=0).T, color="green", lw=0.8)
+            axis.plot(SIZES, scores.mean(axis=0), color="red", lw=1.5)
             axis.set_title(name)
             axis.set_xlabel("rows in the leaf")
 
@@ -92,10 +92,10 @@ def _ranks(scores: Scores) -> Figure:
 
     def draw(canvas: Any) -> None:
         for axis, measure in zip(canvas.subplots(1, 2, sharey=True), ("auc", "accuracy"), strict=True):
-            _draw_ranks(axis, scores.ranks(measure))
+            _draw_ranks(axis, scores, measure)
             axis.set_title("AUC" if measure == "auc" else "accuracy")
         canvas.axes[0].set_ylabel("mean rank of 66")
-        canvas.legend(*canvas.axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=7)
+        canvas.legend(*canvas.axes[1].get_legend_handles_labels(), loc="outside right center", fontsize=7)
 
     return Figure("figure_3", "Figure 3: mean ranks of methods and leaf sizes (1 is best)", draw, (9, 3.4))
 
@@ -107,7 +107,7 @@ def _ranks_by_balance(scores: Scores) -> Figure:
         for axis, which in zip(canvas.subplots(1, 2, sharey=True), (EVEN, UNEVEN), strict=True):
             chosen = sum(scores.kind(name) == which for name in scores.sets)
             if chosen:
-                _draw_ranks(axis, scores.ranks("accuracy", which=which))
+                _draw_ranks(axis, scores, "accuracy", which)
             axis.set_title(f"{which}: {chosen} sets")
         canvas.axes[0].set_ylabel("mean accuracy rank of 66")
         canvas.legend(*canvas.axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=7)
@@ -117,15 +117,20 @@ def _ranks_by_balance(scores: Scores) -> Figure:
     )
 
 
-def _draw_ranks(axis: Any, ranks: Floats) -> None:
-    """(leaf sizes, methods) -> one line per method."""
+def _draw_ranks(axis: Any, scores: Scores, measure: str, which: str | None = None) -> None:
+    """One line per method; where EVA stands in for itself with the program's prior, a dashed one."""
     places = np.arange(len(LEAF_SIZES))
+    ranks = scores.ranks(measure, which=which)
     for position, name in enumerate(METHODS):
         style = ":" if position >= 9 else "-"
         axis.plot(places, ranks[:, position], "o" + style, ms=3, lw=1.2, color=COLOURS[name], label=name)
+    if measure == "accuracy":
+        other = replace(scores, eva=PROGRAM).ranks(measure, which=which)[:, METHODS.index("EVA")]
+        axis.plot(places, other, "--", lw=1.2, color=COLOURS["EVA"], label=PROGRAM)
     axis.set_xticks(places, LEAF_SIZES)
     axis.set_xlabel("minimum leaf size")
-    axis.invert_yaxis() if not axis.yaxis_inverted() else None
+    if not axis.yaxis_inverted():
+        axis.invert_yaxis()
 
 
 def _heatmaps(scores: Scores) -> Figure:
@@ -135,6 +140,7 @@ def _heatmaps(scores: Scores) -> Figure:
     def draw(canvas: Any) -> None:
         for position, axis in enumerate(canvas.subplots(1, len(LEAF_SIZES))):
             wins, p_values = pairwise_wins(scores.of("auc", FIVE)[:, position])
+            np.fill_diagonal(wins, np.nan)
             axis.imshow(wins, cmap="RdYlGn", vmin=0, vmax=len(scores.sets))
             for row in range(len(FIVE)):
                 for column in range(len(FIVE)):

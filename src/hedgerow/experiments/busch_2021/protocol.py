@@ -54,6 +54,7 @@ RULES: dict[str, Rule] = {
     "EVA, program's prior": Eva(prior="authors"),
     "EVA, no prior": Eva(prior=None),
 }
+PROGRAM = "EVA, program's prior"
 BY_RATIO = "Dempster, log-ratio"
 REFERENCES = ("Random Forest", "Single Tree")
 COLUMNS = (*RULES, BY_RATIO, *REFERENCES)

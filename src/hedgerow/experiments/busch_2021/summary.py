@@ -7,18 +7,18 @@ import numpy as np
 from hedgerow.datasets import describe_dataset
 from hedgerow.experiments.busch_2021.claims import Checked, check_claims
 from hedgerow.experiments.busch_2021.figures import all_figures
-from hedgerow.experiments.busch_2021.protocol import BY_RATIO, COLUMNS, LEAF_SIZES, METHODS, PAPER
+from hedgerow.experiments.busch_2021.protocol import BY_RATIO, COLUMNS, LEAF_SIZES, METHODS, PAPER, PROGRAM
 from hedgerow.experiments.busch_2021.scores import Floats, Scores, clouds, collect
 from hedgerow.experiments.frame import Results
 from hedgerow.experiments.report import Figure, Report, Table
 
-EVAS = ("EVA", "EVA, program's prior", "EVA, no prior")
+EVAS = ("EVA", PROGRAM, "EVA, no prior")
 
 
 def report(results: Results) -> Report:
     """Everything the paper shows and what we add to it."""
     scores = collect(results, first_halves=False)
-    program = collect(results, first_halves=True, eva=EVAS[1])
+    program = collect(results, first_halves=True, eva=PROGRAM)
     found = {title: points for title in PAPER["figure_5"]["sets"] if len(points := clouds(results, title)) > 1}
     claims, as_program = check_claims(scores, found), check_claims(program, found)
     parts: list[Table | Figure] = [

@@ -47,16 +47,19 @@ def _figure_of_gaps(senses: list[Ours]) -> Figure:
     """The 96 differences to the paper, for each sense of counting."""
 
     def draw(canvas: Any) -> None:
-        axes = canvas.subplots(1, len(senses), sharey=True)
+        axes = canvas.subplots(1, len(senses))
+        nearer = np.nanmax([np.abs(sense.gap).max() for sense in senses if sense.name != "oob"])
         for axis, sense in zip(axes, senses, strict=True):
             axis.axhspan(-GOAL, GOAL, color="#dddddd", zorder=0)
             for rule, (name, colour) in enumerate(zip(COLUMNS, SHADES, strict=False)):
                 x = np.repeat(np.arange(len(TITLES)), len(CAUTIONS)) + 0.15 * (rule - 1.5)
                 axis.plot(x, sense.gap[:, :, rule].ravel(), ".", ms=4, color=colour, label=name)
             axis.set_title(f"{sense.name}: {sense.within} of {sense.cells} within ±{GOAL:g}")
+            if sense.name != "oob":  # far from the paper: a scale of its own
+                axis.set_ylim(-1.1 * nearer, 1.1 * nearer)
             axis.set_xticks(np.arange(len(TITLES)), TITLES, rotation=60)
         axes[0].set_ylabel("ours − paper, points of u65")
-        axes[-1].legend(fontsize=7)
+        canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=7)
 
     return Figure("gaps", "Differences to the 96 printed cells", draw, (10, 3.2))
 

@@ -33,7 +33,7 @@ def write_verdict(
     said += _said_of_outside(best, [*senses, *variants])
     held = [claim for claim in claims if claim.held]
     said.append(
-        f"{len(held)} of the {len(claims)} statements the paper makes about its tables hold here"
+        f"{len(held)} of {len(claims)} statements the paper makes about its tables hold here"
         + "".join(f"; not held: {c.words} ({c.ours} of {c.of} sets, paper {c.theirs})" for c in claims if not c.held)
         + "."
     )
