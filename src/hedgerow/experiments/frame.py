@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,7 @@ def reproduce(
     -------
     Report
     """
+    _require("pyarrow", "matplotlib")  # before the work, not after it
     present, absent = _look_for(experiment.sets(quick), data)
     units = experiment.plan(present, quick)
     store = out / "units"
@@ -113,6 +115,16 @@ def reproduce(
     report = experiment.report(results)
     report.write(out)
     return report
+
+
+def _require(*modules: str) -> None:
+    """Refuse to start without what reading data and drawing figures need."""
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        raise ImportError(
+            f"reproducing a paper needs {' and '.join(modules)}, got an installation without {' and '.join(missing)};"
+            " pip install 'hedgerow[reproduce]'"
+        )
 
 
 def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[str, str]]:

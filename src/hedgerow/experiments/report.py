@@ -122,14 +122,10 @@ def _markdown_table(table: Table) -> list[str]:
 
 def _save(figure: Figure, folder: Path) -> str:
     """Draw and write a figure -> the name of its file, relative to the folder."""
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure as Canvas
-    except ImportError:
-        raise ImportError(
-            "drawing figures needs matplotlib, got an installation without it; pip install 'hedgerow[reproduce]'"
-        ) from None
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
     style: dict[Any, Any] = {
         "svg.hashsalt": "hedgerow",
         "svg.fonttype": "none",
