@@ -13,12 +13,13 @@ No data are part of the package; `registry.json` holds what is needed to recogni
 
 from hedgerow.datasets.files import cache_folder, find_dataset
 from hedgerow.datasets.read import Dataset, load_dataset
-from hedgerow.datasets.registry import About, DatasetError, describe_dataset, known_datasets
+from hedgerow.datasets.registry import About, DatasetError, UnreachableError, describe_dataset, known_datasets
 
 __all__ = [
     "About",
     "Dataset",
     "DatasetError",
+    "UnreachableError",
     "cache_folder",
     "describe_dataset",
     "find_dataset",

@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 
 from hedgerow.datasets.arff import Rows, read_arff
 from hedgerow.datasets.files import receipt_of, sha256_of
-from hedgerow.datasets.registry import About, DatasetError
+from hedgerow.datasets.registry import About, DatasetError, UnreachableError
 
 OPENML = "https://www.openml.org"
 PIECE = 1 << 16  # bytes between two steps of the progress bar
@@ -43,7 +43,7 @@ def fetch_dataset(about: About, folder: Path, *, openml: str = OPENML) -> Path:
     try:
         rows = _from_openml(about, openml) if about.openml is not None else _from_url(about)
     except (URLError, TimeoutError, ConnectionError) as reason:
-        raise DatasetError(
+        raise UnreachableError(
             f"{about.name!r} must be downloaded from {about.origin}, which cannot be reached"
             f" ({getattr(reason, 'reason', reason)}); go online, or put {about.file} into --data DIR or {folder}"
         ) from None

@@ -12,6 +12,10 @@ class DatasetError(Exception):
     """A data set is not known, not found, or not what it should be."""
 
 
+class UnreachableError(DatasetError):
+    """A data set must be downloaded, and its server does not answer."""
+
+
 @dataclass(frozen=True)
 class About:
     """What is known of a data set before its file is opened.

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hedgerow.datasets import DatasetError, find_dataset
+from hedgerow.datasets import DatasetError, UnreachableError, find_dataset
 from hedgerow.experiments.report import Report
 
 Arguments = dict[str, Any]
@@ -129,13 +129,14 @@ def _require(*modules: str) -> None:
 
 def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[str, str]]:
     """Names -> those that can be had, and why the others cannot; refused when none can."""
-    present, absent = [], {}
+    present, absent, online = [], {}, True
     for name in names:
         try:
-            find_dataset(name, data=data)
+            find_dataset(name, data=data, download=online)
             present.append(name)
         except DatasetError as reason:
             absent[name] = str(reason)
+            online = online and not isinstance(reason, UnreachableError)  # wait for a silent server once
     if names and not present:
         raise DatasetError(next(iter(absent.values())))
     return present, absent
