@@ -26,7 +26,7 @@ def beyond_table(results: Results, fixed: Ours) -> Table:
             continue
         u = 100 * np.concatenate([np.array(result["u65"]) for _, result in found]).mean(axis=0)
         chosen = np.mean([result["cautions"] for _, result in found], axis=0)
-        same = scores[: found[0][0]["repetitions"][1]].mean(axis=0)
+        same = scores[: len(found)].mean(axis=0)  # the repetitions whose folds they share
         cautions = [f"{value:.2f} (s̄ = {caution:.1f})" for value, caution in zip(u[3:], chosen, strict=True)]
         rows.append(
             [

@@ -52,9 +52,8 @@ MANY: dict[str, Rule] = {
     "NDC": Ndc(),
     "CR": Cr(0.05),
 }
-#: How many repetitions share a file, and how many there are: in full, in a quick run.
-BLOCK = 5
-RUNS = {"tables": (REPETITIONS, 5), "variant": (10, 0), "beyond": (2, 0), "noise": (1, 1)}
+#: How many repetitions there are in full and in a quick run, and how many share a file.
+RUNS = {"tables": (REPETITIONS, 5, 5), "variant": (10, 0, 5), "beyond": (2, 0, 1), "noise": (1, 1, 1)}
 QUICK_NOISES = (0.0, 0.3)
 QUICK_MULTICLASS = ("glass", "iris", "vehicle-silhouettes", "wine")
 BEYOND = ("learned weights", "mass1, caution auto", "mass3, caution auto", "baseline, caution auto")
@@ -70,7 +69,7 @@ def plan(sets: Sequence[str], quick: bool, paper_sets: Sequence[str], rows: dict
                 units += _blocks("tables", name, size, quick, sense=sense)
             for variant in VARIANTS:
                 units += _blocks("variant", name, size, quick, variant=variant)
-            units += _blocks("beyond", name, 4 * size, quick)
+            units += _blocks("beyond", name, 8 * size, quick)
         else:
             for noise in QUICK_NOISES if quick else NOISES:
                 units += _blocks("noise", name, 3 * size, quick, noise=noise)
@@ -197,10 +196,11 @@ def _with_halves(opinion: Opinion) -> Bools:
 
 def _blocks(kind: str, name: str, size: float, quick: bool, **also: Any) -> list[Unit]:
     """Repetitions in blocks -> one unit each."""
-    repetitions = RUNS[kind][1 if quick else 0]
+    in_full, in_brief, block = RUNS[kind]
+    repetitions = in_brief if quick else in_full
     units = []
-    for start in range(0, repetitions, BLOCK):
-        stop = min(start + BLOCK, repetitions)
+    for start in range(0, repetitions, block):
+        stop = min(start + block, repetitions)
         label = "-".join(str(value).replace(" ", "_").replace("/", "_of_") for value in also.values())
         key = "-".join(part for part in (kind, name, label, f"{start:02d}") if part)
         arguments = {"kind": kind, "set": name, "repetitions": [start, stop], **also}
