@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from hedgerow.fold import (
     without_own_row,
 )
 from hedgerow.metrics.scorers import scorer
+from hedgerow.together import Together, group_by_merge
 from hedgerow.tree import Forest
 
 Floats = NDArray[np.float64]
@@ -127,6 +129,40 @@ class Evidence:
             cache=self.cache,
             n_threads=self.n_threads,
         )
+
+    def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
+        """The opinions of several rules and cautions, the trees being read once for all that merge alike.
+
+        Parameters
+        ----------
+        asked : sequence of (str or Rule, float)
+            Rules, each with its caution.
+
+        Returns
+        -------
+        list of Opinion
+            In the order asked; each is what `combine` would return.
+        """
+        rules = [resolve_rule(rule) for rule, _ in asked]
+        for rule in rules:
+            checked_weights(None, rule, self.forest.n_trees)
+        settings = [self._setting(caution, None) for _, caution in asked]
+        opinions: dict[int, Opinion] = {}
+        for group in group_by_merge(rules):
+            if len(group) == 1:
+                opinions[group[0]] = self.combine(rules[group[0]], caution=settings[group[0]].caution)
+                continue
+            together = Together([(rules[position], settings[position]) for position in group])
+            found = fold(
+                self.forest,
+                self.codes,
+                together,
+                settings[group[0]],
+                out_of_bag=self.out_of_bag,
+                n_threads=self.n_threads,
+            )
+            opinions.update(zip(group, found, strict=True))
+        return [opinions[position] for position in range(len(rules))]
 
     def uncertainty(self) -> UncertaintyParts:
         """Entropy split into aleatoric and epistemic, and the relative-likelihood pair, (n,) each."""
