@@ -33,6 +33,13 @@ nb::object to_numpy(std::vector<T>&& values) {
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 
+template <class T>
+nb::object to_table(std::unique_ptr<T[]>&& values, std::size_t n_rows, std::size_t n_columns) {
+    T* data = values.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(data, {n_rows, n_columns}, owner));
+}
+
 // Python's view of running work: Ctrl-C raises, and a progress function that returns true stops it.
 
 std::function<bool(std::size_t)> look_on_with(nb::object progress) {
@@ -361,42 +368,65 @@ public:
     template <class Code>
     nb::object average(const InTable<Code>& codes, std::size_t n_threads) const {
         const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
-        auto probability = std::make_unique<double[]>(n_rows * leaves_.n_classes);
+        auto probability = std::make_unique_for_overwrite<double[]>(n_rows * leaves_.n_classes);
         Control control(look_on_with(nb::none()));
         {
             const nb::gil_scoped_release no_gil;
             average_shares(forest_, leaves_, codes.data(), n_rows, n_features, n_threads, probability.get(), control);
         }
-        double* data = probability.release();
-        nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-        return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_rows, leaves_.n_classes}, owner));
+        return to_table(std::move(probability), n_rows, leaves_.n_classes);
+    }
+
+    // The mean of shares (D, K): distinct[leaf] says which of them a leaf has.
+    template <class Code>
+    nb::object average_known(const InTable<Code>& codes, const InTable<double>& shares, const In<std::int32_t>& distinct,
+                             std::size_t n_threads) const {
+        const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1), n_classes = shares.shape(1);
+        auto probability = std::make_unique_for_overwrite<double[]>(n_rows * n_classes);
+        const StateTable table{shares.data(), n_classes, distinct.data(), 0, forest_.n_trees, nullptr};
+        Control control(look_on_with(nb::none()));
+        {
+            const nb::gil_scoped_release no_gil;
+            average_states(forest_, leaves_, table, codes.data(), n_rows, n_features, n_threads, probability.get(), control);
+        }
+        return to_table(std::move(probability), n_rows, n_classes);
+    }
+
+    // -> for each distinct content of a leaf the first leaf that has it (D,), and which one each leaf has (L,)
+    nb::tuple distinct(std::size_t n_threads) const {
+        std::vector<std::int32_t> distinct(static_cast<std::size_t>(forest_.leaf_start[forest_.n_trees]));
+        std::vector<std::int64_t> examples;
+        Control control(look_on_with(nb::none()));
+        {
+            const nb::gil_scoped_release no_gil;
+            examples = find_distinct(forest_, leaves_, n_threads, distinct.data(), control);
+        }
+        return nb::make_tuple(to_numpy(std::move(examples)), to_numpy(std::move(distinct)));
     }
 
     template <class Code>
     nb::object leaves(const InTable<Code>& codes, std::size_t n_threads, bool as_nodes) const {
         const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
-        auto found = std::make_unique<std::int32_t[]>(n_rows * forest_.n_trees);
+        auto found = std::make_unique_for_overwrite<std::int32_t[]>(n_rows * forest_.n_trees);
         Control control(look_on_with(nb::none()));
         {
             const nb::gil_scoped_release no_gil;
             find_leaves(forest_, codes.data(), n_rows, n_features, n_threads, as_nodes, found.get(), control);
         }
-        std::int32_t* data = found.release();
-        nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
-        return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<2>>(data, {n_rows, forest_.n_trees}, owner));
+        return to_table(std::move(found), n_rows, forest_.n_trees);
     }
 
-    // merged (n, S), or (n, 2S), takes in the states of the trees first_tree, …; out_of_bag is None or
-    // (seed, bag_mean, labels or None).
+    // merged (n, S), or (n, 2S), takes in the states of the trees first_tree, …, one for each distinct content of a
+    // leaf or, without `distinct`, for each leaf; out_of_bag is None or (seed, bag_mean, labels or None).
     template <class Code>
-    void fold(const InTable<Code>& codes, const InTable<double>& states, int merge, std::size_t first_tree, std::size_t n_trees,
+    void fold(const InTable<Code>& codes, const InTable<double>& states, const std::optional<In<std::int32_t>>& distinct, int merge, std::size_t first_tree, std::size_t n_trees,
               const std::optional<In<double>>& tree_weights, const nb::object& out_of_bag, std::size_t n_threads,
               nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> merged) const {
         const auto how = static_cast<Merge>(merge);
         const std::size_t width = states.shape(1);
         if (merged.shape(0) != codes.shape(1) || merged.shape(1) != (how == Merge::both ? 2 * width : width))
             throw nb::value_error("merged states must have one row per sample and the width of the states");
-        const StateTable table{states.data(), width, first_tree, n_trees, tree_weights ? tree_weights->data() : nullptr};
+        const StateTable table{states.data(), width, distinct ? distinct->data() : nullptr, first_tree, n_trees, tree_weights ? tree_weights->data() : nullptr};
         OutOfBag outside;
         std::optional<In<std::uint16_t>> labels;
         if (!out_of_bag.is_none()) {
@@ -477,9 +507,12 @@ NB_MODULE(_core, module) {
              "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(), "n_classes"_a)
         .def("average", &Reader::average<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a)
         .def("average", &Reader::average<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a)
-        .def("fold", &Reader::fold<std::uint8_t>, "codes"_a.noconvert(), "states"_a, "merge"_a, "first_tree"_a, "n_trees"_a,
+        .def("average_known", &Reader::average_known<std::uint8_t>, "codes"_a.noconvert(), "shares"_a, "distinct"_a, "n_threads"_a)
+        .def("average_known", &Reader::average_known<std::uint16_t>, "codes"_a.noconvert(), "shares"_a, "distinct"_a, "n_threads"_a)
+        .def("distinct", &Reader::distinct, "n_threads"_a)
+        .def("fold", &Reader::fold<std::uint8_t>, "codes"_a.noconvert(), "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
              "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
-        .def("fold", &Reader::fold<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "merge"_a, "first_tree"_a, "n_trees"_a,
+        .def("fold", &Reader::fold<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
              "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
         .def("leaves", &Reader::leaves<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a)
         .def("leaves", &Reader::leaves<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a);

@@ -79,9 +79,11 @@ def count_kernel_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]
     calls: list[tuple[int, int]] = []
     compiled = Forest.fold
 
-    def counted(self: Forest, codes: Any, states: Any, merge: int, first: int, last: int, *rest: Any) -> None:
+    def counted(
+        self: Forest, codes: Any, states: Any, distinct: Any, merge: int, first: int, last: int, *rest: Any
+    ) -> None:
         calls.append((first, last))
-        compiled(self, codes, states, merge, first, last, *rest)
+        compiled(self, codes, states, distinct, merge, first, last, *rest)
 
     monkeypatch.setattr(Forest, "fold", counted)
     return calls

@@ -229,7 +229,7 @@ def quality_of_split(
     tree: Any, node: int, held: NDArray[Any], labels: NDArray[np.int64], n_classes: int, criterion: str
 ) -> float:
     column = held[tree.feature[node]]
-    code = tree._code[node] - tree.missing_left[node]
+    code = tree._code[node]
     left = np.where(column == 255, tree.missing_left[node], column <= code)
     total = np.bincount(labels, minlength=n_classes)
     return float(qualities(np.bincount(labels[left], minlength=n_classes)[None], total, criterion)[0])

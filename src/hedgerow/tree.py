@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,25 @@ from hedgerow.table import Schema
 #: Up to this many classes a leaf stores a count for each; above, only for those that occur in it.
 DENSE_CLASSES = 8
 
+#: Class shares of the distinct leaves of a forest are kept while they take at most this many bytes.
+SHARE_BUDGET = 32 << 20
+
 _SUBSET, _MULTIWAY = 1, 2
+
+
+class Distinct(NamedTuple):
+    """What the leaves of a forest hold, each content once: few of them among many leaves.
+
+    Attributes
+    ----------
+    examples : (D,) int64
+        For each content the first leaf that has it, leaves numbered over all trees.
+    of_leaf : (L,) int32
+        Which content each leaf has.
+    """
+
+    examples: NDArray[np.int64]
+    of_leaf: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,8 +51,9 @@ class Forest:
     n_classes : int
         K, the number of classes.
     nodes : (N,) uint64
-        Low bits first: threshold 16, feature 17, kind 2, missing_left 1, child 28. Children stand side by side;
-        a leaf is a node that is its own child, and a borrowed leaf (a category without rows) has missing_left set.
+        Low bits first: code 16 (the last that goes left), feature 17, kind 2, missing_left 1, child 28. Children stand
+        side by side; a leaf is a node that is its own child, and a borrowed leaf (a category without rows) has
+        missing_left set.
     payload : (N,) int32
         Of a leaf, its number within the tree; of a subset split, where its words begin within the tree's.
     set_words : (W,) uint64
@@ -81,7 +100,10 @@ class Forest:
 
     def probability(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
         """Codes (p, n) -> (n, K): mean over trees of the class shares of the leaves reached."""
-        return self._reader.average(codes, n_threads)
+        shares = self._distinct_shares(n_threads) if self.repays_distinct(codes.shape[1]) else None
+        if shares is None:
+            return self._reader.average(codes, n_threads)
+        return self._reader.average_known(codes, shares, self.distinct(n_threads).of_leaf, n_threads)
 
     def leaves(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
         """Codes (p, n) -> (n, T): number of the leaf reached within each tree."""
@@ -91,10 +113,26 @@ class Forest:
         """Codes (p, n) -> (n, T): the node, within each tree, that is the leaf reached."""
         return self._reader.leaves(codes, n_threads, True)
 
+    def distinct(self, n_threads: int = 1) -> Distinct:
+        """The distinct contents of all leaves, found once and kept: 4 bytes a leaf."""
+        found: Distinct | None = self.__dict__.get("_distinct")
+        if found is None:
+            found = self.__dict__["_distinct"] = Distinct(*self._reader.distinct(n_threads))
+        return found
+
+    def repays_distinct(self, n_rows: int) -> bool:
+        """Whether so many rows reach enough leaves for their distinct contents to be worth finding, if not known.
+
+        Weights make the contents of nearly all leaves different.
+        """
+        known = "_distinct" in self.__dict__
+        return self.weights is None and (known or 2 * n_rows * self.n_trees >= self.leaf_start[-1])
+
     def fold(
         self,
         codes: Codes,
         states: NDArray[np.float64],
+        distinct: NDArray[np.int32] | None,
         merge: int,
         first: int,
         last: int,
@@ -103,8 +141,13 @@ class Forest:
         n_threads: int,
         merged: NDArray[np.float64],
     ) -> None:
-        """Take the states of the leaves reached in trees first to last - 1 into `merged` (n, S)."""
-        self._reader.fold(codes, states, merge, first, last - first, tree_weights, out_of_bag, n_threads, merged)
+        """Take the states of the leaves reached in trees first to last - 1 into `merged` (n, S).
+
+        States are those of `distinct` contents (L,), or one per leaf of these trees.
+        """
+        self._reader.fold(
+            codes, states, distinct, merge, first, last - first, tree_weights, out_of_bag, n_threads, merged
+        )
 
     def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
         """-> (leaves of the tree, K): rows (or their weight) of each class in each leaf."""
@@ -117,6 +160,31 @@ class Forest:
         leaf = np.repeat(np.arange(last - first), np.diff(start))
         table[leaf, self.entry_class[start[0] : start[-1]]] = values[start[0] : start[-1]]
         return table
+
+    def counts_of(self, leaves: NDArray[np.int64], *, weighted: bool = False) -> NDArray[Any]:
+        """Leaves (m,), numbered over all trees -> (m, K): rows (or their weight) of each class."""
+        values = self.weights if weighted and self.weights is not None else self.counts
+        if self.entry_start is None or self.entry_class is None:
+            return values.reshape(-1, self.n_classes)[leaves]
+        start, length = self.entry_start[leaves], self.entry_start[leaves + 1] - self.entry_start[leaves]
+        row = np.repeat(np.arange(len(leaves)), length)
+        entry = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length) + np.repeat(start, length)
+        table = np.zeros((len(leaves), self.n_classes), dtype=values.dtype)
+        table[row, self.entry_class[entry]] = values[entry]
+        return table
+
+    def _distinct_shares(self, n_threads: int) -> NDArray[np.float64] | None:
+        """-> (D, K): class shares of each distinct content; None where some leaf is empty or they take too much."""
+        if "_shares" not in self.__dict__:
+            examples = self.distinct(n_threads).examples
+            shares = None
+            if len(examples) * self.n_classes * 8 <= SHARE_BUDGET:
+                counts = self.counts_of(examples)
+                total = counts.sum(axis=1, dtype=np.float64)
+                shares = counts / total[:, None] if (total > 0).all() else None
+            self.__dict__["_shares"] = shares
+        kept: NDArray[np.float64] | None = self.__dict__["_shares"]
+        return kept
 
     @cached_property
     def used_features(self) -> NDArray[np.int64]:
@@ -233,7 +301,7 @@ class Tree:
         result = np.full(self.n_nodes, np.nan)
         for node in np.flatnonzero(~self.is_leaf & (self._kind == 0)):
             cuts = self._bins.cuts_of(self.feature[node])
-            code = self._code[node] - self.missing_left[node]
+            code = self._code[node]
             result[node] = cuts[code] if code < len(cuts) else np.inf  # inf: every value left, missing right
         return result
 

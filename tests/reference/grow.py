@@ -594,7 +594,7 @@ def node_from_arrays(forest: Any, number: int, bins: Any) -> Node:
             return Node("multiway", feature, children=children)
         children = [read(child), read(child + 1)]
         if kind == 0:
-            return Node("threshold", feature, threshold - flag, None, flag, children)
+            return Node("threshold", feature, threshold, None, flag, children)
         n_bins = int(bins.n_bins[feature])
         left = frozenset(c for c in range(n_bins) if words[payload[at] + c // 64] >> (c % 64) & 1)
         return Node("subset", feature, None, left, flag, children)
