@@ -158,6 +158,16 @@ def test_noise_replaces_labels_by_others():
         assert set(noisy) == {"a", "b", "c"}
 
 
+def test_many_classes_may_have_nominal_columns():
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 120)]
+    X = pa.table({"colour": pa.array(y).dictionary_encode(), "noise": rng.normal(size=120)})
+    scores = np.array(zhang.many_classes(X, y, range(1), noise=0.0)["scores"])
+    assert scores.shape == (1, 1 + len(zhang.MANY), 3)
+    assert scores[0, 0, 0] == 1.0
+
+
 def test_the_papers_numbers_fit_counts_of_all_rows_better_than_counts_out_of_bag(data_folder):
     name = PAPER["sets"]["Pima"]
     done = []

@@ -5,6 +5,7 @@
 `find_dataset`         name -> the file it lies in, downloaded if need be
 `known_datasets`       the names
 `describe_dataset`     name -> `About`: checksum, shape, classes, kinds of columns, where it comes from
+`take_rows`            some rows of a table of either kind
 `cache_folder`         where downloads are kept
 =====================  =====================================================================================
 
@@ -12,7 +13,7 @@ No data are part of the package; `registry.json` holds what is needed to recogni
 """
 
 from hedgerow.datasets.files import cache_folder, find_dataset
-from hedgerow.datasets.read import Dataset, load_dataset
+from hedgerow.datasets.read import Dataset, load_dataset, take_rows
 from hedgerow.datasets.registry import About, DatasetError, UnreachableError, describe_dataset, known_datasets
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "find_dataset",
     "known_datasets",
     "load_dataset",
+    "take_rows",
 ]

@@ -73,6 +73,27 @@ def load_dataset(name: str, *, data: str | Path | None = None, download: bool = 
     return dataset
 
 
+def take_rows(X: Any, chosen: NDArray[np.int64]) -> Any:
+    """Some rows of an array or of an Arrow table.
+
+    Parameters
+    ----------
+    X : ndarray or pyarrow.Table (n, p)
+    chosen : (m,) row numbers
+
+    Returns
+    -------
+    of the kind of X (m, p)
+
+    Examples
+    --------
+    >>> take_rows(np.eye(3), np.array([2, 0]))
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    return X[chosen] if isinstance(X, np.ndarray) else X.take(chosen)
+
+
 def _read(path: Path, about: About) -> pyarrow.Table:
     """A prepared file -> table with nominal columns as dictionaries, other columns as floats, the target as text."""
     try:

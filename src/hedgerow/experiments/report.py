@@ -58,8 +58,8 @@ class Report:
                 grid = RichTable(title=part.title, title_justify="left", box=None, padding=(0, 2, 0, 0))
                 for position, name in enumerate(part.header):
                     cells = [name, *(row[position] for row in part.rows)]
-                    left = position == 0 or max(map(len, cells)) > PROSE
-                    grid.add_column(name, justify="left" if left else "right", no_wrap=not left)
+                    prose = max(map(len, cells)) > PROSE
+                    grid.add_column(name, justify="left" if prose or position == 0 else "right", no_wrap=not prose)
                 for row in part.rows:
                     grid.add_row(*(_rich(cell) for cell in row))
                 console.print(grid)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import DecisionTreeClassifier, Opinion, RandomDecisionTreesClassifier, RandomForestClassifier
-from hedgerow.datasets import Dataset, describe_dataset, load_dataset
+from hedgerow.datasets import Dataset, describe_dataset, load_dataset, take_rows
 from hedgerow.estimators.evidence import Evidence
 from hedgerow.experiments.frame import Arguments, Result, Unit
 from hedgerow.rules import (
@@ -140,7 +140,7 @@ def judge(
     cloud: bool = False,
 ) -> dict[str, list[float]]:
     """One half to learn from, the other to test -> accuracy and AUC in the order of `COLUMNS`, and of single trees."""
-    X_fit, X_test, y_fit, y_test = rows(X, fit), rows(X, test), y[fit], y[test]
+    X_fit, X_test, y_fit, y_test = take_rows(X, fit), take_rows(X, test), y[fit], y[test]
     grown: dict[str, Any] = {
         "min_samples_leaf": leaf,
         "min_samples_split": 2 * leaf,
@@ -196,8 +196,3 @@ def auc(score: Floats, y: NDArray[np.int64]) -> float:
         return 0.5
     total = rankdata(score)[positive].sum() - n_positive * (n_positive + 1) / 2
     return float(total / (n_positive * n_negative))
-
-
-def rows(X: Table, chosen: NDArray[np.int64]) -> Table:
-    """Some rows of an array or an Arrow table."""
-    return X[chosen] if isinstance(X, np.ndarray) else X.take(chosen)

@@ -67,9 +67,8 @@ def noise_table(results: Results) -> tuple[Table, dict[float, Floats]]:
         "Beyond the paper: rules of many classes under label noise",
         ("wrong training labels", "sets", "accuracy, precise", *MANY),
         rows,
-        "Mean u65 in percent over sets (mean rank among the six rules, 1 is best), s = 1, ten folds. Test"
-        " labels are never"
-        " changed. CR keeps 95 % of the averaged probability, as its authors do.",
+        "Mean u65 in percent over sets (mean rank among the six rules, 1 is best), s = 1, ten folds. Test labels are"
+        " never changed. CR keeps 95 % of the averaged probability.",
     )
     return table, means
 

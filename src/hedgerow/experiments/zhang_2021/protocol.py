@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import Opinion, RandomForestClassifier, decide
-from hedgerow.datasets import load_dataset
+from hedgerow.datasets import load_dataset, take_rows
 from hedgerow.experiments.frame import Arguments, Result, Unit
 from hedgerow.metrics import determinacy, u65, u80
 from hedgerow.rules import Average, Belief, CdmAve, CdmVote, Cr, IntervalAverage, Mva, Ndc, Rule
@@ -145,8 +145,10 @@ def many_classes(X: Any, y: NDArray[np.str_], repetitions: Sequence[int], noise:
         scores = []
         for number, (fit, test) in enumerate(folds(y, repetition, stratified=True)):
             noisy = with_noise(y[fit], noise, np.random.default_rng([repetition, number]))
-            forest = RandomForestClassifier(TREES, random_state=FOLDS * repetition + number).fit(X[fit], noisy)
-            evidence = forest.evidence(X[test])
+            forest = RandomForestClassifier(TREES, random_state=FOLDS * repetition + number).fit(
+                take_rows(X, fit), noisy
+            )
+            evidence = forest.evidence(take_rows(X, test))
             opinions = evidence.combine_each([(rule, 1.0) for rule in MANY.values()])
             precise = forest.classes_[opinions[0].probability.argmax(axis=1)] == y[test]
             scores.append(

@@ -84,7 +84,7 @@ def _fit_row(ours: Ours, name: str | None = None) -> list[str]:
         f"{ours.within} of {ours.cells}",
         f"{ours.deviation:.3f}",
         f"{gap[worst]:.2f}",
-        _cell_name(*(int(i) for i in worst)),
+        cell_name(*(int(i) for i in worst)),
     ]
 
 
@@ -95,7 +95,7 @@ def outside_table(best: Ours, ways: list[Ours]) -> Table:
         at = tuple(int(i) for i in place)
         distance = best.gap[at] / best.error[at]
         others = [f"{way.gap[at]:+.2f}" for way in ways]
-        rows.append([_cell_name(*at), f"{best.mean[at]:.2f}", f"{printed()[at]:.2f}", f"{distance:+.1f}", *others])
+        rows.append([cell_name(*at), f"{best.mean[at]:.2f}", f"{printed()[at]:.2f}", f"{distance:+.1f}", *others])
     return Table(
         f"Cells outside ±{GOAL:g}, and what was tried",
         ("cell", "ours", "paper", "standard errors", *(way.name for way in ways)),
@@ -105,6 +105,6 @@ def outside_table(best: Ours, ways: list[Ours]) -> Table:
     )
 
 
-def _cell_name(data_set: int, caution: int, rule: int) -> str:
+def cell_name(data_set: int, caution: int, rule: int) -> str:
     """Position -> words."""
     return f"{TITLES[data_set]}, s = {CAUTIONS[caution]:g}, {COLUMNS[rule]}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from hedgerow.experiments.frame import Results
 from hedgerow.experiments.zhang_2021.claims import Claim
 from hedgerow.experiments.zhang_2021.ours import GOAL, Floats, Ours
-from hedgerow.experiments.zhang_2021.paper import COLUMNS, TITLES, printed_stars
+from hedgerow.experiments.zhang_2021.paper import printed, printed_stars
 from hedgerow.experiments.zhang_2021.protocol import CAUTIONS, MANY
-from hedgerow.experiments.zhang_2021.tables import stars_of
+from hedgerow.experiments.zhang_2021.tables import cell_name, stars_of
 
 
 def write_verdict(
@@ -45,25 +47,25 @@ def write_verdict(
 
 
 def _said_of_outside(best: Ours, ways: list[Ours]) -> list[str]:
-    """Cells outside the goal, by set, and the way that comes nearest."""
+    """Each cell outside the goal: how far, its neighbours over s, and which of the ways tried bring it inside."""
     said = []
-    for position, title in enumerate(TITLES):
-        outside = np.abs(best.gap[position]) > GOAL
-        if not outside.any():
-            continue
-        at = np.argwhere(outside)
-        distances = [abs(best.gap[position][tuple(i)] / best.error[position][tuple(i)]) for i in at]
-        cells = ", ".join(
-            f"{COLUMNS[i[1]]} at s = {CAUTIONS[i[0]]:g} ({best.gap[position][tuple(i)]:+.2f})" for i in at
-        )
-        nearest = min(ways, key=lambda way: float(np.abs(way.gap[position]).mean()))
+    others = [way for way in ways if way is not best]
+    for place in np.argwhere(np.abs(best.gap) > GOAL):
+        at = tuple(int(i) for i in place)
+        inside = [f"`{way.name}` ({way.gap[at]:+.2f})" for way in others if abs(way.gap[at]) <= GOAL]
+        under = f"inside only under {' and '.join(inside)}" if inside else "outside under each of them"
         said.append(
-            f"Outside on {title}: {cells}; {min(distances):.1f} to {max(distances):.1f} standard errors. Of"
-            " everything tried,"
-            f" `{nearest.name}` comes nearest on this set (mean difference {np.abs(nearest.gap[position]).mean():.2f},"
-            f" here {np.abs(best.gap[position]).mean():.2f})."
+            f"Outside, {cell_name(*at)}: {best.gap[at]:+.2f} points, {abs(best.gap[at] / best.error[at]):.1f} standard"
+            f" errors. Over s = {_series(CAUTIONS, 0)} the paper has {_series(printed()[at[0], :, at[2]])}, we"
+            f" {_series(best.mean[at[0], :, at[2]])}. Of {len(others)} other ways to count, fold, grow and decide:"
+            f" {under}."
         )
     return said
+
+
+def _series(values: Iterable[float], digits: int = 2) -> str:
+    """Numbers with commas."""
+    return ", ".join(f"{value:.{digits}f}" for value in values)
 
 
 def _said_of_stars(ours: Ours) -> str:
