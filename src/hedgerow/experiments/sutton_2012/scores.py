@@ -14,6 +14,7 @@ from hedgerow.experiments.sutton_2012.protocol import COARSE, THRESHOLDS, VARIAN
 
 Floats = NDArray[np.float64]
 
+ENOUGH = 5  # repetitions whose own scatter says something
 NEAR = 2.0  # standard deviations of a difference
 #: Candidates of λ and of β: the first is our choice.
 LAM_GRIDS: dict[str, tuple[float, ...]] = {
@@ -33,25 +34,36 @@ SMALLER = "of equals the smaller tree"
 
 @dataclass(frozen=True)
 class Rates:
-    """Error rates in percent, one for each repetition: the mean over its four test sets."""
+    """Error rates in percent on the four test sets of every repetition."""
 
-    rates: Floats  # (repetitions,)
+    quarters: Floats  # (repetitions, 4)
     leaves: float
+
+    @property
+    def rates(self) -> Floats:
+        """(repetitions,) what one repetition, four test sets, gives."""
+        return np.asarray(self.quarters.mean(axis=1))
 
     @property
     def mean(self) -> float:
         """Mean over repetitions."""
         return float(self.rates.mean())
 
+    @property
+    def scatter(self) -> float:
+        """Standard deviation of one repetition; of few repetitions, estimated from their single test sets."""
+        if len(self.rates) >= ENOUGH:
+            return float(self.rates.std(ddof=1))
+        return float(self.quarters.std(ddof=1) / np.sqrt(self.quarters.shape[1]))
+
     def gap(self, cell: Cell) -> float:
         """Ours minus the paper's."""
         return self.mean - cell.percent
 
     def distance(self, cell: Cell) -> float:
-        """The gap in standard deviations of such a difference, the paper's number being one repetition; NaN for one."""
-        n = len(self.rates)
-        scatter = float(self.rates.std(ddof=1)) * np.sqrt(1 + 1 / n) if n > 1 else float("nan")
-        return self.gap(cell) / scatter if scatter > 0 else float("nan")
+        """The gap in standard deviations of such a difference, the paper's number being one repetition."""
+        scatter = self.scatter * np.sqrt(1 + 1 / len(self.rates))
+        return self.gap(cell) / scatter if scatter > 0 else float("inf")
 
     def is_near(self, cell: Cell) -> bool:
         """Whether the printed number could be one of our repetitions."""
@@ -83,7 +95,7 @@ def rates_of(
     chosen = allowed[_first_least(inner[:, :, allowed], backwards=(way == "CART") == smaller)]
     errors = np.take_along_axis(outer, chosen[:, :, None], axis=2)[:, :, 0]
     kept = np.take_along_axis(leaves, chosen[:, :, None], axis=2)
-    return Rates(100 * errors.mean(axis=1) / found[0]["rows"], float(kept.mean()))
+    return Rates(100 * errors / found[0]["rows"], float(kept.mean()))
 
 
 def usual_grid(way: str) -> tuple[float, ...]:

@@ -70,8 +70,7 @@ def _shown(cell: Cell, rates: Rates) -> str:
         gap += " †"
     elif not rates.is_near(cell):
         gap = f"**{gap}**"
-    scatter = f"{rates.rates.std(ddof=1):.1f}" if len(rates.rates) > 1 else "?"
-    return f"{rates.mean:.1f} ({scatter}) / {cell.percent:.1f} {gap}"
+    return f"{rates.mean:.1f} ({rates.scatter:.1f}) / {cell.percent:.1f} {gap}"
 
 
 def test_set_table() -> Table:

@@ -20,7 +20,7 @@ def write_verdict(results: Results, ours: dict[Cell, Rates], curves: list[Curve]
     said = [
         f"**{len(near)} of {len(counted)} printed error rates are within {NEAR:g} standard deviations of ours**; the"
         f" mean absolute difference is {np.mean(gaps):.1f} points. One repetition, which is what the paper prints,"
-        f" scatters by {np.mean([rates.rates.std(ddof=1) for rates in counted.values()]):.1f} points on average."
+        f" scatters by {np.mean([rates.scatter for rates in counted.values()]):.1f} points on average."
     ]
     said += [_said_of_misprint(cell, rates) for cell, rates in ours.items() if cell.misprinted]
     said += [_said_of_outside(results, cell, rates) for cell, rates in counted.items() if cell not in near]
