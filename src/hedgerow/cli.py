@@ -31,7 +31,7 @@ def demo(seed: int = typer.Option(0, help="Another seed, another split of the da
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="zhang-2021 or busch-2021.")],
+    paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021 or sutton-2012.")],
     quick: Annotated[bool, typer.Option("--quick", help="A first answer, in under two minutes on two cores.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for report, figures and finished pieces.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of data sets; else HEDGEROW_DATA, cache, download.")] = None,

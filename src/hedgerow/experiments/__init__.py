@@ -21,6 +21,7 @@ from hedgerow.experiments.frame import Experiment
 PAPERS = {
     "zhang-2021": "hedgerow.experiments.zhang_2021",
     "busch-2021": "hedgerow.experiments.busch_2021",
+    "sutton-2012": "hedgerow.experiments.sutton_2012",
 }
 
 
