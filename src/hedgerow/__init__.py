@@ -11,6 +11,7 @@ from hedgerow.estimators import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.export import export_code, export_graphviz, export_svg, export_text
 from hedgerow.files import load, save
 
 try:
@@ -29,6 +30,10 @@ __all__ = [
     "__version__",
     "combine",
     "decide",
+    "export_code",
+    "export_graphviz",
+    "export_svg",
+    "export_text",
     "load",
     "save",
 ]
