@@ -13,6 +13,7 @@ from hedgerow.estimators import (
 )
 from hedgerow.export import export_code, export_graphviz, export_svg, export_text
 from hedgerow.files import load, save
+from hedgerow.resample import bootstrap
 
 try:
     __version__ = version("hedgerow")
@@ -28,6 +29,7 @@ __all__ = [
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "__version__",
+    "bootstrap",
     "combine",
     "decide",
     "export_code",
