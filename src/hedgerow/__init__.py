@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         RandomDecisionTreesClassifier,
         RandomForestClassifier,
     )
+    from hedgerow.export import export_code, export_graphviz, export_svg, export_text
     from hedgerow.files import load, save
+    from hedgerow.resample import bootstrap
 
     __version__: str
 
@@ -30,8 +32,13 @@ __all__ = [
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "__version__",
+    "bootstrap",
     "combine",
     "decide",
+    "export_code",
+    "export_graphviz",
+    "export_svg",
+    "export_text",
     "load",
     "save",
 ]
@@ -46,8 +53,13 @@ _HOME = {
     "Opinion": "hedgerow.belief",
     "RandomDecisionTreesClassifier": "hedgerow.estimators",
     "RandomForestClassifier": "hedgerow.estimators",
+    "bootstrap": "hedgerow.resample",
     "combine": "hedgerow.belief",
     "decide": "hedgerow.decide",
+    "export_code": "hedgerow.export",
+    "export_graphviz": "hedgerow.export",
+    "export_svg": "hedgerow.export",
+    "export_text": "hedgerow.export",
     "load": "hedgerow.files",
     "save": "hedgerow.files",
 }

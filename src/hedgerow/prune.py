@@ -32,10 +32,7 @@ def pruning_path(tree: Tree, criterion: str | Criterion) -> Iterator[PruningStep
     The risk of a node is its impurity times its share of the tree's weight; a branch is worth keeping while
     it lowers the risk by at least alpha per leaf.
     """
-    weights = tree.weights
-    amount = weights.sum(axis=1)
-    risk = resolve_criterion(criterion).impurity(weights) * amount / amount[0]
-    risk[tree.is_borrowed] = 0
+    risk = node_risk(tree, criterion)
     below, leaves = _sums_below(tree, risk)
     alive = ~tree.is_leaf
     gone = np.zeros(tree.n_nodes, dtype=bool)
@@ -56,6 +53,41 @@ def pruning_path(tree: Tree, criterion: str | Criterion) -> Iterator[PruningStep
                 heapq.heappush(links, (_link(risk, below, leaves, at), int(at)))
             at = int(tree.parent[at])
         yield PruningStep(node, max(alpha, 0.0), float(below[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class PruningPath:
+    """The subtrees that cost-complexity pruning goes through, from the whole tree to its root.
+
+    Attributes
+    ----------
+    ccp_alphas : (S,) float64
+        Ascending: the cost of a leaf from which on a subtree is the best one; 0 for the whole tree.
+    impurities : (S,) float64
+        Impurity of the leaves of each subtree, each leaf weighted by its share of the rows.
+    """
+
+    ccp_alphas: NDArray[np.float64]
+    impurities: NDArray[np.float64]
+
+
+def path_of(tree: Tree, criterion: str | Criterion) -> PruningPath:
+    """All weakest links of a tree, as scikit-learn lists them: the whole tree first, then one entry for each link."""
+    risk = node_risk(tree, criterion)
+    steps = list(pruning_path(tree, criterion))
+    return PruningPath(
+        np.array([0.0, *(step.alpha for step in steps)]),
+        np.array([risk[tree.is_leaf].sum(), *(step.impurity for step in steps)]),
+    )
+
+
+def node_risk(tree: Tree, criterion: str | Criterion) -> NDArray[np.float64]:
+    """-> (N,): impurity of each node times its share of the tree's weight; nothing for borrowed leaves."""
+    weights = tree.weights
+    amount = weights.sum(axis=1)
+    risk = resolve_criterion(criterion).impurity(weights) * amount / amount[0]
+    risk[tree.is_borrowed] = 0
+    return np.asarray(risk)
 
 
 def prune_forest(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -286,6 +286,11 @@ class Tree:
         return len(self.feature)
 
     @property
+    def is_multiway(self) -> NDArray[np.bool_]:
+        """(N,) whether the node has a child for each category, and one for missing and new ones."""
+        return np.asarray(~self.is_leaf & (self._kind == _MULTIWAY))
+
+    @property
     def n_leaves(self) -> int:
         """Number of leaf nodes."""
         return int(self.is_leaf.sum())
@@ -340,6 +345,10 @@ class Tree:
         """Where to start walking."""
         return TreeNode(self, 0)
 
+    def at(self, number: int) -> TreeNode:
+        """Node number `number`."""
+        return TreeNode(self, number)
+
     def categories_left(self, node: int) -> list[Any]:
         """Category values that go left at a subset split."""
         known = self.schema.categories[self.feature[node]]
@@ -355,9 +364,9 @@ class Tree:
         """The feature's name, or ``x[i]``."""
         return self.schema.names[feature] if self.schema.names is not None else f"x[{feature}]"
 
-    def to_text(self, *, max_depth: int = 10, decimals: int = 2) -> str:
-        """The tree as indented text, with the rows of each class in its leaves."""
-        return "\n".join(_lines(self.root, 0, max_depth, decimals))
+    def to_text(self, *, max_depth: int = 10, decimals: int = 2, note: Callable[[TreeNode], str] | None = None) -> str:
+        """The tree as indented text, with the rows of each class in its leaves, and a note on each if there is one."""
+        return "\n".join(_lines(self.root, 0, max_depth, decimals, note))
 
     def _sums(self, leaves: NDArray[Any]) -> NDArray[Any]:
         """(leaves, K) -> (N, K): each node the sum of the leaves below it, borrowed ones left out."""
@@ -435,19 +444,21 @@ def impurity_importance(tree: Tree, n_features: int, criterion: str | Criterion)
     return gain / gain.sum() if gain.sum() > 0 else gain
 
 
-def _lines(node: TreeNode, indent: int, max_depth: int, decimals: int) -> Iterator[str]:
+def _lines(
+    node: TreeNode, indent: int, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None
+) -> Iterator[str]:
     """One line per branch, leaves with their counts."""
     prefix = "|   " * indent + "|--- "
     if node.is_leaf:
         held = ", ".join(f"{label}: {count}" for label, count in node.counts.items() if count)
-        yield f"{prefix}{held or 'no rows'}"
+        yield f"{prefix}{held or 'no rows'}{note(node) if note else ''}"
         return
     if indent > max_depth:
         yield f"{prefix}… {int(sum(node.counts.values()))} rows"
         return
     for question, child in zip(_questions(node, decimals), node.children, strict=True):
         yield prefix + question
-        yield from _lines(child, indent + 1, max_depth, decimals)
+        yield from _lines(child, indent + 1, max_depth, decimals, note)
 
 
 def _questions(node: TreeNode, decimals: int) -> list[str]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from hedgerow.estimators.base import TreesClassifier
 from hedgerow.estimators.parameters import DESCRIPTIONS, documented
+from hedgerow.prune import PruningPath, path_of
 from hedgerow.tree import Tree
 
 _FOREST_FEATURES = DESCRIPTIONS["max_features"].replace("or None", 'or None, default="sqrt"', 1)
@@ -93,6 +96,32 @@ class DecisionTreeClassifier(TreesClassifier):
     def tree_(self) -> Tree:
         """The tree, to look at and to walk."""
         return self.trees_[0]
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
+        """Grow the whole tree and list what each ``ccp_alpha`` would leave of it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. The estimator itself stays as it is.
+
+        Returns
+        -------
+        PruningPath
+            With ``ccp_alphas`` and ``impurities``: the costs of a leaf at which branches fall, and the impurity of
+            the leaves that remain.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import DecisionTreeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+        >>> tree.cost_complexity_pruning_path(X, y).ccp_alphas.round(4)
+        array([0.    , 0.0042, 0.0297, 0.2598, 0.3333])
+        """
+        whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        return path_of(whole.tree_, whole.criterion_)
 
     def get_depth(self) -> int:
         """Longest path from the root to a leaf."""
