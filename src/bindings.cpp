@@ -12,6 +12,8 @@
 #include "core/bins.hpp"
 #include "core/grow.hpp"
 #include "core/read.hpp"
+#include "core/shap.hpp"
+#include "core/shap_background.hpp"
 #include "core/validate.hpp"
 
 namespace nb = nanobind;
@@ -441,6 +443,40 @@ public:
                     codes.shape(0), n_threads, merged.data(), control);
     }
 
+    // (leaves,): how likely each leaf is when nothing is known of a row but the covers of the leaves.
+    nb::object leaf_shares_of(const In<double>& covers) const {
+        std::vector<double> reached(static_cast<std::size_t>(forest_.leaf_start[forest_.n_trees]));
+        if (covers.shape(0) != reached.size()) throw nb::value_error("covers must have one number per leaf");
+        leaf_shares(forest_, covers.data(), reached.data());
+        return to_numpy(std::move(reached));
+    }
+
+    // values (n, p, S), and pairs (n, p, p, S) unless None, take in what the trees first_tree, … say of the rows:
+    // against the covers of leaves or, when there is one, against a background (p, m) of which no path has more than
+    // `most` distinct features.
+    template <class Code>
+    void explain(const InTable<Code>& codes, const InTable<double>& states, std::size_t first_tree, std::size_t n_trees,
+                 const In<double>& covers, const std::optional<InTable<Code>>& background, std::size_t most, std::size_t n_threads,
+                 nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> values,
+                 const std::optional<nb::ndarray<double, nb::ndim<4>, nb::c_contig, nb::device::cpu>>& pairs) const {
+        const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1), width = states.shape(1);
+        if (values.shape(0) != n_rows || values.shape(1) != n_features || values.shape(2) != width)
+            throw nb::value_error("values must have one row per sample, one column per feature and the width of the states");
+        if (pairs && (pairs->shape(0) != n_rows || pairs->shape(1) != n_features || pairs->shape(2) != n_features || pairs->shape(3) != width))
+            throw nb::value_error("pairs must have one row per sample, features twice and the width of the states");
+        if (background && background->shape(0) != n_features)
+            throw nb::value_error("a background must have the features of the samples");
+        const StateTable table{states.data(), width, nullptr, first_tree, n_trees, nullptr};
+        double* const to_pairs = pairs ? pairs->data() : nullptr;
+        Control control(look_on_with(nb::none()));
+        const nb::gil_scoped_release no_gil;
+        if (background)
+            explain_against(forest_, table, background->data(), background->shape(1), codes.data(), n_rows, n_features, n_threads,
+                            most, values.data(), to_pairs, control);
+        else
+            explain_paths(forest_, covers.data(), table, codes.data(), n_rows, n_features, n_threads, values.data(), to_pairs, control);
+    }
+
 private:
     nb::tuple held_;
     ForestView forest_;
@@ -514,6 +550,11 @@ NB_MODULE(_core, module) {
              "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
         .def("fold", &Reader::fold<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
              "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
+        .def("explain", &Reader::explain<std::uint8_t>, "codes"_a.noconvert(), "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
+             "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
+        .def("explain", &Reader::explain<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
+             "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
+        .def("leaf_shares", &Reader::leaf_shares_of, "covers"_a)
         .def("leaves", &Reader::leaves<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a)
         .def("leaves", &Reader::leaves<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a);
 }

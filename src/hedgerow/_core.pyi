@@ -88,3 +88,17 @@ class Reader:
         n_threads: int,
         merged: NDArray[np.float64],
     ) -> None: ...
+    def leaf_shares(self, covers: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def explain(
+        self,
+        codes: NDArray[Any],
+        states: NDArray[np.float64],
+        first_tree: int,
+        n_trees: int,
+        covers: NDArray[np.float64],
+        background: NDArray[Any] | None,
+        most: int,
+        n_threads: int,
+        values: NDArray[np.float64],
+        pairs: NDArray[np.float64] | None,
+    ) -> None: ...

@@ -145,7 +145,7 @@ class Eva(Rule):
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged states (n, 2K + 2) -> opinion."""
         k, leaves = setting.n_classes, state[:, -1:]
-        correction = (leaves - 1.0) * self._prior_term(setting)
+        correction = (leaves - 1.0) * self.prior_term(setting)
         plain = np.where(leaves > 0, state[:, :k] - correction, 0.0)
         lift_of_zero = np.log1p(setting.caution / self.smoothing)
         raised = state[:, k : 2 * k] + leaves * lift_of_zero - correction
@@ -162,7 +162,7 @@ class Eva(Rule):
             score=plain[:, 1] - plain[:, 0] if k == 2 else log_odds,
         )
 
-    def _prior_term(self, setting: Setting) -> Floats:
+    def prior_term(self, setting: Setting) -> Floats:
         """Setting -> what each leaf after the first takes off the log-score of each class (K,)."""
         if self.prior == "authors":
             return setting.prior

@@ -1,0 +1,175 @@
+"""Additive: a rule and what to explain -> values of leaves that add up to it over the trees.
+
+Shapley values of a forest are exact where what the forest says is a sum over its trees. For a rule that merges by
+adding that is so of everything `finish` does not divide by an amount that differs between leaves:
+
+=====================================================  =======================================
+rule                                                   adds up
+=====================================================  =======================================
+means (average, laplace, plausibility, vote, ...)      probability, lower, upper, width
+belief and mva, equal or learned weights               probability, lower, upper, width
+dominance_vote                                         lower, upper, width
+eva, dempster                                          log_odds
+=====================================================  =======================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.rules import Belief, Dempster, DominanceVote, Eva, Mean, Rule, Setting
+
+Floats = NDArray[np.float64]
+
+WHAT = ("probability", "lower", "upper", "width", "log_odds")
+
+
+@dataclass(frozen=True)
+class Additive:
+    """Something a rule says that is a sum over trees; it can be folded like a rule. Made by `additive`.
+
+    Parameters
+    ----------
+    rule, what : Rule, str
+        What is said.
+    total : float
+        What sums over trees are divided by: the number of trees or the sum of their weights, 1 for log-odds.
+    """
+
+    rule: Rule
+    what: str
+    total: float
+    merge: str = "add"
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> values of leaves (m, S); no column repeats what the others imply."""
+        values = self._values(counts, setting) / self.total
+        if self._same:
+            return np.ascontiguousarray(values[:, :1])
+        return np.ascontiguousarray(values[:, 1:] if self._balanced(setting) else values)
+
+    def width(self, setting: Setting) -> int:
+        """Setting -> S."""
+        return int(self.lift(np.zeros((1, setting.n_classes)), setting).shape[1])
+
+    def finish(self, state: Floats, setting: Setting) -> Floats:
+        """Sums of values (n, S) -> what is said of each class (n, K)."""
+        return self.of_classes(state, setting) + self.offset(setting)
+
+    def of_classes(self, values: Floats, setting: Setting) -> Floats:
+        """Sums or differences of values (..., S) -> those of each class (..., K), without what all leaves share."""
+        if self._same:
+            return np.repeat(values, setting.n_classes, axis=-1)
+        if not self._balanced(setting):
+            return values
+        return np.concatenate([-values.sum(axis=-1, keepdims=True), values], axis=-1)
+
+    def offset(self, setting: Setting) -> Floats:
+        """-> (K,): what is said before any tree."""
+        offset = np.zeros(setting.n_classes)
+        if self.what == "probability" and self._balanced(setting):  # the first class is one minus the others
+            offset[0] = 1.0
+        if isinstance(self.rule, Eva):
+            offset = against_others(self.rule.prior_term(setting)[None])[0]
+        return offset
+
+    def check(self, counts: Floats) -> None:
+        """Refuse leaves (m, K) without rows where the rule leaves them out: how many speak then differs by sample."""
+        empty = int((counts.sum(axis=1) == 0).sum())
+        if empty and (self.what == "probability" or isinstance(self.rule, Eva)):
+            raise ValueError(
+                f"what must be a sum over trees, got {self.what!r} and {empty} leaves without rows, which {self.rule!r}"
+                " leaves out; fit with leaf_counts='all', or explain bounds of a mean"
+            )
+
+    @property
+    def _same(self) -> bool:
+        """Whether all classes have the same values: what a mean leaves open it leaves open to all of them."""
+        return self.what == "width" and isinstance(self.rule, Mean | DominanceVote)
+
+    def _balanced(self, setting: Setting) -> bool:
+        """Whether the values of a leaf sum to the same over classes, so that one class follows from the others."""
+        return self.what in ("probability", "log_odds") and setting.n_classes > 1
+
+    def _values(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> values (m, K), to be divided by `total`."""
+        state, k = self.rule.lift(counts, setting), setting.n_classes
+        if isinstance(self.rule, Dempster):
+            return against_others(state[:, :k])
+        if isinstance(self.rule, Eva):
+            return against_others(state[:, :k] - self.rule.prior_term(setting))
+        lower, upper, probability = _parts(self.rule, state, k)
+        return {"lower": lower, "upper": upper, "width": upper - lower, "probability": probability}[self.what]
+
+
+def additive(rule: Rule, what: str, n_trees: int, weights: Floats | None = None) -> Additive:
+    """Rule, what to explain, trees and perhaps their weights (T,) -> what adds up over them.
+
+    Parameters
+    ----------
+    rule : Rule
+        One that merges by adding.
+    what : {"probability", "lower", "upper", "width", "log_odds"}
+        "width" is upper - lower; "log_odds" those of a class against the geometric mean of the others (for two
+        classes against the other).
+    n_trees : int
+        T.
+    weights : float64 (T,), optional
+        Tree weights, where the rule takes them.
+
+    Returns
+    -------
+    Additive
+
+    Examples
+    --------
+    >>> from hedgerow.belief import Setting, resolve_rule
+    >>> counts = np.array([[4.0, 0.0], [10.0, 40.0]])
+    >>> setting = Setting.of(2)
+    >>> shares = additive(resolve_rule("average"), "probability", n_trees=2)
+    >>> shares.finish(shares.lift(counts, setting).sum(axis=0, keepdims=True), setting)
+    array([[0.6, 0.4]])
+    """
+    if what not in WHAT:
+        raise ValueError(f"what must be one of {', '.join(WHAT)}, got {what!r}; choose one of these")
+    if what not in _adds_up(rule):
+        can = ", ".join(_adds_up(rule)) or "nothing"
+        raise ValueError(
+            f"what must be a sum over trees under the rule, got {what!r} of {rule!r}, of which {can} adds up;"
+            " see hedgerow.belief.additive for what adds up under which rule"
+        )
+    total = float(n_trees if weights is None else weights.sum())
+    return Additive(rule, what, 1.0 if what == "log_odds" else total)
+
+
+def against_others(logs: Floats) -> Floats:
+    """Log-scores (m, K) -> each minus the mean of the others (m, K): log-odds, whatever the scores are relative to."""
+    n_classes = logs.shape[1]
+    if n_classes == 1:
+        return np.zeros_like(logs)
+    against: Floats = (logs - logs.mean(axis=1, keepdims=True)) * (n_classes / (n_classes - 1))
+    return against
+
+
+def _adds_up(rule: Rule) -> tuple[str, ...]:
+    """Rule -> what of it is a sum over trees."""
+    if rule.merge != "add":
+        return ()
+    if isinstance(rule, Mean) or (isinstance(rule, Belief) and rule.weights in ("equal", "learned")):
+        return ("probability", "lower", "upper", "width")
+    if isinstance(rule, DominanceVote):
+        return ("lower", "upper", "width")
+    return ("log_odds",) if isinstance(rule, Eva | Dempster) else ()
+
+
+def _parts(rule: Rule, state: Floats, k: int) -> tuple[Floats, Floats, Floats]:
+    """States (m, S) -> lower, upper and probability (m, K) of a leaf; the last unused where it is none."""
+    if isinstance(rule, Mean):
+        return state[:, k : 2 * k], state[:, k : 2 * k] + state[:, -1:], state[:, :k]
+    if isinstance(rule, Belief):
+        return state[:, :k], state[:, k : 2 * k], state[:, 2 * k : 3 * k]
+    votes = state[:, :k]
+    return votes, votes + state[:, -1:] - votes.sum(axis=1, keepdims=True), votes
