@@ -8,7 +8,7 @@ from hedgerow.datasets import describe_dataset
 from hedgerow.experiments.frame import Results
 from hedgerow.experiments.sutton_2012.curves import LITTLE, SMALL, Curve
 from hedgerow.experiments.sutton_2012.paper import PAPER, Cell, is_attainable
-from hedgerow.experiments.sutton_2012.scores import NEAR, Rates, alternatives, change
+from hedgerow.experiments.sutton_2012.scores import NEAR, Rates, alternatives, change, signed
 
 COMPARABLE = 3.0  # points
 
@@ -80,8 +80,8 @@ def _said_of_comparison(ours: dict[Cell, Rates]) -> list[str]:
                 held = "holds" if abs(mine.mean()) <= COMPARABLE else "does not hold"
                 said.append(
                     f"Table {table}: {column} comparable with CART {held}: it errs less on {(mine < 0).sum()} of"
-                    f" {len(pairs)} sets (paper {(theirs < 0).sum()}), by {-mine.mean():+.1f} points on average (paper"
-                    f" {-theirs.mean():+.1f})."
+                    f" {len(pairs)} sets (paper {(theirs < 0).sum()}), by {signed(-mine.mean())} points on average"
+                    f" (paper {signed(-theirs.mean())})."
                 )
     return said
 
