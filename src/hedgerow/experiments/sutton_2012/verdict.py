@@ -133,6 +133,6 @@ def _said_of_cost(results: Results) -> list[str]:
     lams = len(next(iter(results.of(kind="slow curve")))[1]["errors"])
     return [
         f"The multinomial mass of six classes needs a linear programme per distinct count vector: {lams} trees on one"
-        f" training set of Breast Tissue, which share them, took {np.median(seconds):.0f} s (median of"
+        f" training set of Breast Tissue, which share them, took {np.median(seconds):.0f} s of one core (median of"
         f" {len(seconds)}). Its curve therefore has {lams} values of λ and one repetition."
     ]
