@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hedgerow.experiments.frame import Results
 from hedgerow.experiments.report import Table
 from hedgerow.experiments.sutton_2012.paper import PAPER, Cell
-from hedgerow.experiments.sutton_2012.scores import SMALLER, Rates, alternatives, change
+from hedgerow.experiments.sutton_2012.scores import SMALLER, Rates, alternatives, change, signed
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def open_table(results: Results, ours: dict[Cell, Rates]) -> Table:
         names = list(dict.fromkeys(_plain(name) for _, name in about))
         if about:
             low, high = min(about, key=lambda key: about[key]), max(about, key=lambda key: about[key])
-            spread = f"{about[low]:+.1f} ({_where(*low)}) to {about[high]:+.1f} ({_where(*high)})"
+            spread = f"{signed(about[low])} ({_where(*low)}) to {signed(about[high])} ({_where(*high)})"
             mean = f"{sum(map(abs, about.values())) / len(about):.2f}"
         else:
             spread, mean = "not run", ""
@@ -75,7 +75,7 @@ def open_table(results: Results, ours: dict[Cell, Rates]) -> Table:
         "What the paper leaves open, our choice, and the spread of results over the alternatives",
         ("open", "our choice", "alternatives", "least and largest change of a cell, points", "mean change"),
         rows,
-        "Changes of an error rate against our choice on the same rows; the mean is of absolute changes over all cells"
+        "Changes of an error rate against our choice, same repetitions; the mean is of absolute changes over all cells"
         " concerned. Alternatives that need other trees are run with fewer repetitions.",
     )
 
@@ -92,13 +92,13 @@ def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[Table]
             names = dict.fromkeys(name for cell, name in changes if cell in cells.values())
             for name in names:
                 found = [changes.get((cells[title], name)) if title in cells else None for title in titles]
-                rows.append([f"{column}: {_plain(name)}", *("" if one is None else f"{one:+.1f}" for one in found)])
+                rows.append([f"{column}: {_plain(name)}", *("" if one is None else signed(one) for one in found)])
         tables.append(
             Table(
                 f"Alternatives to our choices, sets of Table {table}",
                 ("changed", *titles),
                 rows,
-                "Points of error rate against our choice, on the same rows.",
+                "Points of error rate against our choice, on the same rows but where the quarters are stratified.",
                 brief=False,
             )
         )

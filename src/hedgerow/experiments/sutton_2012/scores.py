@@ -127,6 +127,17 @@ def change(usual: Rates, other: Rates) -> float:
     return float(other.rates[:both].mean() - usual.rates[:both].mean())
 
 
+def signed(points: float) -> str:
+    """Points with a sign and one decimal; what rounds to nothing is +0.0.
+
+    Examples
+    --------
+    >>> signed(1.26), signed(-0.04)
+    ('+1.3', '+0.0')
+    """
+    return f"{round(points, 1) + 0.0:+.1f}"
+
+
 def _first_least(errors: NDArray[np.int64], backwards: bool) -> NDArray[np.int64]:
     """(R, Q, candidates) -> (R, Q): the first of the least, or the last of them, which is the first read backwards."""
     if not backwards:

@@ -13,7 +13,7 @@ from hedgerow.experiments.sutton_2012.curves import collect_curves, curve_table,
 from hedgerow.experiments.sutton_2012.open import alternative_tables, open_table
 from hedgerow.experiments.sutton_2012.paper import PAPER, Cell, is_attainable, printed
 from hedgerow.experiments.sutton_2012.protocol import QUARTERS
-from hedgerow.experiments.sutton_2012.scores import NEAR, Rates, rates_of
+from hedgerow.experiments.sutton_2012.scores import NEAR, Rates, rates_of, signed
 from hedgerow.experiments.sutton_2012.verdict import write_verdict
 
 MOST_TESTS = 6
@@ -65,7 +65,7 @@ def paper_table(table: int, ours: dict[Cell, Rates]) -> Table:
 
 def _shown(cell: Cell, rates: Rates) -> str:
     """One cell in words."""
-    gap = f"{rates.gap(cell):+.1f}"
+    gap = signed(rates.gap(cell))
     if cell.misprinted:
         gap += " †"
     elif not rates.is_near(cell):
@@ -87,7 +87,7 @@ def test_set_table() -> Table:
             rows.append([title, f"{size}", *counts])
     return Table(
         "How many test sets the printed decimals allow",
-        ("set", "rows of a quarter", *(f"{tests} test sets" for tests in range(1, MOST_TESTS + 1))),
+        ("set", "rows of a quarter", *map(str, range(1, MOST_TESTS + 1))),
         rows,
         "For each printed cell of a row: · when some number of errors gives it, ✗ when none does, if errors are counted"
         " over so many test sets of a quarter of the rows (the sizes of Table 2). The smallest number that allows every"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hedgerow.datasets import describe_dataset
 from hedgerow.experiments.frame import Results
-from hedgerow.experiments.sutton_2012.curves import Curve
+from hedgerow.experiments.sutton_2012.curves import LITTLE, SMALL, Curve
 from hedgerow.experiments.sutton_2012.paper import PAPER, Cell, is_attainable
-from hedgerow.experiments.sutton_2012.scores import NEAR, Rates, alternatives, change
+from hedgerow.experiments.sutton_2012.scores import NEAR, Rates, alternatives, change, signed
 
 COMPARABLE = 3.0  # points
 
@@ -28,6 +29,7 @@ def write_verdict(results: Results, ours: dict[Cell, Rates], curves: list[Curve]
     said += _said_of_tic_tac(results, ours)
     said += [_said_of_curve(curve) for curve in curves]
     said += _said_of_cost(results)
+    said += _said_of_features()
     said += [f"{name} was left out: {reason}." for name, reason in results.absent.items()]
     return said
 
@@ -78,8 +80,8 @@ def _said_of_comparison(ours: dict[Cell, Rates]) -> list[str]:
                 held = "holds" if abs(mine.mean()) <= COMPARABLE else "does not hold"
                 said.append(
                     f"Table {table}: {column} comparable with CART {held}: it errs less on {(mine < 0).sum()} of"
-                    f" {len(pairs)} sets (paper {(theirs < 0).sum()}), by {-mine.mean():+.1f} points on average (paper"
-                    f" {-theirs.mean():+.1f})."
+                    f" {len(pairs)} sets (paper {(theirs < 0).sum()}), by {signed(-mine.mean())} points on average"
+                    f" (paper {signed(-theirs.mean())})."
                 )
     return said
 
@@ -106,10 +108,21 @@ def _said_of_tic_tac(results: Results, ours: dict[Cell, Rates]) -> list[str]:
 def _said_of_curve(curve: Curve) -> str:
     """Figure 1, one curve."""
     return (
-        f"Figure 1, {curve.name}: nodes {'never fall' if curve.rises else 'do not always rise'} as λ grows"
-        f" ({curve.nodes[0]:.1f} to {curve.nodes[-1]:.1f}); the least error, {curve.rates.min():.1f} %, is at λ ="
-        f" {curve.best:g}, at λ = 1 it is {curve.rates[-1]:.1f} %."
+        f"Figure 1, {curve.name}: that nodes increase with λ {'holds' if curve.rises else 'does not hold'}"
+        f" ({curve.nodes[0]:.1f} to {curve.nodes[-1]:.1f}, largest fall {curve.fall:.1f}); that small λ err least"
+        f" {'holds' if curve.best <= SMALL else 'does not hold'} ({curve.rates.min():.1f} % at λ = {curve.best:g},"
+        f" {curve.rates[-1]:.1f} % at 1); that λ matters little holds from λ = {curve.flat_from:g} on, where all errors"
+        f" are within {LITTLE:g} points."
     )
+
+
+def _said_of_features() -> list[str]:
+    """Sets of which we have another number of features than the paper counts."""
+    return [
+        f"The paper counts {told} features in {title}; ours, `{about.name}`, has {about.features}."
+        for title, told in PAPER["table_1"]["features"].items()
+        if (about := describe_dataset(PAPER["sets"][title])).features != told
+    ]
 
 
 def _said_of_cost(results: Results) -> list[str]:
@@ -120,6 +133,6 @@ def _said_of_cost(results: Results) -> list[str]:
     lams = len(next(iter(results.of(kind="slow curve")))[1]["errors"])
     return [
         f"The multinomial mass of six classes needs a linear programme per distinct count vector: {lams} trees on one"
-        f" training set of Breast Tissue, which share them, took {np.median(seconds):.0f} s (median of"
+        f" training set of Breast Tissue, which share them, took {np.median(seconds):.0f} s of one core (median of"
         f" {len(seconds)}). Its curve therefore has {lams} values of λ and one repetition."
     ]
