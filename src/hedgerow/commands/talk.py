@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Columns where the output is no terminal: tables in files should not depend on a window.
 WIDTH = 100
+#: Fewer lines are read before a bar could be seen.
+MANY_LINES = 50_000
 
 
 def say(text: str, *, style: str | None = None) -> None:
@@ -95,8 +97,8 @@ def score(value: float | None) -> str:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error while something lasts, on a terminal only -> what to call with how much is done."""
-    if not sys.stderr.isatty():
+    """A bar on standard error while lines are read, on a terminal and for many -> what to call with those done."""
+    if total < MANY_LINES or not sys.stderr.isatty():
         yield lambda done: None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
