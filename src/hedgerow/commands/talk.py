@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.table import Table
 
 #: Columns where the output is no terminal: tables in files should not depend on a window.
@@ -53,19 +53,18 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left: int = 1) -> Table:
+def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left: int = 1) -> Group:
     """Heads and cells -> a table whose first `left` columns stand to the left, the others to the right."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=Text(printable(title)), title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0)
-    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
     for number, name in enumerate(head):
         table.add_column(Text(printable(name)), justify="left" if number < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
+    return Group(Text(title, style="bold"), table)  # a title of its own would be as narrow as the table
 
 
 def printable(text: str) -> str:
