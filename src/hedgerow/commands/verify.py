@@ -29,9 +29,9 @@ def verify(path: str, *, as_json: bool) -> None:
                 ("estimator", type(model).__name__),
                 (
                     "checked",
-                    f"{number_of(forest.n_trees, 'tree')}, {number_of(len(forest.nodes), 'node')}, the evidence",
+                    f"{number_of(forest.n_trees, 'tree')}, {number_of(len(forest.nodes), 'node')}, counts, columns,"
+                    " classes, parameters",
                 ),
-                ("", "in their leaves, columns, classes and parameters"),
             ]
         )
     )
