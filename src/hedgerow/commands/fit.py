@@ -11,9 +11,11 @@ import numpy as np
 
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
 from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.output import check_out
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import STDIN, read_sheet
 from hedgerow.commands.talk import facts, listed, number_of, say, score, share, show, write_json
+from hedgerow.files.classifiers import MAX_THREADS
 from hedgerow.table import Factors, NamedColumns
 
 #: A nominal column with more categories than this share of its rows probably names them.
@@ -97,6 +99,8 @@ def _estimator(options: FitOptions) -> Any:
         "verbose": 1,
     }
     known = kind().get_params(deep=False)
+    if options.jobs == 0 or abs(options.jobs) > MAX_THREADS:
+        raise UsageError(f"--jobs must be -1 for all cores, or 1 to {MAX_THREADS}, got {options.jobs}")
     for name, option in (("n_estimators", "--trees"), ("leaf_counts", "--leaf-counts")):
         if given[name] is not None and name not in known:
             raise UsageError(f"{option} must go with a model that has it, got --model {options.model}")
@@ -107,6 +111,7 @@ def _estimator(options: FitOptions) -> Any:
 
 def _check_out(options: FitOptions) -> None:
     """Refuse an output that cannot be meant, before anything is read."""
+    check_out(options.out)
     if options.out != STDIN:
         return
     if options.as_json:
@@ -142,10 +147,10 @@ def _save(estimator: Any, out: str) -> None:
     """Write the model to a file, or to standard output for ``-``."""
     from hedgerow.files import save
 
-    if out != STDIN:
-        save(estimator, out)
-        return
-    save(estimator, sys.stdout.buffer)
+    try:
+        save(estimator, sys.stdout.buffer if out == STDIN else out)
+    except ValueError as reason:  # labels or names that are longer than a file allows
+        raise DataError(str(reason)) from None
     sys.stdout.buffer.flush()
 
 

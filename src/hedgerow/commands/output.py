@@ -64,12 +64,27 @@ class Kept:
     names: tuple[str, ...]
 
     def columns(self) -> list[list[Any]]:
-        """Each column as it came, None where there is nothing."""
+        """Each column as it came."""
+        return [self.sheet.cells(name).tolist() for name in self.names]
+
+    def columns_with_gaps(self) -> list[list[Any]]:
+        """Each column, None where there is nothing."""
+        gaps = [self.sheet.is_missing(name).tolist() for name in self.names]
         return [
-            [None if gap else cell for cell, gap in zip(self.sheet.cells(name).tolist(), gaps.tolist(), strict=True)]
-            for name in self.names
-            if (gaps := self.sheet.is_missing(name)) is not None
+            [None if gap else cell for cell, gap in zip(column, where, strict=True)]
+            for column, where in zip(self.columns(), gaps, strict=True)
         ]
+
+
+def check_out(out: str | None) -> None:
+    """Refuse, before the work, a file that cannot be written after it."""
+    if out in (None, "-"):
+        return
+    path = Path(str(out))
+    if path.is_dir():
+        raise UsageError(f"--out must be a file, got the folder {out!r}")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--out must be in a folder that exists, got {out!r}")
 
 
 def write_answers(answers: Answers, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
@@ -108,7 +123,9 @@ def _write_json_lines(file: TextIO, answers: Answers, kept: Kept, prefix: str) -
     """An object per line."""
     names = [str(name) for name in answers.classes.tolist()]
     kinds, parts = list(answers.uncertainty), np.stack(list(answers.uncertainty.values()), axis=1)
-    given = [dict(zip(kept.names, map(_plain, row), strict=True)) for row in zip(*kept.columns(), strict=True)]
+    given = [
+        dict(zip(kept.names, map(_plain, row), strict=True)) for row in zip(*kept.columns_with_gaps(), strict=True)
+    ]
     for row, members in enumerate(answers.sets()):
         said = {
             "label": answers.label[row].item() if hasattr(answers.label[row], "item") else answers.label[row],
@@ -124,7 +141,7 @@ def _write_json_lines(file: TextIO, answers: Answers, kept: Kept, prefix: str) -
 
 def _typed_columns(answers: Answers, kept: Kept) -> list[Any]:
     """Columns for Parquet: the set is a list of classes."""
-    return [*kept.columns(), answers.label.tolist(), answers.sets(), *answers.numbers()]
+    return [*kept.columns_with_gaps(), answers.label.tolist(), answers.sets(), *answers.numbers()]
 
 
 def _escaped(label: object) -> str:

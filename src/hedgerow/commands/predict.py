@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.commands.match import set_opinion, table_for
-from hedgerow.commands.output import Answers, Kept, write_answers
+from hedgerow.commands.output import Answers, Kept, check_out, write_answers
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
 from hedgerow.table import NamedColumns
@@ -39,6 +39,7 @@ class PredictOptions:
 def predict(options: PredictOptions) -> None:
     """Load, read, answer, write."""
     require_one_stdin(options.model, options.data)
+    check_out(options.out)
     model = read_model(options.model)
     set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
     sheet = read_sheet(options.data, options.missing)

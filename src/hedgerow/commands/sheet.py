@@ -115,25 +115,22 @@ class Sheet(ABC):
             self.numbers(name)  # always raises here
         if cells.dtype.kind != "T":
             return cells
-        distinct, numbers_of = np.unique(cells, return_inverse=True)
-        return _labels_from_texts([str(text) for text in distinct], self.typed)[numbers_of]
+        codes, distinct = self.factors(name)
+        return _labels_from_texts(distinct.tolist(), self.typed)[codes]
 
     def known_labels(self, name: str, classes: Array) -> Array:
         """The target of a fitted model -> labels (n_rows,) of the type of its classes; others are refused by line."""
-        if classes.dtype.kind in "UO":
-            cells = self.cells(name)
-            texts = cells if cells.dtype.kind == "T" else np.array([str(cell) for cell in cells.tolist()], dtype=object)
-            found: Array = np.array([str(text) for text in texts], dtype=object)
-        else:
-            found = self.numbers(name)
-        known = np.isin(found, classes.astype(found.dtype))
-        if not known.all():
+        of_text = classes.dtype.kind in "UO"
+        place = {label: number for number, label in enumerate(classes.tolist())}
+        cells = (self.cells(name) if of_text else self.numbers(name)).tolist()
+        codes = np.fromiter((place.get(str(cell) if of_text else cell, -1) for cell in cells), np.int64, len(cells))
+        if (codes < 0).any():
             raise DataError(
                 f"target {name!r} must hold classes of the model ({listed(classes.tolist())}), got others in"
-                f" {number_of(int((~known).sum()), 'row')}; drop those rows",
-                tuple(self._named(name, ~known)),
+                f" {number_of(int((codes < 0).sum()), 'row')}; drop those rows",
+                tuple(self._named(name, codes < 0)),
             )
-        return found.astype(classes.dtype)
+        return np.asarray(classes[codes])
 
     def _require_numbers(self, name: str, cells: Array, bad: NDArray[np.bool_], advice: str) -> None:
         """Pass a column without bad cells."""

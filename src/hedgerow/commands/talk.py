@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.table import Table
 
 #: Columns where the output is no terminal: tables in files should not depend on a window.
 WIDTH = 100
+#: Fewer lines are read before a bar could be seen.
+MANY_LINES = 50_000
 
 
 def say(text: str, *, style: str | None = None) -> None:
@@ -51,19 +53,18 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left: int = 1) -> Table:
+def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left: int = 1) -> Group:
     """Heads and cells -> a table whose first `left` columns stand to the left, the others to the right."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=Text(printable(title)), title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0)
-    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
     for number, name in enumerate(head):
         table.add_column(Text(printable(name)), justify="left" if number < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
+    return Group(Text(title, style="bold"), table)  # a title of its own would be as narrow as the table
 
 
 def printable(text: str) -> str:
@@ -95,8 +96,8 @@ def score(value: float | None) -> str:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error while something lasts, on a terminal only -> what to call with how much is done."""
-    if not sys.stderr.isatty():
+    """A bar on standard error while lines are read, on a terminal and for many -> what to call with those done."""
+    if total < MANY_LINES or not sys.stderr.isatty():
         yield lambda done: None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn

@@ -9,10 +9,11 @@ from hedgerow.errors import ModelFileError
 
 def verify(path: str, *, as_json: bool) -> None:
     """Check everything, say so; what is wrong is raised."""
-    from hedgerow.files import load
+    file = model_file(path)
+    from hedgerow.files import load  # scikit-learn comes with it: a second that a wrong path need not wait
 
     try:
-        model = load(model_file(path))
+        model = load(file)
     except ModelFileError as reason:
         if as_json:
             write_json({"model": path, "sound": False, "reason": str(reason)})
@@ -28,9 +29,9 @@ def verify(path: str, *, as_json: bool) -> None:
                 ("estimator", type(model).__name__),
                 (
                     "checked",
-                    f"{number_of(forest.n_trees, 'tree')}, {number_of(len(forest.nodes), 'node')}, the evidence",
+                    f"{number_of(forest.n_trees, 'tree')}, {number_of(len(forest.nodes), 'node')}, counts, columns,"
+                    " classes, parameters",
                 ),
-                ("", "in their leaves, columns, classes and parameters"),
             ]
         )
     )
