@@ -234,6 +234,33 @@ def join_forests(first: Forest, second: Forest) -> Forest:
     return Forest(n_classes=first.n_classes, weights=weights, **kept)
 
 
+def some_trees(forest: Forest, first: int, last: int) -> Forest:
+    """Trees number `first` to ``last - 1`` as a forest of their own, whose arrays are parts of the other's."""
+    nodes = slice(forest.node_start[first], forest.node_start[last])
+    leaves = forest.leaf_start[first : last + 1]
+    words = slice(forest.set_start[first], forest.set_start[last])
+    starts, classes = forest.entry_start, forest.entry_class
+    if starts is None or classes is None:
+        cells = slice(leaves[0] * forest.n_classes, leaves[-1] * forest.n_classes)
+    else:
+        cells = slice(starts[leaves[0]], starts[leaves[-1]])
+        starts, classes = starts[leaves[0] : leaves[-1] + 1] - cells.start, classes[cells]
+    return Forest(
+        n_classes=forest.n_classes,
+        nodes=forest.nodes[nodes],
+        payload=forest.payload[nodes],
+        set_words=forest.set_words[words],
+        node_start=forest.node_start[first : last + 1] - nodes.start,
+        leaf_start=leaves - leaves[0],
+        set_start=forest.set_start[first : last + 1] - words.start,
+        depth=forest.depth[first:last],
+        counts=forest.counts[cells],
+        entry_start=starts,
+        entry_class=classes,
+        weights=None if forest.weights is None else forest.weights[cells],
+    )
+
+
 class Tree:
     """One tree of a fitted model: read-only arrays over nodes, and a root to walk from.
 

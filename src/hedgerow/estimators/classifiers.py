@@ -156,6 +156,12 @@ class RandomForestClassifier(TreesClassifier):
         Share of the decrease in impurity.
     oob_score_, oob_decision_function_ : float, ndarray of shape (n_samples, n_classes)
         How the forest does on rows its trees have not seen, with ``oob_score=True``.
+    oob_errors_ : BootstrapErrors
+        Out-of-bag, resubstitution, .632 and .632+ errors.
+    oob_trace_ : ndarray of shape (n_trees,)
+        Out-of-bag error after each tree.
+    max_features_, max_features_errors_ : int, dict
+        What was chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
 
     Examples
     --------
@@ -173,7 +179,7 @@ class RandomForestClassifier(TreesClassifier):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: Any = 100,
         *,
         rule: Any = "average",
         caution: Any = 1.0,
@@ -254,7 +260,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: Any = 100,
         *,
         rule: Any = "average",
         caution: Any = 1.0,
@@ -342,7 +348,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: Any = 100,
         *,
         rule: Any = "average",
         caution: Any = 1.0,

@@ -112,7 +112,7 @@ def _fitted_to_contents(model: TreesClassifier, encoder: Encoder) -> tuple[dict[
     """What was learned besides the trees -> JSON and arrays."""
     fitted: dict[str, Json] = {}
     arrays: Arrays = {}
-    for name in ("criterion_", "caution_", "oob_score_", "tuning_"):
+    for name in ("criterion_", "caution_", "oob_score_", "tuning_", "max_features_", "max_features_errors_"):
         if hasattr(model, name):
             fitted[name] = encoder.encode(getattr(model, name), name)
     if hasattr(model, "_learned"):
@@ -129,6 +129,7 @@ def _fitted_to_contents(model: TreesClassifier, encoder: Encoder) -> tuple[dict[
 def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, decoder: Decoder) -> None:
     """The inverse of `_fitted_to_contents`."""
     known = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
+    known |= {"max_features_", "max_features_errors_"}
     if not isinstance(given, dict) or not given.keys() <= known:
         raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
     model.criterion_ = _checked_criterion(decoder.decode(given.get("criterion_")))
@@ -140,6 +141,10 @@ def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, d
         )
     if "tuning_" in given:
         model.tuning_ = _checked_tuning(decoder.decode(given["tuning_"]))
+    if "max_features_" in given:
+        most = model._schema.n_features
+        model.max_features_ = _checked_number("max_features_", given["max_features_"], int, 1, most)
+        model.max_features_errors_ = _checked_errors(decoder.decode(given.get("max_features_errors_")))
     if "learned_with" in given:
         caution = _checked_number("learned_with", given["learned_with"], float, 0, math.inf)
         weights = take(arrays, "tree_weights", np.float64, length=model.forest_.n_trees).copy()
@@ -238,6 +243,16 @@ def _checked_criterion(criterion: Any) -> Criterion:
     if not isinstance(criterion, Criterion) or not criterion.is_settled:
         raise ModelFileError("criterion_ must be a criterion with all its parameters, got something else")
     return criterion
+
+
+def _checked_errors(errors: Any) -> dict[int, float]:
+    """Numbers of features and the errors made with them."""
+    sound = isinstance(errors, dict) and all(
+        type(number) is int and isinstance(error, float) for number, error in errors.items()
+    )
+    if not sound:
+        raise ModelFileError("max_features_errors_ must be an error for each number of features, got something else")
+    return dict(errors)
 
 
 def _checked_decision(model: TreesClassifier, decision: Any) -> Decision:
