@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, _core, theory
+from hedgerow.criteria import resolve_criterion
 
 BLUE, YELLOW = "blue", "yellow"
 #: Nine blue and eleven yellow balls: eight blue and five yellow up to place 12, one blue and six yellow beyond.
@@ -16,7 +17,9 @@ BALLS = np.array([BLUE] * 2 + [YELLOW] * 5 + [BLUE] * 6 + [YELLOW] * 3 + [BLUE] 
 
 def entropy(colours: np.ndarray) -> float:
     """In bits."""
-    return float(impurity_of(np.unique(colours, return_counts=True)[1][None].astype(float), "entropy")[0])
+    return float(
+        resolve_criterion("entropy").impurity(np.unique(colours, return_counts=True)[1][None].astype(float))[0]
+    )
 
 
 def test_twenty_balls() -> None:
