@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtri
 from sklearn.base import BaseEstimator
 
 from hedgerow.belief import discord, mass_from_counts, non_specificity, total_uncertainty_from_counts
@@ -132,7 +132,7 @@ class BeliefGain(Criterion):
         """What the compiled core must know of it."""
         known = super().in_core(n_classes) | {"lam": _number(self.lam), "caution": float(self.caution)}
         if self.mass == "multinomial" and n_classes <= CLOSED_FORM:
-            known |= {"name": "multinomial", "quantile": float(chi2.ppf(1 - self.alpha / n_classes, df=1))}
+            known |= {"name": "multinomial", "quantile": float(chdtri(1, self.alpha / n_classes))}
         elif self.mass == "multinomial":
             known |= {"name": "python", "uncertainty": self._of_one_node(n_classes)}
         return known
