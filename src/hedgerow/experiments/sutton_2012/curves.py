@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.experiments.frame import Results
 from hedgerow.experiments.report import Figure, Table
-from hedgerow.experiments.sutton_2012.protocol import CURVE_LAMS, CURVES, SLOW_CURVE, SLOW_FOLDS, SLOW_LAMS
+from hedgerow.experiments.sutton_2012.protocol import CURVE_LAMS, CURVES, SLOW_CURVE, SLOW_LAMS
 
 Floats = NDArray[np.float64]
 
@@ -89,8 +89,7 @@ def figure_1(curves: list[Curve]) -> Figure:
         draw,
         (6, 6),
         "Each point is one λ: means over ten folds, for the IDM over ten repetitions of them, for the multinomial mass"
-        f" over {SLOW_FOLDS} folds of one. The paper says neither which mass it uses here nor how small"
-        " a child may be; where not stated children have over ten rows.",
+        " over one. The paper says neither which mass it uses here nor how small a child may be; where not stated children have over ten rows.",
     )
 
 

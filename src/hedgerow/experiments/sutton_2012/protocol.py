@@ -63,7 +63,6 @@ CURVES: dict[str, dict[str, Any]] = {
     "IDM, children of any size": {"min_rows": 1},
 }
 SLOW_CURVE = "multinomial"
-SLOW_FOLDS = 8  # of the ten; half a minute each
 TABLE_OF = {name: number for number in (1, 3) for name in PAPER[f"table_{number}"]["rows"]}
 
 
@@ -233,7 +232,7 @@ def _curves(name: str, quick: bool) -> list[Unit]:
     for label in CURVES:
         units += _blocks("curve", PAPER["figure_1"]["set"], name, quick, curve=label)
     if not quick:
-        for fold in range(SLOW_FOLDS):
+        for fold in range(INNER_FOLDS):
             arguments = {"kind": "slow curve", "set": name, "fold": fold}
             units.append(Unit(f"slow_curve-{name}-{fold}", arguments, cost=SLOW_COST))
     return units

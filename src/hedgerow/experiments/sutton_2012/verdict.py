@@ -136,5 +136,5 @@ def _said_of_cost(results: Results) -> list[str]:
         f"The multinomial mass of six classes needs a linear programme per distinct count vector: {lams} trees on one"
         f" training set of Breast Tissue, which share them, took {np.median(seconds):.0f} s of one core (median of"
         f" {len(seconds)}). Its curve therefore has {lams} values of λ and"
-        f" {len(seconds)} folds."
+        " one repetition."
     ]
