@@ -89,7 +89,8 @@ def figure_1(curves: list[Curve]) -> Figure:
         draw,
         (6, 6),
         "Each point is one λ: means over ten folds, for the IDM over ten repetitions of them, for the multinomial mass"
-        " over one. The paper says neither which mass it uses here nor how small a child may be; where not stated children have over ten rows.",
+        " over one. The paper says neither which mass it uses here nor how small a child may be; where not stated"
+        " children have over ten rows.",
     )
 
 
