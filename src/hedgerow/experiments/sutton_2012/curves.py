@@ -88,8 +88,9 @@ def figure_1(curves: list[Curve]) -> Figure:
         "Figure 1: number of nodes against λ (top), error rate against number of nodes (bottom), Breast Tissue",
         draw,
         (6, 6),
-        "Each point is one λ: means over the ten folds, for the IDM over ten repetitions of them. The paper says"
-        " neither which mass it uses here nor how small a child may be; where not stated children have over ten rows.",
+        "Each point is one λ: means over ten folds, for the IDM over ten repetitions of them, for the multinomial mass"
+        " over one. The paper says neither which mass it uses here nor how small a child may be; where not stated"
+        " children have over ten rows.",
     )
 
 
@@ -100,7 +101,7 @@ def curve_table(curves: list[Curve]) -> Table:
             curve.name,
             f"{_held(curve.rises)} ({curve.nodes[0]:.1f} to {curve.nodes[-1]:.1f}, largest fall {curve.fall:.1f})",
             f"{_held(curve.best <= SMALL)} ({curve.rates.min():.1f} % at λ = {curve.best:g})",
-            f"from λ = {curve.flat_from:g} on",
+            f"{_held(curve.flat_from <= SMALL)} (from λ = {curve.flat_from:g} on)",
         ]
         for curve in curves
     ]
@@ -108,8 +109,8 @@ def curve_table(curves: list[Curve]) -> Table:
         "What the paper reads from Figure 1",
         ("curve", "nodes increase with λ", "the best error at a small λ", "error depends little on λ"),
         rows,
-        f"Small: at most {SMALL:g}. Little: from there on all errors are within {LITTLE:g} points. The paper prints no"
-        " numbers of this figure.",
+        f"Small: at most {SMALL:g}. Little: from a small λ on all errors are within {LITTLE:g} points. The paper"
+        " prints no numbers of this figure.",
     )
 
 

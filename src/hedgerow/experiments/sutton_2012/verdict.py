@@ -111,8 +111,9 @@ def _said_of_curve(curve: Curve) -> str:
         f"Figure 1, {curve.name}: that nodes increase with λ {'holds' if curve.rises else 'does not hold'}"
         f" ({curve.nodes[0]:.1f} to {curve.nodes[-1]:.1f}, largest fall {curve.fall:.1f}); that small λ err least"
         f" {'holds' if curve.best <= SMALL else 'does not hold'} ({curve.rates.min():.1f} % at λ = {curve.best:g},"
-        f" {curve.rates[-1]:.1f} % at 1); that λ matters little holds from λ = {curve.flat_from:g} on, where all errors"
-        f" are within {LITTLE:g} points."
+        f" {curve.rates[-1]:.1f} % at 1); that λ matters little"
+        f" {'holds' if curve.flat_from <= SMALL else 'does not hold'} (all errors are within {LITTLE:g} points from λ ="
+        f" {curve.flat_from:g} on)."
     )
 
 
@@ -134,5 +135,6 @@ def _said_of_cost(results: Results) -> list[str]:
     return [
         f"The multinomial mass of six classes needs a linear programme per distinct count vector: {lams} trees on one"
         f" training set of Breast Tissue, which share them, took {np.median(seconds):.0f} s of one core (median of"
-        f" {len(seconds)}). Its curve therefore has {lams} values of λ and one repetition."
+        f" {len(seconds)}). Its curve therefore has {lams} values of λ and"
+        " one repetition."
     ]
