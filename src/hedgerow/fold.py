@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.belief import Setting, concatenate, merge_states
+from hedgerow.belief import Setting, merge_states
 from hedgerow.bins import Codes
 from hedgerow.tree import Forest
 
@@ -24,7 +24,7 @@ STATE_BUDGET = 256 << 20
 #: Otherwise trees are lifted in groups whose states take about this many.
 GROUP_BYTES = 32 << 20
 #: Opinions are made of so many rows at a time.
-FINISHED_ROWS = 4096
+FINISHED_ROWS = 8192
 
 _MERGES = {"add": 0, "max": 1, "both": 2}
 
@@ -144,7 +144,16 @@ def fold(
         for tree in range(forest.n_trees):
             judges += out_of_bag_rows(out_of_bag, tree, len(merged))
         merged *= (forest.n_trees / np.maximum(judges, 1))[:, None]
-    return _finish(rule, merged, setting, n_threads)
+    return finish_rows(rule, merged, setting, n_threads)
+
+
+def finish_rows(rule: Foldable[Result], merged: Floats, setting: Setting, n_threads: int = 1) -> Result:
+    """Merged states (n, S) -> result of n samples, a block at a time, so that what is between stays in the cache."""
+
+    def finish_from(first: int) -> Result:
+        return rule.finish(merged[first : first + FINISHED_ROWS], setting)
+
+    return _in_blocks(finish_from, len(merged), FINISHED_ROWS, n_threads)
 
 
 def leaf_evidence(forest: Forest, tree: int) -> Floats:
@@ -229,15 +238,17 @@ def _state_groups(
 ) -> Iterator[_Group]:
     """All trees at once with the states of distinct leaves, where these are not too many; else group by group."""
     own = out_of_bag is not None and out_of_bag.labels is not None
+    if not own and known is not None:
+        yield _Group(0, forest.n_trees, known, None if forest.weights is not None else forest.distinct().of_leaf)
+        return
     width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
     if not own:
         leaves, of_leaf = _leaves_to_lift(forest, n_threads)
         if len(leaves) * 8 * width <= STATE_BUDGET:
-            if known is None:
-                known = _lift_in_parts(forest, leaves, rule, setting, width)
-                if cache is not None:
-                    cache.keep(key, known)
-            yield _Group(0, forest.n_trees, known, of_leaf)
+            states = _lift_in_parts(forest, leaves, rule, setting, width)
+            if cache is not None:
+                cache.keep(key, states)
+            yield _Group(0, forest.n_trees, states, of_leaf)
             return
     evidence = without_own_row if own else leaf_evidence
     sizes = _rows_per_tree(forest, own) * 8 * max(width, forest.n_classes)
@@ -264,30 +275,38 @@ def _lift_in_parts(
     return states
 
 
-def _finish(rule: Foldable[Result], merged: Floats, setting: Setting, n_threads: int) -> Result:
-    """Merged states (n, S) -> result, a block of rows at a time, so that what is in between stays in the cache."""
-    if len(merged) <= FINISHED_ROWS:
-        return rule.finish(merged, setting)
-    starts = range(0, len(merged), FINISHED_ROWS)
-    first = rule.finish(merged[:FINISHED_ROWS], setting)
-    whole: dict[str, Any] = {
-        name: None if part is None else np.empty((len(merged), *part.shape[1:]), part.dtype)
-        for name, part in vars(first).items()
-    }
+def _in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads: int) -> Result:
+    """make(first row) -> result of a block; of all blocks, one result: a record of arrays, or a list of records."""
+    first = make(0)
+    if n_rows <= block:
+        return first
+    wholes: list[dict[str, Any]] = [
+        {
+            name: None if part is None else np.empty((n_rows, *part.shape[1:]), part.dtype)
+            for name, part in vars(one).items()
+        }
+        for one in _records(first)
+    ]
 
     def write(start: int) -> None:
-        part = first if start == 0 else rule.finish(merged[start : start + FINISHED_ROWS], setting)
-        for name, values in vars(part).items():
-            if values is not None:
-                whole[name][start : start + FINISHED_ROWS] = values
+        for whole, part in zip(wholes, _records(first if start == 0 else make(start)), strict=True):
+            for name, values in vars(part).items():
+                if values is not None:
+                    whole[name][start : start + block] = values
 
     if n_threads == 1:
-        for start in starts:
+        for start in range(0, n_rows, block):
             write(start)
     else:
         with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(write, starts))
-    return type(first)(**whole)
+            list(pool.map(write, range(0, n_rows, block)))
+    joined: Any = [type(one)(**whole) for one, whole in zip(_records(first), wholes, strict=True)]
+    return joined if isinstance(first, list) else joined[0]  # type: ignore[no-any-return]
+
+
+def _records(result: Any) -> list[Any]:
+    """One record, or a list of them -> the list."""
+    return result if isinstance(result, list) else [result]
 
 
 def _key(rule: Foldable[Any], setting: Setting) -> Hashable:
@@ -312,8 +331,8 @@ def _stack(
         lift_distinct(rule, (without_own_row if own else leaf_evidence)(forest, tree), setting)
         for tree in range(forest.n_trees)
     ]
-    parts = []
-    for first in range(0, codes.shape[1], block):
+
+    def finish_from(first: int) -> Result:
         leaves = forest.leaves(np.ascontiguousarray(codes[:, first : first + block]), n_threads)
         states = np.empty((len(leaves), forest.n_trees, width))
         for tree, table in enumerate(tables):
@@ -322,8 +341,9 @@ def _stack(
                 states[:, tree] *= out_of_bag_rows(out_of_bag, tree, codes.shape[1])[first : first + block, None]
         if tree_weights is not None:
             states *= tree_weights[None, :, None]
-        parts.append(rule.finish(states, setting))
-    return parts[0] if len(parts) == 1 else concatenate(parts)  # type: ignore[arg-type, return-value]
+        return rule.finish(states, setting)
+
+    return _in_blocks(finish_from, codes.shape[1], block, 1)
 
 
 def _table_rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,7 @@ class Evidence:
             Uncertainty(),
             self._setting(None, None),
             out_of_bag=self.out_of_bag,
+            cache=self.cache,
             n_threads=self.n_threads,
         )
 
@@ -211,7 +213,9 @@ class Evidence:
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
         amount = self.caution if caution is None else caution
-        return Setting.of(self.forest.n_classes, amount, self.prior if prior is None else prior)
+        if prior is None and isinstance(amount, float):
+            return _setting_of(self.forest.n_classes, amount, self.prior.tobytes())
+        return Setting.of(self.forest.n_classes, amount, prior)
 
     def _counts(self) -> Floats:
         """(n, T, K): the leaves reached, without the rows' own counts where they have been counted."""
@@ -230,6 +234,12 @@ class Evidence:
     def __repr__(self) -> str:
         kind = "" if self.out_of_bag is None else "out-of-bag, "
         return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
+
+
+@lru_cache(maxsize=64)
+def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
+    """A forest's own setting, checked once: for one row the checks would take as long as its leaves."""
+    return Setting.of(n_classes, caution, np.frombuffer(prior))
 
 
 @dataclass(frozen=True)
