@@ -2,6 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from hedgerow import labels
 from hedgerow.belief import Opinion, combine
 from hedgerow.decide import decide
 from hedgerow.errors import HedgerowError, ModelFileError
@@ -29,6 +30,7 @@ __all__ = [
     "__version__",
     "combine",
     "decide",
+    "labels",
     "load",
     "save",
 ]

@@ -24,9 +24,9 @@ class Labels:
 
     Parameters
     ----------
-    numbers : (n,) uint16
+    numbers : (n,) uint16, or (m,) where rows may be of several classes
         Class numbers.
-    weights : (n,) int64 or None
+    weights : like numbers, int64, or None
         Weights in fixed point, so that sums do not depend on their order.
     weight_unit : float
         What one unit of `weights` is worth.
@@ -34,6 +34,9 @@ class Labels:
         K.
     balance_bag : bool
         Whether classes weigh the same in every tree's bag (needs `weights`).
+    rows : (m,) uint32 or None
+        With uncertain labels, the row of each of m labels, ascending, the most probable label of a row first (needs
+        `weights`). However many labels a row has, it is one row: in the bag as a whole, and counted once.
     """
 
     numbers: NDArray[np.uint16]
@@ -41,6 +44,7 @@ class Labels:
     weight_unit: float
     n_classes: int
     balance_bag: bool = False
+    rows: NDArray[np.uint32] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ def grow_forest(
         bins.center_start,
         labels.numbers,
         labels.weights,
+        labels.rows,
         options,
         settings.criterion,
         first_tree,

@@ -69,6 +69,7 @@ class DecisionTreeClassifier(TreesClassifier):
         class_weight: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        label_rounds: int = 5,
         ccp_alpha: float = 0.0,
         random_state: Any = None,
     ) -> None:
@@ -86,6 +87,7 @@ class DecisionTreeClassifier(TreesClassifier):
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.label_rounds = label_rounds
         self.ccp_alpha = ccp_alpha
         self.random_state = random_state
 
@@ -127,6 +129,8 @@ class RandomForestClassifier(TreesClassifier):
         Share of the decrease in impurity.
     oob_score_, oob_decision_function_ : float, ndarray of shape (n_samples, n_classes)
         How the forest does on rows its trees have not seen, with ``oob_score=True``.
+    label_shares_ : ndarray of shape (n_samples, n_classes)
+        With uncertain labels, what the classes of the training rows (those with a weight) were taken to be.
 
     Examples
     --------
@@ -163,6 +167,7 @@ class RandomForestClassifier(TreesClassifier):
         class_weight: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        label_rounds: int = 5,
         leaf_counts: str = "all",
         ccp_alpha: float = 0.0,
         warm_start: bool = False,
@@ -188,6 +193,7 @@ class RandomForestClassifier(TreesClassifier):
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.label_rounds = label_rounds
         self.leaf_counts = leaf_counts
         self.ccp_alpha = ccp_alpha
         self.warm_start = warm_start
@@ -244,6 +250,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
         class_weight: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        label_rounds: int = 5,
         leaf_counts: str = "all",
         ccp_alpha: float = 0.0,
         warm_start: bool = False,
@@ -270,6 +277,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
             class_weight=class_weight,
             monotonic_cst=monotonic_cst,
             categorical_features=categorical_features,
+            label_rounds=label_rounds,
             leaf_counts=leaf_counts,
             ccp_alpha=ccp_alpha,
             warm_start=warm_start,
@@ -324,6 +332,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
         min_weight_fraction_leaf: float = 0.0,
         class_weight: Any = None,
         categorical_features: Any = "from_dtype",
+        label_rounds: int = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -339,6 +348,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.class_weight = class_weight
         self.categorical_features = categorical_features
+        self.label_rounds = label_rounds
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

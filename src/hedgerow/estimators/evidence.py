@@ -19,6 +19,7 @@ from hedgerow.fold import (
     OutOfBag,
     StateCache,
     entry_numbers,
+    evidence_without_own,
     fold,
     out_of_bag_rows,
     reached_evidence,
@@ -143,7 +144,8 @@ class Evidence:
         """Class numbers (n,) -> tree weights (T,), learned on the samples, or on as many as memory allows."""
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
-        rows = np.linspace(0, self.n_samples - 1, most).astype(np.int64)  # spread over a table that may be sorted
+        known = np.flatnonzero(self.known)
+        rows = known[np.linspace(0, len(known) - 1, min(most, len(known))).astype(np.int64)]  # it may be sorted
         seen = self.seen[rows]
         counts = self._of_rows(rows)._counts() * seen[:, :, None]
         amount = self.caution if caution is None else caution
@@ -160,6 +162,13 @@ class Evidence:
             judged |= out_of_bag_rows(self.out_of_bag, tree, self.n_samples)
         return judged
 
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(n,): whether the class of the sample is certain, so that it can teach or judge."""
+        if self.out_of_bag is None or self.out_of_bag.known is None:
+            return np.ones(self.n_samples, dtype=bool)
+        return self.out_of_bag.known
+
     def as_forest(self) -> Evidence:
         """Out-of-bag evidence with the sums of each row's judges scaled up to the whole forest, to calibrate on."""
         if self.out_of_bag is None:
@@ -168,9 +177,7 @@ class Evidence:
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Evidence:
         """The evidence of some samples; who has seen them is not known any more."""
-        outside = self.out_of_bag
-        if outside is not None and outside.labels is not None:
-            outside = replace(outside, labels=outside.labels[rows])
+        outside = None if self.out_of_bag is None else self.out_of_bag.of_rows(rows)
         return replace(self, codes=np.ascontiguousarray(self.codes[:, rows]), out_of_bag=outside)
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
@@ -180,9 +187,13 @@ class Evidence:
     def _counts(self) -> Floats:
         """(n, T, K): the leaves reached, without the rows' own counts where they have been counted."""
         leaves = self.leaves
+        counts = np.empty((self.n_samples, self.forest.n_trees, self.forest.n_classes))
+        if self.out_of_bag is not None and self.out_of_bag.own is not None:
+            for tree in range(self.forest.n_trees):
+                counts[:, tree] = evidence_without_own(self.forest, tree, leaves[:, tree], self.out_of_bag.own)
+            return counts
         if self.out_of_bag is None or self.out_of_bag.labels is None:
             return reached_evidence(self.forest, leaves)
-        counts = np.empty((self.n_samples, self.forest.n_trees, self.forest.n_classes))
         labels = self.out_of_bag.labels.astype(np.int64)
         for tree in range(self.forest.n_trees):
             at = leaves[:, tree].astype(np.int64)
@@ -251,9 +262,14 @@ class Trial:
 def try_out(
     evidence: Evidence, labels: NDArray[Any], rule: Rule, caution: float, decision: str | Decision
 ) -> tuple[Trial, NDArray[np.bool_]]:
-    """Out-of-bag evidence, class numbers (n,) -> the trial on the rows that some tree can judge; which those are."""
+    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class that some tree can judge; which."""
+    if not evidence.known.any():
+        raise ValueError(
+            "y must have rows of certain class for what is learned on out-of-bag rows, got none; leave out oob_score,"
+            " caution='auto', learned weights and calibrated decisions"
+        )
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
-    judged = evidence.judged
+    judged = evidence.judged & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)[judged]
     ready = calibrated(decision, opinion, labels[judged])
     return Trial(opinion, decide(opinion, ready), ready, weights), judged

@@ -50,10 +50,14 @@ class Bagged:
     seed: int
     bag_mean: float
     counted: bool  # whether leaves count rows outside the bag, and so the row itself
+    own: Floats | None = None  # with uncertain labels: what each row adds to its leaf
+    known: NDArray[np.bool_] | None = None  # with uncertain labels: rows of certain class
 
     @property
     def out_of_bag(self) -> OutOfBag:
         """How to find the trees that have not seen a row."""
+        if self.own is not None:
+            return OutOfBag(self.seed, self.bag_mean, None, own=self.own if self.counted else None, known=self.known)
         return OutOfBag(self.seed, self.bag_mean, self.labels if self.counted else None)
 
 
