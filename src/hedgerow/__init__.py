@@ -9,6 +9,7 @@ from hedgerow.errors import HedgerowError, ModelFileError
 from hedgerow.estimators import (
     DecisionTreeClassifier,
     ExtraTreesClassifier,
+    PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "HedgerowError",
     "ModelFileError",
     "Opinion",
+    "PairwiseTreesClassifier",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "__version__",

@@ -161,7 +161,7 @@ def lift_distinct(rule: Foldable[Any], counts: Floats, setting: Setting) -> Floa
     """Counts (m, K) -> states (m, S), each distinct row of counts lifted once."""
     if len(counts) < 256:
         return np.ascontiguousarray(rule.lift(counts, setting))
-    distinct, where = _distinct_rows(counts)
+    distinct, where = distinct_rows(counts)
     return np.ascontiguousarray(rule.lift(distinct, setting)[where])
 
 
@@ -382,7 +382,7 @@ def _groups(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
     yield first, len(sizes)
 
 
-def _distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
     """(m, K) -> distinct rows (d, K), and which of them each row is (m,)."""
     if counts.shape[1] == 2 and (counts == np.floor(counts)).all() and counts.max(initial=0) < 2**31:
         keys = (counts[:, 0].astype(np.int64) << 31) + counts[:, 1].astype(np.int64)

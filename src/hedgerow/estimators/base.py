@@ -266,6 +266,11 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         tags.input_tags.categorical = True
         return tags
 
+    @classmethod
+    def _tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
+        """K -> classes that a leaf counts, and how many trees there must be (None: any number)."""
+        return n_classes, 1 if cls._one_tree else None
+
     # ---- stages of fit ------------------------------------------------------------
 
     def _earlier_model(self) -> _Earlier | None:

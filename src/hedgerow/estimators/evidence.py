@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, resolve_rule
+from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, mass_from_counts, resolve_rule
 from hedgerow.belief.combine import checked_weights
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.rules import UncertaintyParts
@@ -18,9 +18,11 @@ from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.fold import (
     OutOfBag,
     StateCache,
+    distinct_rows,
     entry_numbers,
     evidence_without_own,
     fold,
+    leaf_evidence,
     out_of_bag_rows,
     reached_evidence,
     without_own_row,
@@ -129,6 +131,35 @@ class Evidence:
             n_threads=self.n_threads,
         )
 
+    def mass(
+        self, model: str = "idm", *, caution: float | None = None, alpha: float = 0.05, ordinal: bool = False
+    ) -> Floats:
+        """The mean of the masses that the leaves reached justify, over all subsets of at most sixteen classes.
+
+        Parameters
+        ----------
+        model, alpha, ordinal
+            As in `hedgerow.belief.mass_from_counts`.
+        caution : float, default=None
+            Unseen rows each leaf keeps in reserve; None takes the forest's.
+
+        Returns
+        -------
+        mass : float64 (n, 2^K)
+            Index = bit mask of the set; vacuous where no tree may judge the sample.
+        """
+        amount = self.caution if caution is None else caution
+        blank = mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)
+        leaves, seen = self.leaves.astype(np.int64), self.seen
+        total = np.zeros((self.n_samples, blank.shape[1]))
+        for tree in range(self.forest.n_trees):
+            distinct, where = distinct_rows(self._counts_in(tree, leaves[:, tree])[seen[:, tree]])
+            total[seen[:, tree]] += mass_from_counts(distinct, model, caution=amount, alpha=alpha, ordinal=ordinal)[
+                where
+            ]
+        judges = seen.sum(axis=1)[:, None]
+        return np.where(judges > 0, total / np.maximum(judges, 1), blank)
+
     def uncertainty(self) -> UncertaintyParts:
         """Entropy split into aleatoric and epistemic, and the relative-likelihood pair, (n,) each."""
         return fold(
@@ -187,20 +218,22 @@ class Evidence:
     def _counts(self) -> Floats:
         """(n, T, K): the leaves reached, without the rows' own counts where they have been counted."""
         leaves = self.leaves
-        counts = np.empty((self.n_samples, self.forest.n_trees, self.forest.n_classes))
-        if self.out_of_bag is not None and self.out_of_bag.own is not None:
-            for tree in range(self.forest.n_trees):
-                counts[:, tree] = evidence_without_own(self.forest, tree, leaves[:, tree], self.out_of_bag.own)
-            return counts
-        if self.out_of_bag is None or self.out_of_bag.labels is None:
+        if self.out_of_bag is None:
             return reached_evidence(self.forest, leaves)
-        labels = self.out_of_bag.labels.astype(np.int64)
-        for tree in range(self.forest.n_trees):
-            at = leaves[:, tree].astype(np.int64)
-            dense = self.forest.entry_class is None
-            rows = at * self.forest.n_classes + labels if dense else entry_numbers(self.forest, tree)[at, labels]
-            counts[:, tree] = without_own_row(self.forest, tree)[rows]
-        return counts
+        trees = range(self.forest.n_trees)
+        return np.stack([self._counts_in(tree, leaves[:, tree].astype(np.int64)) for tree in trees], axis=1)
+
+    def _counts_in(self, tree: int, leaves: NDArray[np.int64]) -> Floats:
+        """Leaves (n,) reached in one tree -> (n, K), without the rows' own counts where they have been counted."""
+        outside = self.out_of_bag
+        if outside is not None and outside.own is not None:
+            return evidence_without_own(self.forest, tree, leaves, outside.own)
+        if outside is None or outside.labels is None:
+            return leaf_evidence(self.forest, tree)[leaves]
+        labels = outside.labels.astype(np.int64)
+        dense = self.forest.entry_class is None
+        rows = leaves * self.forest.n_classes + labels if dense else entry_numbers(self.forest, tree)[leaves, labels]
+        return without_own_row(self.forest, tree)[rows]
 
     def __repr__(self) -> str:
         kind = "" if self.out_of_bag is None else "out-of-bag, "

@@ -14,6 +14,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.estimators import (
     DecisionTreeClassifier,
     ExtraTreesClassifier,
+    PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
@@ -45,6 +46,7 @@ ESTIMATORS = MappingProxyType(
         "DecisionTreeClassifier": _classifier(DecisionTreeClassifier),
         "RandomForestClassifier": _classifier(RandomForestClassifier),
         "ExtraTreesClassifier": _classifier(ExtraTreesClassifier),
+        "PairwiseTreesClassifier": _classifier(PairwiseTreesClassifier),
         "RandomDecisionTreesClassifier": _classifier(RandomDecisionTreesClassifier),
     }
 )
