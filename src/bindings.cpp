@@ -314,10 +314,22 @@ GrowOptions read_options(const nb::dict& given) {
     return options;
 }
 
+// The entries of labels that stand for several classes of one row.
+void check_entries(const In<std::uint32_t>& rows, const In<std::uint16_t>& labels,
+                   const std::optional<In<std::int64_t>>& weights, std::size_t n_rows) {
+    if (!weights || rows.shape(0) != labels.shape(0) || weights->shape(0) != labels.shape(0))
+        throw nb::value_error("every entry of labels must have a row and a weight");
+    if (rows.shape(0) >= (std::size_t{1} << 31)) throw nb::value_error("labels must have fewer than 2^31 entries");
+    for (std::size_t i = 0; i < rows.shape(0); ++i)
+        if (rows.data()[i] >= n_rows || (i > 0 && rows.data()[i] < rows.data()[i - 1]))
+            throw nb::value_error("the rows of labels must ascend within the table");
+}
+
 template <class Code>
 nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
               const In<double>& centers, const In<std::int64_t>& center_start, const In<std::uint16_t>& labels,
-              const std::optional<In<std::int64_t>>& weights, const nb::dict& given, const nb::dict& criterion,
+              const std::optional<In<std::int64_t>>& weights, const std::optional<In<std::uint32_t>>& rows,
+              const nb::dict& given, const nb::dict& criterion,
               std::size_t first_tree, std::size_t n_trees, std::size_t n_threads, const nb::object& progress) {
     const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
     if (n_features > Node::max_feature) throw nb::value_error("a table must have fewer than 131,072 features");
@@ -328,7 +340,9 @@ nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const 
     for (std::size_t i = 0; i < n_features; ++i)
         table.features.push_back({static_cast<std::uint32_t>(n_bins.data()[i]), nominal.data()[i] != 0,
                                   centers.data() + center_start.data()[i]});
-    GrowRequest request{read_options(given), {}, {labels.data(), weights ? weights->data() : nullptr},
+    if (rows) check_entries(*rows, labels, weights, n_rows);
+    GrowRequest request{read_options(given), {},
+                        {labels.data(), weights ? weights->data() : nullptr, rows ? rows->data() : nullptr, labels.shape(0)},
                         first_tree, n_trees, n_threads};
     const CriterionRequest judged_by(criterion);
     std::vector<std::optional<Grown>> trees;
@@ -526,10 +540,10 @@ NB_MODULE(_core, module) {
     module.def("encode_into", &encode_into<std::uint16_t>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a,
                "wanted"_a.none(), "n_threads"_a, "out"_a.noconvert());
     module.def("grow", &grow<std::uint8_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
-               "labels"_a, "weights"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
+               "labels"_a, "weights"_a.none(), "rows"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
                "progress"_a.none());
     module.def("grow", &grow<std::uint16_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
-               "labels"_a, "weights"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
+               "labels"_a, "weights"_a.none(), "rows"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
                "progress"_a.none());
     module.def("check_forest", &check_forest_of, "nodes"_a, "payload"_a, "set_words"_a, "node_start"_a, "leaf_start"_a,
                "set_start"_a, "depth"_a, "counts"_a, "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(),

@@ -40,10 +40,13 @@ struct GrowOptions {
     std::vector<std::int8_t> monotonic;    // per feature, empty for none
 };
 
-// Labels and, where there are any, fixed-point weights of the training rows.
+// Labels and, where there are any, fixed-point weights of the training rows. A row that may be of several classes
+// has several entries, side by side, that share its weight; it is still one row: in the bag as a whole, counted once.
 struct Labels {
     const std::uint16_t* labels = nullptr;
     const std::int64_t* weights = nullptr;
+    const std::uint32_t* rows = nullptr;  // the row of each entry, ascending (weighted only); null: an entry for each row
+    std::size_t n_entries = 0;            // with rows
 };
 
 struct Grown {
@@ -127,19 +130,26 @@ private:
 
     // ---- rows -------------------------------------------------------------------------------------------
 
-    // Every row is written to both lists and kept in one of them: no branch to guess wrong.
+    // Of the entries of one row all but the first carry this bit: they have a weight and are no rows of their own.
+    static constexpr std::uint16_t follower = 0x8000;
+
+    // Every entry is written to both lists and kept in one of them: no branch to guess wrong.
     void take_rows(const Bag& bag) {
         n_leaves_ = 0;
-        rows_.resize(table_.n_rows);
-        outside_.resize(table_.n_rows);
+        const bool spread = weighted && labels_.rows != nullptr;
+        const std::size_t n_entries = spread ? labels_.n_entries : table_.n_rows;
+        rows_.resize(n_entries);
+        outside_.resize(n_entries);
         std::size_t n_inside = 0, n_outside = 0;
-        for (std::size_t row = 0; row < table_.n_rows; ++row) {
+        for (std::size_t entry = 0; entry < n_entries; ++entry) {
+            const std::size_t row = spread ? labels_.rows[entry] : entry;
+            const bool follows = spread && entry > 0 && labels_.rows[entry - 1] == row;
             const std::uint32_t times = bag.multiplicity(row);
             Row taken;
             taken.offset = static_cast<std::uint32_t>(row);
-            taken.label = labels_.labels[row];
-            taken.multiplicity = static_cast<std::uint16_t>(times);
-            if constexpr (weighted) taken.weight = labels_.weights[row] * std::max(1U, times);
+            taken.label = labels_.labels[entry];
+            taken.multiplicity = static_cast<std::uint16_t>(times | (follows ? follower : 0));
+            if constexpr (weighted) taken.weight = labels_.weights[entry] * std::max(1U, times);
             rows_[n_inside] = outside_[n_outside] = taken;
             n_inside += times > 0;
             n_outside += times == 0;
@@ -246,10 +256,19 @@ private:
     // A new node: a leaf at once where nothing could split it, otherwise it waits on the stack.
     void settle(const Frame& frame) {
         tree_.depth = std::max(tree_.depth, frame.depth);
-        const bool terminal = frame.size() < options_.min_samples_split || frame.depth >= options_.max_depth ||
+        const bool terminal = n_rows_in(frame) < options_.min_samples_split || frame.depth >= options_.max_depth ||
                               frame.size() < 2 * std::uint64_t{options_.min_samples_leaf} || frame.size() < 2 ||
                               (options_.splitter != Splitter::random_decision && is_pure(frame));
         if (terminal) make_leaf(frame); else stack_.push_back(frame);
+    }
+
+    // Rows, not entries.
+    std::uint32_t n_rows_in(const Frame& frame) const {
+        std::uint32_t n_rows = frame.size();
+        if constexpr (weighted)
+            if (labels_.rows != nullptr)
+                for (std::uint32_t i = frame.begin; i < frame.end; ++i) n_rows -= (rows_[i].multiplicity & follower) != 0;
+        return n_rows;
     }
 
     bool is_pure(const Frame& frame) const {
@@ -273,9 +292,14 @@ private:
         const bool repeated = options_.count_sense == CountSense::inbag;
         for (std::uint32_t i = begin; i < end; ++i) {
             const Row& row = rows[i];
+            std::uint32_t times = row.multiplicity;
             std::int64_t weight = 0;
-            if constexpr (weighted) weight = repeated ? row.weight : row.weight / std::max<std::int64_t>(1, row.multiplicity);
-            evidence_->add(leaf, row.label, repeated ? row.multiplicity : 1, weight);
+            if constexpr (weighted) {
+                times &= ~std::uint32_t{follower};
+                weight = repeated ? row.weight : row.weight / std::max<std::int64_t>(1, times);
+            }
+            const bool counted = !weighted || !(row.multiplicity & follower);
+            evidence_->add(leaf, row.label, counted ? (repeated ? times : 1) : 0, weight);
         }
     }
 

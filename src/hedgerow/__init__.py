@@ -8,12 +8,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hedgerow import labels
     from hedgerow.belief import Opinion, combine
     from hedgerow.decide import decide
     from hedgerow.errors import HedgerowError, ModelFileError
     from hedgerow.estimators import (
         DecisionTreeClassifier,
         ExtraTreesClassifier,
+        PairwiseTreesClassifier,
         RandomDecisionTreesClassifier,
         RandomForestClassifier,
     )
@@ -29,6 +31,7 @@ __all__ = [
     "HedgerowError",
     "ModelFileError",
     "Opinion",
+    "PairwiseTreesClassifier",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "__version__",
@@ -39,6 +42,7 @@ __all__ = [
     "export_graphviz",
     "export_svg",
     "export_text",
+    "labels",
     "load",
     "save",
 ]
@@ -51,6 +55,7 @@ _HOME = {
     "HedgerowError": "hedgerow.errors",
     "ModelFileError": "hedgerow.errors",
     "Opinion": "hedgerow.belief",
+    "PairwiseTreesClassifier": "hedgerow.estimators",
     "RandomDecisionTreesClassifier": "hedgerow.estimators",
     "RandomForestClassifier": "hedgerow.estimators",
     "bootstrap": "hedgerow.resample",
@@ -64,11 +69,16 @@ _HOME = {
     "save": "hedgerow.files",
 }
 
+#: Modules that are public as such.
+_MODULES = {"labels"}
+
 
 def __getattr__(name: str) -> Any:
     """A public name -> the object, imported now; afterwards it is an ordinary attribute."""
     if name == "__version__":
         value: Any = _version()
+    elif name in _MODULES:
+        value = import_module(f"hedgerow.{name}")
     elif name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
     else:

@@ -28,6 +28,7 @@ def grow(
     center_start: NDArray[np.int64],
     labels: NDArray[np.uint16],
     weights: NDArray[np.int64] | None,
+    rows: NDArray[np.uint32] | None,
     options: dict[str, Any],
     criterion: dict[str, Any],
     first_tree: int,

@@ -25,9 +25,9 @@ class Labels:
 
     Parameters
     ----------
-    numbers : (n,) uint16
+    numbers : (n,) uint16, or (m,) where rows may be of several classes
         Class numbers.
-    weights : (n,) int64 or None
+    weights : like numbers, int64, or None
         Weights in fixed point, so that sums do not depend on their order.
     weight_unit : float
         What one unit of `weights` is worth.
@@ -35,6 +35,9 @@ class Labels:
         K.
     balance_bag : bool
         Whether classes weigh the same in every tree's bag (needs `weights`).
+    rows : (m,) uint32 or None
+        With uncertain labels, the row of each of m labels, ascending, the most probable label of a row first (needs
+        `weights`). However many labels a row has, it is one row: in the bag as a whole, and counted once.
     """
 
     numbers: NDArray[np.uint16]
@@ -42,6 +45,7 @@ class Labels:
     weight_unit: float
     n_classes: int
     balance_bag: bool = False
+    rows: NDArray[np.uint32] | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ def grow_forest(
         bins.center_start,
         labels.numbers,
         labels.weights,
+        labels.rows,
         options,
         settings.criterion.in_core(labels.n_classes),
         first_tree,

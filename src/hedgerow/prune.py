@@ -150,7 +150,7 @@ def _packed(counts: NDArray[np.uint32], weights: NDArray[np.float64] | None) -> 
     if n_classes <= DENSE_CLASSES:
         flat = None if weights is None else weights.ravel()
         return {"counts": counts.ravel(), "entry_start": None, "entry_class": None, "weights": flat}
-    leaf, label = np.nonzero(counts)
+    leaf, label = np.nonzero(counts if weights is None else counts + weights)
     start = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=len(counts)))])
     return {
         "counts": counts[leaf, label],

@@ -6,10 +6,12 @@ from hedgerow.estimators.classifiers import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.estimators.pairwise import PairwiseTreesClassifier
 
 __all__ = [
     "DecisionTreeClassifier",
     "ExtraTreesClassifier",
+    "PairwiseTreesClassifier",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
 ]

@@ -20,12 +20,14 @@ from hedgerow.decide import resolve_decision
 from hedgerow.estimators.bagging import BaggingMixin, grow_until_flat
 from hedgerow.estimators.criteria import choose_lam
 from hedgerow.estimators.evidence import Evidence, Trial, choose_caution, score_sets, try_out
-from hedgerow.estimators.labels import make_labels, read_classes, read_weights, weigh_rows
+from hedgerow.estimators.labels import make_labels, read_classes, read_uncertain, read_weights, weigh_rows
 from hedgerow.estimators.opinions import Bagged
 from hedgerow.estimators.parameters import check_opinion, check_switches, most_trees, resolve_settings, thread_count
 from hedgerow.estimators.progress import CallbackSupport, batches, has_callbacks, progress_bar, with_callbacks
+from hedgerow.estimators.refine import Blurred, own_weights, refine, settings_for_shares, weigh_blurred
 from hedgerow.fold import StateCache
 from hedgerow.grow import GrowSettings, Labels, grow_forest
+from hedgerow.labels import read_labels
 from hedgerow.oob import stages
 from hedgerow.prune import prune_forest
 from hedgerow.table import Schema, Table, check_table, read_table, read_training_table, remember_features
@@ -40,6 +42,7 @@ _OF_ONE_FIT = (
     "tree_weights_",
     "max_features_",
     "max_features_errors_",
+    "label_shares_",
     "_bagged",
     "_traced",
     "_calibrated",
@@ -62,13 +65,28 @@ class _Training:
     classes: NDArray[Any]
     labels: Labels
     settings: GrowSettings
+    blurred: Blurred | None = None  # rows whose labels are uncertain
+    shares: NDArray[np.float64] | None = None  # (n, K) expected shares of their classes, once known
     bag: object = None  # what two fits must share for the bags of one to be known to the other
 
     @property
     def prior(self) -> NDArray[np.float64]:
         """(K,): shares of the classes; one whose rows all weigh nothing counts as half a row."""
-        counts = np.maximum(np.bincount(self.labels.numbers, minlength=len(self.classes)), 0.5)
+        if self.shares is not None:
+            counts = np.maximum(self.shares.sum(axis=0), 0.5)
+        else:
+            counts = np.maximum(np.bincount(self.labels.numbers, minlength=len(self.classes)), 0.5)
         return np.asarray(counts / counts.sum(), dtype=np.float64)
+
+    @property
+    def checksum(self) -> int:
+        """A number that two trainings with the same labels share."""
+        return zlib.crc32(self.labels.numbers.data if self.shares is None else self.shares.data)
+
+    @property
+    def numbers(self) -> NDArray[np.uint16]:
+        """(n,): the class of each row, the most probable one where it is uncertain."""
+        return self.labels.numbers if self.shares is None else self.shares.argmax(axis=1).astype(np.uint16)
 
 
 class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstimator):  # type: ignore[misc]
@@ -91,8 +109,9 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Numbers, booleans, categories or text; NaN, None and null are missing, infinities are values.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,), or UncertainLabels
+            Labels. Where they are uncertain: sets of possible classes, or what `hedgerow.labels` makes of
+            plausibilities and masses.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights change splits and shares, never the amount of evidence: three rows are three rows.
 
@@ -107,6 +126,7 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
         bins = earlier._bins if earlier else find_bins(training.table, rows=training.kept, n_threads=n_threads)
         all_codes = encode(training.table, bins, n_threads=n_threads)
         codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
+        training = self._with_shares(training, bins, codes, n_threads)
         training = replace(training, bag=self._bag_of(training, codes, earlier))
         training = self._settle_criterion(training, bins, codes, earlier, n_threads)
         training, chosen = self._choose_features(training, bins, codes, earlier is not None, n_threads)
@@ -154,6 +174,28 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
         if self._averages():
             return self.forest_.probability(codes, self._reading_threads(codes.shape[1]))
         return self._opinion(codes).probability
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of `predict`; of uncertain labels, how plausible they find what is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), or UncertainLabels
+            Labels as in `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples in the mean.
+
+        Returns
+        -------
+        score : float
+            The share of right predictions; where a label is a set, of predictions in the set.
+        """
+        labels = read_labels(y)
+        if labels is None:
+            return float(super().score(X, y, sample_weight))
+        return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`; minus infinity where a class has no share.
@@ -234,6 +276,11 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
         tags.input_tags.categorical = True
         return tags
 
+    @classmethod
+    def _tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
+        """K -> classes that a leaf counts, and how many trees there must be (None: any number)."""
+        return n_classes, 1 if cls._one_tree else None
+
     # ---- stages of fit ------------------------------------------------------------
 
     def _earlier_model(self) -> _Earlier | None:
@@ -245,11 +292,7 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
     def _bag_of(self, training: _Training, codes: Codes, earlier: _Earlier | None) -> object:
         """A fingerprint of rows and bags; a warm start on others cannot give out-of-bag figures."""
         settings = training.settings
-        rows = (
-            (zlib.crc32(training.labels.numbers.data), zlib.crc32(codes.data))
-            if getattr(self, "warm_start", False)
-            else None
-        )
+        rows = (training.checksum, zlib.crc32(codes.data)) if getattr(self, "warm_start", False) else None
         bag = (rows, codes.shape[1], settings.bag_mean, settings.leaf_counts)
         asked = getattr(self, "oob_score", False) or isinstance(self.caution, str)
         if earlier and earlier.bag != bag and asked:
@@ -267,15 +310,25 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
             table = read_training_table(X, categorical_features=getattr(self, "categorical_features", None))
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
-        classes, numbers = read_classes(y, table.n_rows)
+        uncertain = read_labels(y)
+        if uncertain is None:
+            classes, numbers = read_classes(y, table.n_rows)
+        else:
+            classes, numbers = read_uncertain(uncertain, table.n_rows)
         if earlier and not np.array_equal(classes, earlier.classes):
             raise ValueError(f"y must hold the classes of the first fit in a warm start, got {classes[:10]}")
         class_weight = getattr(self, "class_weight", None)
-        weights = weigh_rows(numbers, classes, read_weights(sample_weight, table.n_rows), class_weight)
+        weights = read_weights(sample_weight, table.n_rows)
+        blurred: Blurred | None = None
+        if uncertain is None or uncertain.certain.all():
+            weights = weigh_rows(numbers, classes, weights, class_weight)
+        else:
+            weights, blurred = weigh_blurred(uncertain, weights, class_weight)
         kept = None
         if weights is not None and (weights == 0).any():
             kept = np.flatnonzero(weights).astype(np.uint32)
             numbers, weights = numbers[kept], weights[kept]
+            blurred = blurred.of_rows(kept) if blurred else None
         balance_bag = isinstance(class_weight, str) and class_weight == "balanced_subsample"
         labels = make_labels(numbers, len(classes), weights, balance_bag=balance_bag)
         check_opinion(self)
@@ -286,7 +339,15 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
             sign and nominal for sign, nominal in zip(settings.monotonic, table.schema.nominal, strict=True)
         ):
             raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
-        return _Training(table, kept, classes, labels, settings)
+        return _Training(table, kept, classes, labels, settings, blurred)
+
+    def _with_shares(self, training: _Training, bins: Bins, codes: Codes, n_threads: int) -> _Training:
+        """Rows of uncertain class get expected shares of the classes, and with them labels to grow trees on."""
+        if training.blurred is None:
+            return training
+        blurred, settings = training.blurred, settings_for_shares(training.settings, codes.shape[1])
+        shares = refine(blurred, codes, bins, settings, self.label_rounds, n_threads)
+        return replace(training, shares=shares, labels=blurred.spread(shares), settings=settings)
 
     def _settle_criterion(
         self, training: _Training, bins: Bins, codes: Codes, earlier: _Earlier | None, n_threads: int
@@ -384,6 +445,8 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
             "_prior": training.prior,
             "_cache": StateCache(),
         }
+        if training.shares is not None:
+            attributes["label_shares_"] = training.shares
         if schema.names is not None:
             attributes["feature_names_in_"] = np.array(schema.names, dtype=object)
         return attributes
@@ -392,11 +455,14 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
         self, forest: Forest, all_codes: Codes, codes: Codes, training: _Training, n_threads: int
     ) -> dict[str, Any]:
         """What is chosen and reported by looking at rows through the trees that have not seen them."""
-        settings, labels = training.settings, training.labels.numbers
+        settings, labels = training.settings, training.numbers
         if settings.bag_mean == 0 or training.bag == MIXED:
             return {}
         counted = settings.leaf_counts in ("all", "oob")
         bagged = Bagged(codes, labels, settings.seed, settings.bag_mean, counted)
+        if training.blurred is not None:
+            own, known = own_weights(training.labels, codes.shape[1]), training.blurred.labels.certain
+            bagged = replace(bagged, own=own, known=known)
         judged: dict[str, Any] = {"_bagged": bagged}
         rule, caution = self._rule, 1.0 if isinstance(self.caution, str) else float(self.caution)
         evidence = Evidence(forest, codes, rule, caution, training.prior, bagged.out_of_bag, n_threads)
@@ -419,16 +485,17 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstima
     ) -> dict[str, Any]:
         """``oob_score_``, on the rows that some tree can judge, and ``oob_decision_function_``, for all."""
         metric, classes = self.oob_score, training.classes
-        y = classes[training.labels.numbers][seen]
-        probability = evidence.combine(weights=trial.weights).probability[seen]
+        y = classes[training.numbers][seen]
+        probability = evidence.combine(weights=trial.weights).probability
         if callable(metric):
-            score = float(metric(y, classes[probability.argmax(axis=1)]))
+            score = float(metric(y, classes[probability[seen].argmax(axis=1)]))
         else:
             score = score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
         whole = evidence.forest.probability(all_codes, evidence.n_threads)  # rows without weight: no tree has seen them
         kept = np.arange(len(whole)) if training.kept is None else training.kept
+        judged = evidence.judged
         whole[kept] = 1 / len(classes)
-        whole[kept[seen]] = probability
+        whole[kept[judged]] = probability[judged]
         return {"oob_decision_function_": whole, "oob_score_": score}
 
     def _remember(self, training: _Training, bins: Bins, forest: Forest, judged: dict[str, Any]) -> None:

@@ -99,6 +99,10 @@ DESCRIPTIONS = {
     "ccp_alpha": (
         "float, default=0.0\n    Cost of a leaf in cost-complexity pruning: branches that are not worth it are cut."
     ),
+    "label_rounds": (
+        "int, default=5\n    Where labels are uncertain: how many times, at most, the trees' judgement of rows they"
+        " have not seen makes them less so; 0 takes the labels as they are given."
+    ),
     "warm_start": "bool, default=False\n    Whether a further `fit` keeps the trees and adds the missing ones.",
     "n_jobs": "int or None, default=None\n    Threads; None means one, or what `joblib.parallel_config` says; -1 all.",
     "random_state": "int, RandomState or None, default=None\n    The same int gives the same forest, bit for bit.",
@@ -200,6 +204,8 @@ def check_switches(estimator: Any) -> None:
     for name in ("bootstrap", "warm_start"):
         value = get(name, False)
         _require(isinstance(value, bool | np.bool_), name, "True or False", value)
+    rounds = get("label_rounds", 0)
+    _require(_is_integer(rounds) and rounds >= 0, "label_rounds", "an int >= 0", rounds)
     oob_score, verbose, n_jobs = get("oob_score", False), get("verbose", 0), get("n_jobs")
     known = isinstance(oob_score, str) and oob_score in ("accuracy", *SCORERS)
     switch = callable(oob_score) or isinstance(oob_score, bool | np.bool_) or known

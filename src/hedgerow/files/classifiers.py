@@ -69,7 +69,12 @@ def classifier_from_contents(kind: type[TreesClassifier], given: dict[str, Json]
     schema = schema_from_arrays(given["table"], arrays)
     bins = bins_from_arrays(arrays, schema)
     weighted = given["weighted"] is True
-    forest, rows = forest_from_arrays(arrays, bins, len(classes), weighted=weighted, n_threads=_threads(model))
+    leaf_classes, n_trees = kind._tree_shape(len(classes))
+    forest, rows = forest_from_arrays(arrays, bins, leaf_classes, weighted=weighted, n_threads=_threads(model))
+    if n_trees not in (None, forest.n_trees):
+        raise ModelFileError(
+            f"a {kind.__name__} of {len(classes)} classes must have {n_trees} trees, got {forest.n_trees}"
+        )
     bag = _bag_from_json(given["bag"], rows)
     model.classes_, model.n_classes_, model.forest_ = classes, len(classes), forest
     model._bins, model._schema, model._bag = bins, schema, bag

@@ -15,6 +15,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.estimators import (
     DecisionTreeClassifier,
     ExtraTreesClassifier,
+    PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
@@ -46,6 +47,7 @@ ESTIMATORS = MappingProxyType(
         "DecisionTreeClassifier": _classifier(DecisionTreeClassifier),
         "RandomForestClassifier": _classifier(RandomForestClassifier),
         "ExtraTreesClassifier": _classifier(ExtraTreesClassifier),
+        "PairwiseTreesClassifier": _classifier(PairwiseTreesClassifier),
         "RandomDecisionTreesClassifier": _classifier(RandomDecisionTreesClassifier),
     }
 )
