@@ -35,6 +35,24 @@ def grow(
     n_threads: int,
     progress: Callable[[int], bool] | None,
 ) -> dict[str, Any]: ...
+def grow_numbers(
+    codes: NDArray[Any],
+    n_bins: NDArray[np.int64],
+    nominal: NDArray[np.uint8],
+    centers: NDArray[np.float64],
+    center_start: NDArray[np.int64],
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    sums: NDArray[np.float64],
+    amounts: NDArray[np.float64] | None,
+    grid: list[float],
+    options: dict[str, Any],
+    criterion: str,
+    first_tree: int,
+    n_trees: int,
+    n_threads: int,
+    progress: Callable[[int], bool] | None,
+) -> dict[str, Any]: ...
 def check_forest(
     nodes: NDArray[np.uint64],
     payload: NDArray[np.int32],

@@ -48,6 +48,9 @@ class Forest:
         With many classes: which entries of `counts` belong to a leaf, and their class.
     weights : like counts, float64, or None
         Weight of the rows of each class, where rows were weighted; they give the shares, counts the amount.
+    values, means, variances : (L,) float64, or None
+        Of a regression (K is 1): what each leaf predicts, the mean of its rows where that is something else, and
+        their variance.
     """
 
     n_classes: int
@@ -62,6 +65,9 @@ class Forest:
     entry_start: NDArray[np.int64] | None
     entry_class: NDArray[np.uint16] | None
     weights: NDArray[np.float64] | None
+    values: NDArray[np.float64] | None = None
+    means: NDArray[np.float64] | None = None
+    variances: NDArray[np.float64] | None = None
 
     @property
     def n_trees(self) -> int:
@@ -161,8 +167,12 @@ def join_forests(first: Forest, second: Forest) -> Forest:
     if weights is None and (first.weights is not None or second.weights is not None):
         parts = [part.counts if part.weights is None else part.weights for part in (first, second)]
         weights = np.concatenate(parts).astype(np.float64)
-    kept = {field.name: joined(field.name) for field in fields(Forest) if field.name not in ("n_classes", "weights")}
-    return Forest(n_classes=first.n_classes, weights=weights, **kept)
+    means = joined("means")
+    if means is None and (first.means is not None or second.means is not None):
+        means = np.concatenate([part.values if part.means is None else part.means for part in (first, second)])
+    apart = ("n_classes", "weights", "means")
+    kept = {field.name: joined(field.name) for field in fields(Forest) if field.name not in apart}
+    return Forest(n_classes=first.n_classes, weights=weights, means=means, **kept)
 
 
 class Tree:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from hedgerow.belief import Setting, merge_states, resolve_rule
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.errors import ModelFileError
-from hedgerow.estimators.base import MAX_ROWS, MIXED, TreesClassifier
+from hedgerow.estimators.base import TreesClassifier
 from hedgerow.estimators.labels import MAX_CLASSES
 from hedgerow.estimators.parameters import thread_count
+from hedgerow.estimators.trees import MAX_ROWS, MIXED
 from hedgerow.files.forests import forest_from_arrays, forest_to_arrays
 from hedgerow.files.parameters import Decoder, Encoder
 from hedgerow.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
