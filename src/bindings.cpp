@@ -12,6 +12,7 @@
 #include "core/bins.hpp"
 #include "core/grow.hpp"
 #include "core/moments.hpp"
+#include "core/quantiles.hpp"
 #include "core/read.hpp"
 #include "core/validate.hpp"
 
@@ -461,6 +462,25 @@ nb::object check_forest_of(const In<std::uint64_t>& nodes, const In<std::int32_t
     return to_numpy(std::move(rows));
 }
 
+// leaves (n, T) -> quantiles (n, q) of the numbers of the rows in them.
+nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const In<std::int64_t>& row_start,
+                        const In<std::uint32_t>& ranks, const In<double>& values, const std::optional<In<double>>& weights,
+                        const In<double>& quantiles, bool trees_alike, bool inverse, std::size_t n_threads) {
+    const LeafRows rows{leaf_start.data(), row_start.data(), ranks.data(), values.data(), weights ? weights->data() : nullptr,
+                        leaves.shape(1), values.shape(0)};
+    const std::size_t n_samples = leaves.shape(0), n_quantiles = quantiles.shape(0);
+    auto found = std::make_unique<double[]>(n_samples * n_quantiles);
+    Control control(look_on_with(nb::none()));
+    {
+        const nb::gil_scoped_release no_gil;
+        find_quantiles(rows, {trees_alike, inverse}, leaves.data(), n_samples, quantiles.data(), n_quantiles, n_threads,
+                       found.get(), control);
+    }
+    double* data = found.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_samples, n_quantiles}, owner));
+}
+
 // How often each row is in the bag of a tree.
 nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) {
     const Bag bag(seed, tree, n_rows, mean);
@@ -494,6 +514,8 @@ NB_MODULE(_core, module) {
     module.def("check_forest", &check_forest_of, "nodes"_a, "payload"_a, "set_words"_a, "node_start"_a, "leaf_start"_a,
                "set_start"_a, "depth"_a, "counts"_a, "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(),
                "n_classes"_a, "n_bins"_a, "nominal"_a, "n_threads"_a);
+    module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a, "weights"_a.none(),
+               "quantiles"_a, "trees_alike"_a, "inverse"_a, "n_threads"_a);
     module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a);
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,

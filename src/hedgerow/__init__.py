@@ -7,9 +7,12 @@ from hedgerow.decide import decide
 from hedgerow.errors import HedgerowError, ModelFileError
 from hedgerow.estimators import (
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from hedgerow.files import load, save
 
@@ -20,12 +23,15 @@ except PackageNotFoundError:
 
 __all__ = [
     "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "HedgerowError",
     "ModelFileError",
     "Opinion",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
+    "RandomForestRegressor",
     "__version__",
     "combine",
     "decide",

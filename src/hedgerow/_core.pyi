@@ -70,6 +70,18 @@ def check_forest(
     nominal: NDArray[np.uint8],
     n_threads: int,
 ) -> NDArray[np.uint64]: ...
+def quantiles(
+    leaves: NDArray[np.int32],
+    leaf_start: NDArray[np.int64],
+    row_start: NDArray[np.int64],
+    ranks: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    quantiles: NDArray[np.float64],
+    trees_alike: bool,
+    inverse: bool,
+    n_threads: int,
+) -> NDArray[np.float64]: ...
 def bag(seed: int, tree: int, n_rows: int, mean: float) -> NDArray[np.uint32]: ...
 
 class Reader:

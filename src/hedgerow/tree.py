@@ -300,6 +300,15 @@ class Tree:
         """The tree as indented text, with the rows of each class in its leaves."""
         return "\n".join(_lines(self.root, 0, max_depth, decimals))
 
+    def leaf_moments(self, nodes: NDArray[np.int64]) -> dict[str, Any]:
+        """What a forest keeps of leaves besides counts and weights; nothing where classes are counted."""
+        return {}
+
+    def _held(self, node: int, decimals: int) -> str:
+        """What a leaf holds, in words."""
+        held = zip(self.classes.tolist(), self.counts[node].tolist(), strict=True)
+        return ", ".join(f"{label}: {count}" for label, count in held if count) or "no rows"
+
     def _sums(self, leaves: NDArray[Any]) -> NDArray[Any]:
         """(leaves, K) -> (N, K): each node the sum of the leaves below it, borrowed ones left out."""
         result = np.zeros((self.n_nodes, leaves.shape[1]), dtype=leaves.dtype)
@@ -389,8 +398,7 @@ def _lines(node: TreeNode, indent: int, max_depth: int, decimals: int) -> Iterat
     """One line per branch, leaves with their counts."""
     prefix = "|   " * indent + "|--- "
     if node.is_leaf:
-        held = ", ".join(f"{label}: {count}" for label, count in node.counts.items() if count)
-        yield f"{prefix}{held or 'no rows'}"
+        yield prefix + node.tree._held(node.number, decimals)
         return
     if indent > max_depth:
         yield f"{prefix}… {int(sum(node.counts.values()))} rows"

@@ -6,10 +6,14 @@ from hedgerow.estimators.classifiers import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.estimators.regressors import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
 
 __all__ = [
     "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
+    "RandomForestRegressor",
 ]

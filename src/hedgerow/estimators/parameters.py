@@ -18,6 +18,7 @@ from hedgerow.grow import COUNT_SENSES, NO_LIMIT, GrowSettings
 from hedgerow.metrics.scorers import SCORERS
 
 CRITERIA = ("gini", "entropy", "log_loss")
+NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
 
 #: The one description of every parameter; `documented` puts those of a class into its docstring.
 DESCRIPTIONS = {
@@ -87,6 +88,10 @@ DESCRIPTIONS = {
         '{"all", "inbag", "distinct", "oob"}, default="all"\n    Which rows a leaf counts: all training rows that fall'
         " into it, bootstrap multiplicities, distinct rows of the bootstrap sample, or only rows outside it."
     ),
+    "leaf_rows": (
+        "bool, default=False\n    Whether leaves keep their training rows in pickles too, for `predict_quantiles`; a"
+        " model fitted here finds them when asked."
+    ),
     "ccp_alpha": (
         "float, default=0.0\n    Cost of a leaf in cost-complexity pruning: branches that are not worth it are cut."
     ),
@@ -121,10 +126,8 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     def get(name: str, default: Any = None) -> Any:
         return getattr(estimator, name, default)
 
-    criterion = get("criterion", "gini")
-    _require(
-        isinstance(criterion, str) and criterion in CRITERIA, "criterion", f"one of {', '.join(CRITERIA)}", criterion
-    )
+    criterion, known = get("criterion", "gini"), get("_criteria", CRITERIA)
+    _require(isinstance(criterion, str) and criterion in known, "criterion", f"one of {', '.join(known)}", criterion)
     leaf_counts = get("leaf_counts", "all")
     _require(
         isinstance(leaf_counts, str) and leaf_counts in COUNT_SENSES,
@@ -154,7 +157,7 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     )
     return GrowSettings(
         splitter=estimator._splitter,
-        criterion="gini" if criterion == "gini" else "entropy",
+        criterion="entropy" if criterion == "log_loss" else criterion,
         leaf_counts=leaf_counts,
         max_features=resolve_max_features(get("max_features"), n_features),
         max_depth=NO_LIMIT if max_depth is None else min(int(max_depth), NO_LIMIT),
@@ -184,6 +187,12 @@ def check_opinion(estimator: Any) -> None:
             )
     else:
         _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0 or 'auto'", caution)
+
+
+def check_caution(caution: Any) -> float:
+    """The caution of a regressor, which is a number."""
+    _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0", caution)
+    return float(caution)
 
 
 def check_switches(estimator: Any) -> None:
