@@ -25,6 +25,11 @@ def _failures(estimator: object) -> dict[str, str]:
         hedgerow.RandomForestClassifier(n_estimators=5, bootstrap=False),
         hedgerow.ExtraTreesClassifier(n_estimators=5),
         hedgerow.RandomDecisionTreesClassifier(n_estimators=30),
+        hedgerow.DecisionTreeRegressor(),
+        hedgerow.DecisionTreeRegressor(criterion="absolute_error"),
+        hedgerow.RandomForestRegressor(n_estimators=5),
+        hedgerow.RandomForestRegressor(n_estimators=5, bootstrap=False),
+        hedgerow.ExtraTreesRegressor(n_estimators=5),
     ],
     expected_failed_checks=_failures,
 )

@@ -13,6 +13,7 @@
 #include "bag.hpp"
 #include "codes.hpp"
 #include "evidence.hpp"
+#include "few.hpp"
 #include "moments.hpp"
 #include "parallel.hpp"
 #include "pairs.hpp"
@@ -104,10 +105,12 @@ private:
     static constexpr std::uint32_t no_feature = 0xffffffff;
 #if defined(__GNUC__)
     static constexpr bool has_pairs = std::is_same_v<Target, ClassPair<typename Target::Criterion>>;
+    static constexpr bool has_few = std::is_same_v<Target, Moments<SquaredError>>;
 #else
-    static constexpr bool has_pairs = false;
+    static constexpr bool has_pairs = false, has_few = false;
 #endif
     struct NoPairs {};
+    struct NoFew {};
     static constexpr int n_levels = 4;
     static constexpr std::uint32_t level_rows[n_levels] = {0xffffffff, 65536, 8192, 1024};
 
@@ -317,6 +320,7 @@ private:
         const std::uint32_t n_rows = frame.size();
         Target& target = search_.target;
         target.enter_node(rows, n_rows);
+        if constexpr (has_few) few_.enter(rows, n_rows, target);
         best.score = no_score;
         Draws draws(frame.key);
         const std::uint32_t n_features = table_.n_features();
@@ -361,7 +365,7 @@ private:
         constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
         const std::uint32_t left = table_.n_features() - n_drawn_;
         // A few rows are often told apart by the first feature that varies: look at one at a time.
-        const std::uint32_t n_numbers = frame.size() <= (has_pairs ? 3U : 8U) ? 1 : std::min({wanted, left, lanes});
+        const std::uint32_t n_numbers = frame.size() <= (has_pairs || has_few ? 3U : 8U) ? 1 : std::min({wanted, left, lanes});
         std::uint32_t numbers[lanes] = {};
         for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = draw_feature(draws);
         const Row* rows = rows_.data() + frame.begin;
@@ -370,6 +374,12 @@ private:
                 const std::uint32_t n_varying = pairs_.look(view_of(frame.level), table_.features, numbers, n_numbers, rows,
                                                             frame.size(), search_.target, best);
                 if (n_varying != pairs_.declined) return n_varying;
+            }
+        if constexpr (has_few)
+            if (!restricted()) {
+                const std::uint32_t n_varying =
+                    few_.look(view_of(frame.level), table_.features, numbers, n_numbers, rows, search_.target, best);
+                if (n_varying != few_.declined) return n_varying;
             }
         search_.fill(view_of(frame.level), table_.features, numbers, static_cast<int>(n_numbers), rows, frame.size(),
                      restricted(), options_.min_samples_leaf > 1);
@@ -625,6 +635,7 @@ private:
     const GrowOptions& options_;
     SplitSearch<Code, Target> search_;
     std::conditional_t<has_pairs, PairSearch<Code, typename Target::Criterion>, NoPairs> pairs_;
+    std::conditional_t<has_few, FewRows<Code>, NoFew> few_;
     Control& control_;
     bool calling_thread_;
 

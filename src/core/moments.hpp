@@ -118,23 +118,26 @@ struct Sums {
     }
 };
 
-// The sum of squares between two sides, W·D² / (W_left · W_right) with D = S_left − W_left · S / W, up to the constant
-// W. Sums are taken from a whole number near the node's mean first, so nothing of D is lost to rounding.
+// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. Sums are
+// taken from a number of the node first, so little is lost to rounding; nothing at all where numbers have few digits,
+// and splits that are equal on paper are equal.
 class SquaredError {
 public:
     static constexpr bool needs_gain = false;
 
-    void enter(const Sums& total) {
+    void enter(const Sums& total, const Sums& first) {
         total_ = total;
-        near_ = std::nearbyint(total.sum / total.weight);
-        rest_ = (total.sum - near_ * total.weight) / total.weight;
+        near_ = std::nearbyint(first.sum / first.weight);
+        rest_ = total.sum - near_ * total.weight;
     }
+    // W·S − W_side·S of some rows: by how much their sum differs from their share.
+    double difference(const Sums& side) const { return total_.weight * (side.sum - near_ * side.weight) - side.weight * rest_; }
     // A side without rows makes no number, which beats nothing.
     double score(const Sums& left) const {
-        const double difference = (left.sum - near_ * left.weight) - rest_ * left.weight;
-        return difference * difference / (left.weight * (total_.weight - left.weight));
+        const double apart = difference(left);
+        return apart * apart / (left.weight * (total_.weight - left.weight));
     }
-    double gain_from(double score) const { return score * total_.weight; }
+    double gain_from(double score) const { return score / total_.weight; }
     static double in_units(double gain, double unit) { return gain * unit * unit; }
 
 private:
@@ -142,23 +145,25 @@ private:
     double near_ = 0, rest_ = 0;
 };
 
-// Σ y·log(mean) of both sides: what is left of the deviance when the part no split can change is taken out.
+// Σ y·log(mean of the side / mean of the node) over both sides: how much a split takes off the deviance.
 class Poisson {
 public:
     static constexpr bool needs_gain = false;
 
-    void enter(const Sums& total) { total_ = total; }
+    void enter(const Sums& total, const Sums&) { total_ = total; }
     // A side whose numbers are all 0 would predict 0, which the Poisson distribution does not allow.
     double score(const Sums& left) const {
         const Sums right{total_.weight - left.weight, total_.sum - left.sum};
         if (!(left.sum > 0 && right.sum > 0)) return no_score;
         return quality(left) + quality(right);
     }
-    double gain_from(double score) const { return score - quality(total_); }
+    static double gain_from(double score) { return score; }
     static double in_units(double gain, double unit) { return gain * unit; }
 
 private:
-    static double quality(const Sums& side) { return side.sum * std::log(side.sum / side.weight); }
+    double quality(const Sums& side) const {
+        return side.sum * std::log((side.sum * total_.weight) / (side.weight * total_.sum));
+    }
     Sums total_;
 };
 
@@ -189,7 +194,7 @@ public:
         n_rows_ = n_rows;
         total_ = Bin{};
         for (std::uint32_t i = 0; i < n_rows; ++i) total_ += of(rows[i]);
-        loss_.enter(total_);
+        loss_.enter(total_, of(rows[0]));
     }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return static_cast<std::int64_t>(total_.weight); }
@@ -204,6 +209,7 @@ public:
     double score() const { return loss_.score(left_); }
     double score_of(const Bin& left) const { return loss_.score(left); }
     const Bin& total() const { return total_; }
+    const Loss& loss() const { return loss_; }
     double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), numbers_->unit); }
     // Two sides that are intervals of numbers: no split of the node can beat the best of those. In a node of a few
     // rows some feature often reaches it, and the others need not be looked at.
@@ -233,13 +239,17 @@ public:
         return share(all, 0);
     }
 
-    Place scan(Bin* sums, std::int64_t n_places) {
-        if (static_cast<std::size_t>(n_places) > scores_.size()) scores_.resize(n_places);
-        double* scores = scores_.data();
+    // The best place along running sums of bins: all scores, their maximum (four at a time), and where it occurs first.
+    Place scan(const Bin* sums, std::int64_t n_places) {
+        if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
+        double* __restrict scores = scores_.data();
         for (std::int64_t i = 0; i < n_places; ++i)
             scores[i] = loss_.score({left_.weight + sums[i].weight, left_.sum + sums[i].sum});
-        double highest = no_score;
-        for (std::int64_t i = 0; i < n_places; ++i) highest = scores[i] > highest ? scores[i] : highest;
+        for (std::int64_t i = n_places; i < n_places + 3; ++i) scores[i] = no_score;
+        double highest4[4] = {no_score, no_score, no_score, no_score};
+        for (std::int64_t first = 0; first < n_places; first += 4)
+            for (int i = 0; i < 4; ++i) highest4[i] = scores[first + i] > highest4[i] ? scores[first + i] : highest4[i];
+        const double highest = std::max(std::max(highest4[0], highest4[1]), std::max(highest4[2], highest4[3]));
         std::int64_t best = 0;
         while (best < n_places && scores[best] != highest) ++best;
         return best == n_places ? Place{} : Place{highest, best};

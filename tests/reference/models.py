@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from hedgerow import (
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from hedgerow.decide import Coverage, Hurwicz
 from hedgerow.rules import Belief, Eva
@@ -101,4 +104,27 @@ MODELS: dict[str, Callable[[], Fitted]] = {
         fitted.asked,
     ),
     "pruned": lambda: _numeric(ExtraTreesClassifier(3, ccp_alpha=0.01, categorical_features=[3], random_state=0), 9),
+}
+
+
+def _targets(model: Any, **fit: Any) -> Fitted:
+    X = numbers(0, N_ROWS)
+    return Fitted(model.fit(X, np.nan_to_num(X[:, 0] + 0.5 * X[:, 1]) + 5, **fit), numbers(1, N_ASKED))
+
+
+#: The same for numbers.
+NUMBER_MODELS: dict[str, Callable[[], Fitted]] = {
+    "number-tree": lambda: _targets(DecisionTreeRegressor(max_depth=4, leaf_rows=True, random_state=0)),
+    "number-forest": lambda: _targets(
+        RandomForestRegressor(9, max_depth=4, leaf_rows=True, oob_score=True, random_state=0),
+        sample_weight=np.arange(N_ROWS) % 4 + 0.5,
+    ),
+    "number-extra": lambda: _targets(
+        ExtraTreesRegressor(
+            4, criterion="absolute_error", bootstrap=True, categorical_features=[2, 3], max_depth=5, random_state=0
+        )
+    ),
+    "number-poisson": lambda: _targets(
+        RandomForestRegressor(4, criterion="poisson", monotonic_cst=[1, 0, 0, 0], bootstrap=False, random_state=0)
+    ),
 }

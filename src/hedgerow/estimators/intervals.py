@@ -25,35 +25,34 @@ class Residuals:
 
     Parameters
     ----------
-    rows : (k,) int64
-        Which of the `n_rows` training rows.
     residuals : (k,) float64
         Absolute error of the mean of the trees that have not seen the row.
-    n_rows, seed, bag_mean : int, int, float
-        What the bags were drawn with.
+    bits : (k, T / 8) uint8
+        One bit for each tree: whether it has not seen the row.
+    n_trees : int
+        T.
     """
 
-    rows: NDArray[np.int64]
     residuals: Floats
-    n_rows: int
-    seed: int
-    bag_mean: float
+    bits: NDArray[np.uint8]
+    n_trees: int
 
-    def outside(self, n_trees: int) -> NDArray[np.bool_]:
-        """-> (k, T): whether the tree has not seen the row."""
-        bags = OutOfBag(self.seed, self.bag_mean, None)
-        return np.stack([out_of_bag_rows(bags, tree, self.n_rows)[self.rows] for tree in range(n_trees)], axis=1)
+    @property
+    def outside(self) -> NDArray[np.bool_]:
+        """(k, T): whether the tree has not seen the row."""
+        return np.unpackbits(self.bits, axis=1, count=self.n_trees).astype(bool)
 
 
-def residuals_from(y: Floats, predicted: Floats, seed: int, bag_mean: float) -> Residuals:
+def residuals_from(y: Floats, predicted: Floats, bags: OutOfBag, n_trees: int) -> Residuals:
     """Targets and out-of-bag predictions (n,), NaN where every tree has seen the row -> residuals.
 
-    At most `MAX_ROWS` rows are taken; which, depends on their numbers alone.
+    At most `MAX_ROWS` rows are taken, evenly spread; which, depends on their numbers alone.
     """
     judged = np.flatnonzero(~np.isnan(predicted))
     if len(judged) > MAX_ROWS:
         judged = judged[np.linspace(0, len(judged) - 1, MAX_ROWS).astype(np.int64)]
-    return Residuals(judged, np.abs(y[judged] - predicted[judged]), len(y), seed, bag_mean)
+    outside = np.stack([out_of_bag_rows(bags, tree, len(y))[judged] for tree in range(n_trees)], axis=1)
+    return Residuals(np.abs(y[judged] - predicted[judged]), np.packbits(outside, axis=1), n_trees)
 
 
 def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residuals, coverage: float) -> Floats:
@@ -63,9 +62,9 @@ def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residua
     the interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i.
     """
     assert forest.values is not None
-    outside = residuals.outside(forest.n_trees).astype(np.float64)
+    outside = residuals.outside.astype(np.float64)
     shares = (outside / outside.sum(axis=1, keepdims=True)).T
-    n_rows = len(residuals.rows)
+    n_rows = len(outside)
     rank = math.ceil(round(coverage * (n_rows + 1), 9))  # of n + 1 equally likely places of the new one
     bounds = np.tile([-np.inf, np.inf], (len(leaves), 1))
     if rank > n_rows:

@@ -24,6 +24,7 @@ from hedgerow.estimators.parameters import (
 from hedgerow.estimators.progress import with_callbacks
 from hedgerow.estimators.targets import numbers_on_grid, read_targets
 from hedgerow.estimators.trees import MAX_ROWS, MIXED, Earlier, TreesEstimator, bag_of, schema_attributes
+from hedgerow.fold import OutOfBag
 from hedgerow.grow import GrowSettings, Numbers
 from hedgerow.moments import NumberTree, error_importance
 from hedgerow.prune import prune_numbers
@@ -71,6 +72,11 @@ class Trained:
     weights: Floats | None
     seed: int
     bag_mean: float
+
+    @property
+    def bags(self) -> OutOfBag:
+        """How to find the trees that have not seen a row; leaves hold rows of the bag alone."""
+        return OutOfBag(self.seed, self.bag_mean, None)
 
 
 class TreesRegressor(RegressorMixin, TreesEstimator):  # type: ignore[misc]
@@ -325,7 +331,7 @@ class TreesRegressor(RegressorMixin, TreesEstimator):  # type: ignore[misc]
             assert forest.values is not None
             whole = fold_mean(forest, all_codes, forest.values[:, None], n_threads)[:, 0]
             whole[training.kept] = predicted
-        residuals = residuals_from(numbers.values, predicted, settings.seed, settings.bag_mean)
+        residuals = residuals_from(numbers.values, predicted, trained.bags, forest.n_trees)
         return judged | {"oob_prediction_": whole, "oob_score_": float(score), "_residuals": residuals}
 
     def _tree(self, number: int) -> NumberTree:
@@ -349,7 +355,7 @@ class TreesRegressor(RegressorMixin, TreesEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the binned training table; what intervals need of it is found before."""
-        if hasattr(self, "_trained") and self._trained.bag_mean > 0:
+        if self._has_residuals():
             self._residuals_or_raise()
         state: dict[str, Any] = super().__getstate__()
         if not self.leaf_rows:
@@ -377,18 +383,21 @@ class TreesRegressor(RegressorMixin, TreesEstimator):  # type: ignore[misc]
         between = np.maximum(square - mean**2, 0)
         return VarianceOf(within + between, within, between)
 
+    def _has_residuals(self) -> bool:
+        """Whether rows were left out of bags, and what is needed of them is still known."""
+        return hasattr(self, "_residuals") or (hasattr(self, "_trained") and self._trained.bag_mean > 0)
+
     def _residuals_or_raise(self) -> Residuals:
         """Out-of-bag residuals, found when first needed."""
+        if not self._has_residuals():
+            raise ValueError(
+                "predict_interval must be asked of a forest whose trees leave rows out, got one without a bootstrap or"
+                " warm-started on other rows; fit with bootstrap=True"
+            )
         if not hasattr(self, "_residuals"):
-            trained: Trained | None = getattr(self, "_trained", None)
-            if trained is None or trained.bag_mean == 0:
-                raise ValueError(
-                    "predict_interval must be asked of a forest whose trees leave rows out, got one without a bootstrap"
-                    " or warm-started on other rows; fit with bootstrap=True"
-                )
-            n_threads = thread_count(getattr(self, "n_jobs", None))
+            trained, n_threads = self._trained, thread_count(getattr(self, "n_jobs", None))
             predicted = out_of_bag_prediction(self.forest_, trained, n_threads)
-            self._residuals = residuals_from(trained.y, predicted, trained.seed, trained.bag_mean)
+            self._residuals = residuals_from(trained.y, predicted, trained.bags, self.forest_.n_trees)
         return self._residuals
 
     def _rows_in_leaves(self) -> LeafRows:
