@@ -3,7 +3,7 @@
 // Most nodes of a full tree are that small, and there every pair of rows can be compared in registers: each row is a
 // candidate, "codes up to mine go left", four to a register, in single precision with a bound on the error. The few
 // candidates that may be the best are then scored exactly, so this finds what the general search (split.hpp) finds.
-// Features that are nominal or have missing values are left to that. Measured: 0.8 of its time for a tree of 10k × 20.
+// Features that are nominal or have missing values are left to that. Measured: 0.89 of its time for a tree of 10k × 20.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -169,12 +169,11 @@ def jackknife_plus(
     return intervals
 
 
-def quantile(y: NDArray[np.float64], weights: NDArray[np.float64], q: float) -> float:
+def quantile(y: NDArray[np.float64], weights: list[Fraction], q: Fraction) -> float:
     """inf {v : share of the weight at or below v >= q}, the definition of a quantile regression forest."""
-    order = np.argsort(y, kind="stable")
-    passed, total = Fraction(0), sum((Fraction(w) for w in weights), Fraction(0))
-    for i in order:
-        passed += Fraction(weights[i])
-        if passed >= Fraction(q) * total and weights[i] > 0:
+    passed, total = Fraction(0), sum(weights, Fraction(0))
+    for i in np.argsort(y, kind="stable"):
+        passed += weights[i]
+        if passed >= q * total and weights[i] > 0:
             return float(y[i])
     raise AssertionError

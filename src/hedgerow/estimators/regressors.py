@@ -61,9 +61,9 @@ class DecisionTreeRegressor(TreesRegressor):
     >>> y = np.array([1, 2, 1, 2, 7, 8, 7, 8])
     >>> tree = DecisionTreeRegressor(max_depth=1).fit(X, y)
     >>> print(tree.tree_.to_text())
-    |--- x[0] <= 3.50 or missing
+    |--- x[0] <= 3.50
     |   |--- 1.50 ± 0.50 (4 rows)
-    |--- x[0] > 3.50
+    |--- x[0] > 3.50 or missing
     |   |--- 7.50 ± 0.50 (4 rows)
     >>> tree.predict_bounds([[0.0]])  # were there one more row, the lowest or the highest of all
     array([[1.4, 2.8]])
@@ -150,11 +150,11 @@ class RandomForestRegressor(TreesRegressor):
     >>> y = X[:, 0] ** 2 + rng.normal(size=500)
     >>> forest = RandomForestRegressor(min_samples_leaf=5, random_state=0).fit(X, y)
     >>> forest.predict([[2.0]]).round(1)
-    array([3.6])
+    array([3.8])
     >>> forest.predict_interval([[2.0]], coverage=0.9).round(1)  # four, give or take 1.64
-    array([[1.7, 5.4]])
+    array([[2.2, 5.5]])
     >>> forest.predict_quantiles([[2.0]], [0.25, 0.5, 0.75]).round(1)
-    array([[2.9, 3.6, 4.2]])
+    array([[3.3, 3.9, 4.4]])
     """
 
     def __init__(
