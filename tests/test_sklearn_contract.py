@@ -30,6 +30,11 @@ def _failures(estimator: object) -> dict[str, str]:
         hedgerow.ExtraTreesClassifier(n_estimators=5),
         hedgerow.RandomDecisionTreesClassifier(n_estimators=30),
         hedgerow.PairwiseTreesClassifier(),
+        hedgerow.DecisionTreeRegressor(),
+        hedgerow.DecisionTreeRegressor(criterion="absolute_error"),
+        hedgerow.RandomForestRegressor(n_estimators=5),
+        hedgerow.RandomForestRegressor(n_estimators=5, bootstrap=False),
+        hedgerow.ExtraTreesRegressor(n_estimators=5),
     ],
     expected_failed_checks=_failures,
 )

@@ -14,8 +14,9 @@ from hedgerow.belief.masses.frame import LARGEST_FRAME
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
 from hedgerow.belief.opinion import opinion_from_bounds
 from hedgerow.bins import Bins, Codes
-from hedgerow.estimators.base import MIXED, TreesClassifier, _Earlier, _Training
+from hedgerow.estimators.base import TreesClassifier, _Training
 from hedgerow.estimators.parameters import DESCRIPTIONS, documented
+from hedgerow.estimators.trees import MIXED, Earlier
 from hedgerow.fold import reached_evidence
 from hedgerow.grow import Labels, grow_forest
 from hedgerow.prune import prune_forest
@@ -169,14 +170,8 @@ class PairwiseTreesClassifier(TreesClassifier):
         check_is_fitted(self)
         return np.array(_pairs(self.n_classes_))
 
-    @property
-    def trees_(self) -> list[Tree]:
-        """The trees, to look at and to walk."""
-        check_is_fitted(self)
-        return [
-            Tree(self.forest_, number, self._bins, self._schema, self.classes_[pair])
-            for number, pair in enumerate(self.pairs_)
-        ]
+    def _tree(self, number: int) -> Tree:
+        return Tree(self.forest_, number, self._bins, self._schema, self.classes_[self.pairs_[number]])
 
     @classmethod
     def _tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
@@ -202,7 +197,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         focal, mass = solve_pairs(given)
         return focal, mass, pair_misfit(given, focal, mass)
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any, earlier: _Earlier | None) -> _Training:
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier | None) -> _Training:
         training = super()._read_training(X, y, sample_weight, earlier)
         if training.blurred is not None:
             raise ValueError(
@@ -211,7 +206,7 @@ class PairwiseTreesClassifier(TreesClassifier):
             )
         return training
 
-    def _bag_of(self, training: _Training, codes: Codes, earlier: _Earlier | None) -> object:
+    def _bag_of(self, training: _Training, codes: Codes, earlier: Earlier | None) -> object:
         """Every tree has rows of its own."""
         return MIXED
 
@@ -222,7 +217,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         training: _Training,
         bins: Bins,
         codes: Codes,
-        earlier: _Earlier | None,
+        earlier: Earlier | None,
         n_threads: int,
     ) -> Forest:
         """Codes and labels -> a forest of one tree for each pair, each grown on the rows of its classes."""
