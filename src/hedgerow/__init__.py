@@ -23,7 +23,15 @@ if TYPE_CHECKING:
         RandomForestRegressor,
         merge,
     )
-    from hedgerow.export import export_code, export_graphviz, export_svg, export_text
+    from hedgerow.export import (
+        export_code,
+        export_graphviz,
+        export_svg,
+        export_text,
+        to_onnx,
+        to_sklearn,
+        to_treelite,
+    )
     from hedgerow.files import load, save
     from hedgerow.resample import bootstrap
 
@@ -54,6 +62,9 @@ __all__ = [
     "load",
     "merge",
     "save",
+    "to_onnx",
+    "to_sklearn",
+    "to_treelite",
 ]
 
 #: Where each public name lives. Names are imported when first used, so that ``hedgerow --help`` need not wait for
@@ -81,6 +92,9 @@ _HOME = {
     "load": "hedgerow.files",
     "merge": "hedgerow.estimators",
     "save": "hedgerow.files",
+    "to_onnx": "hedgerow.export",
+    "to_sklearn": "hedgerow.export",
+    "to_treelite": "hedgerow.export",
 }
 
 #: Modules that are public as such.
