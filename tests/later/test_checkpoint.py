@@ -172,3 +172,21 @@ def test_nothing_is_made_before_there_is_something_to_keep(tmp_path: Path) -> No
     with pytest.raises(ValueError, match="max_depth must be"):
         RandomForestClassifier(2, max_depth=-1).fit(X, LABELS, checkpoint=tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_the_command_line_goes_on_too(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from hedgerow.cli import app
+
+    rows = "\n".join(",".join(map(str, [*row, label])) for row, label in zip(X.tolist(), LABELS, strict=True))
+    (tmp_path / "data.csv").write_text(f"a,b,c,d,y\n{rows}\n")
+    call = ["fit", str(tmp_path / "data.csv"), "--target", "y", "--trees", "4", "--checkpoint", str(tmp_path / "kept")]
+    models = [tmp_path / name for name in ("one.hedge", "two.hedge", "three.hedge")]
+    assert CliRunner().invoke(app, [*call, "--out", str(models[0])]).exit_code == 0
+    parts(tmp_path / "kept")[0].unlink()
+    assert CliRunner().invoke(app, [*call, "--out", str(models[1])]).exit_code == 0
+    assert models[0].read_bytes() == models[1].read_bytes()
+    refused = CliRunner().invoke(app, [*call, "--seed", "1", "--out", str(models[2])])
+    assert refused.exit_code == 2
+    assert "must be of the same fit, got one that differs in seed" in " ".join(refused.stderr.split())

@@ -151,3 +151,14 @@ def test_drift_is_looked_for_among_all_rows_seen() -> None:
     X, y = rows(400, random)
     forest = RandomForestClassifier(10, random_state=0).fit(X[:200], y[:200]).partial_fit(X[200:300], y[200:300])
     assert forest.drift(X[300:], y[300:]).n_old == 300
+
+
+def test_a_class_that_is_new_is_drift() -> None:
+    random = np.random.default_rng(11)
+    X, y = rows(400, random)
+    names = np.array(["cat", "dog"])[y]
+    forest = RandomForestClassifier(10, random_state=0).fit(X[:300], names[:300])
+    names[300:350] = "fox"
+    drift = forest.drift(X[300:], names[300:])
+    assert drift.label_p_value == 1 / 200
+    assert drift.leaves[0].label == "fox"

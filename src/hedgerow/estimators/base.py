@@ -152,7 +152,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
     criterion_: Criterion
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
         """Grow the trees.
 
         Parameters

@@ -142,14 +142,14 @@ class LaterMixin:
         check_is_fitted(self)
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
-        labelled = y is not None
-        new = self._drift_rows(X, y)
-        old = self._old_rows(labelled) if reference is None else self._reference_rows(reference, labelled)
+        labelled, classes = y is not None, self._classes_with(y)
+        new = self._drift_rows(X, y, classes)
+        old = self._old_rows(labelled) if reference is None else self._reference_rows(reference, labelled, classes)
         return find_drift(
             self.trees_,  # type: ignore[attr-defined]
             self._sample_of(old),
             self._sample_of(new if old.judges is None else self._as_later(new)),
-            classes=getattr(self, "classes_", None),
+            classes=classes,
             min_rows=int(min_rows),
             n_permutations=int(n_permutations),
             random_state=random_state,
@@ -221,23 +221,20 @@ class LaterMixin:
 
     # ---- drift ------------------------------------------------------------------------
 
-    def _drift_rows(self, X: Any, y: Any) -> _Rows:
+    def _drift_rows(self, X: Any, y: Any, classes: NDArray[Any] | None) -> _Rows:
         """Rows and labels of the user, at most so many."""
         codes = self._codes(X)
-        labels = None if y is None else self._labels_of(y, codes.shape[1])
+        labels = None if y is None else self._labels_of(y, codes.shape[1], classes)
         some = spread(codes.shape[1])
         return _Rows(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some, None)
 
-    def _reference_rows(self, reference: Any, labelled: bool) -> _Rows:
+    def _reference_rows(self, reference: Any, labelled: bool, classes: NDArray[Any] | None) -> _Rows:
         """Rows to compare with that no tree has seen."""
         pair = isinstance(reference, tuple) and len(reference) == 2
         if labelled and not pair:
             raise ValueError("reference must be a pair (X, y) where y is given, got X alone; hand in its labels")
-        return (
-            self._drift_rows(*reference)
-            if pair and labelled
-            else self._drift_rows(reference[0] if pair else reference, None)
-        )
+        X, y = reference if pair else (reference, None)
+        return self._drift_rows(X, y if labelled else None, classes)
 
     def _old_rows(self, labelled: bool) -> _Rows:
         """The training rows, each with the trees that have not seen it."""
@@ -265,6 +262,7 @@ class LaterMixin:
     _finish_fit: Any
     _bagged_rows: Any
     _labels_of: Any
+    _classes_with: Any
     _adapted: Any
     _one_tree: ClassVar[bool]
 
@@ -417,10 +415,18 @@ class LaterClassifier(LaterMixin):
             raise ValueError(NO_OLD_ROWS)
         return bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean
 
-    def _labels_of(self, y: Any, n_rows: int) -> NDArray[np.intp]:
+    def _classes_with(self, y: Any) -> NDArray[Any]:
+        """The classes known, and after them those that new rows bring: a new class is drift, not an error."""
+        if y is None:
+            return self.classes_
+        found = read_classes(y, len(y))[0]
+        new = [name for name in found.tolist() if name not in set(self.classes_.tolist())]
+        return np.array([*self.classes_.tolist(), *new], dtype=object) if new else self.classes_
+
+    def _labels_of(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[np.intp]:
         """Labels -> class numbers."""
         found, numbers = read_classes(y, n_rows)
-        return np.asarray(among_classes(found, self.classes_)[numbers])
+        return np.asarray(among_classes(found, classes)[numbers])
 
     _fit: Any
     _judge_out_of_bag: Any
@@ -541,7 +547,10 @@ class LaterRegressor(LaterMixin):
             raise ValueError(NO_OLD_ROWS)
         return trained.codes, trained.y, trained.seed, trained.bag_mean
 
-    def _labels_of(self, y: Any, n_rows: int) -> Floats:
+    def _classes_with(self, y: Any) -> None:
+        """Numbers have none."""
+
+    def _labels_of(self, y: Any, n_rows: int, classes: None) -> Floats:
         """Targets."""
         return read_targets(y, n_rows, "squared_error")
 

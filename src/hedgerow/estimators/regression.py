@@ -127,7 +127,7 @@ class TreesRegressor(LaterRegressor, RegressorMixin, TreesEstimator):  # type: i
     leaf_rows: bool
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, checkpoint: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
         """Grow the trees.
 
         Parameters
