@@ -19,6 +19,7 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
     merge,
+    unite,
 )
 from hedgerow.unite import cuts_in_use, move_codes, unite_bins
 
@@ -140,9 +141,21 @@ def test_cuts_that_no_tree_uses_can_be_left_out() -> None:
     forest = forests()[2]
     few = cuts_in_use(forest.forest_, forest._bins)
     assert len(few.cuts) < len(forest._bins.cuts)
-    back = unite_bins(few, forest._bins)
+    back = unite_bins(few, forest._bins, forest._schema)
     assert np.array_equal(back.cuts, forest._bins.cuts)
     assert same_forest(move_codes(forest.forest_, forest._bins, back), forest.forest_)
+
+
+def test_where_codes_run_out_only_cuts_in_use_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [RandomForestClassifier(3, random_state=i, max_depth=4).fit(*frame(150, i)) for i in range(2)]
+    whole = merge(*parts)
+    monkeypatch.setattr(unite, "MOST_BINS", 150)
+    merged = merge(*parts)
+    assert len(merged._bins.cuts) < len(whole._bins.cuts)
+    assert np.array_equal(merged.apply(ROWS), whole.apply(ROWS))
+    monkeypatch.setattr(unite, "MOST_BINS", 3)
+    with pytest.raises(ValueError, match="must cut each feature in at most 2 places together to be merged"):
+        merge(*parts)
 
 
 def test_what_cannot_be_merged_says_so() -> None:
@@ -158,11 +171,42 @@ def test_what_cannot_be_merged_says_so() -> None:
         merge(forest, RandomForestClassifier(2).fit(X.rename(columns={"a": "d"}), y))
     with pytest.raises(ValueError, match="must know the same columns to be merged, got 4 and 3"):
         merge(forest, RandomForestClassifier(2).fit(X[["a", "b", "c"]], y))
-    with pytest.raises(ValueError, match="Column 'colour' must have the same categories"):
-        merge(forest, RandomForestClassifier(2).fit(X[X["colour"] != "red"], y[X["colour"] != "red"]))
+    trees = [RandomDecisionTreesClassifier(5, random_state=0).fit(X[rows], y[rows]) for rows in (y < 9, y < 1)]
+    with pytest.raises(ValueError, match="Column 'colour' must have the same categories in forests to be merged whose"):
+        merge(*trees)
+    whole, real = (X.assign(colour=pd.Categorical(np.arange(100) % 3 + shift)) for shift in (0, 0.5))
+    numbered = [RandomForestClassifier(2).fit(table, y) for table in (whole, real)]
+    with pytest.raises(ValueError, match="Column 'colour' must have categories of one type"):
+        merge(*numbered)
     with pytest.raises(ValueError, match="Column 'a' must be of the same kind"):
         merge(forest, RandomForestClassifier(2).fit(X.assign(a="x"), y))
     with pytest.raises(ValueError, match="must name classes in the same way"):
         merge(forest, RandomForestClassifier(2).fit(X, y.astype(str)))
     with pytest.raises(ValueError, match="criterion must be the same in forests to be merged"):
         merge(RandomForestRegressor(2).fit(X, y), RandomForestRegressor(2, criterion="poisson").fit(X, y + 1))
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+def test_categories_that_a_forest_does_not_know_go_where_they_went(kind: type) -> None:
+    random = np.random.default_rng(0)
+    names = np.array([f"c{number:03}" for number in range(200)])
+    parts, everything = [], []
+    for seed, some in enumerate((names[:70], names[60:75], names[5::2])):  # words of 64 categories: 2, 1 and 2
+        X = pd.DataFrame({"place": random.choice(some, 300), "x": random.normal(size=300)})
+        X.loc[random.random(300) < 0.1, "place"] = None
+        y = (X["x"] + X["place"].isin(names[::3]) + X["place"].isna() > 0.5).to_numpy().astype(int)
+        parts.append(kind(4, random_state=seed).fit(X, y))
+        everything.append((X, y))
+    rows = pd.DataFrame({"place": [*names, None, "elsewhere"], "x": random.normal(size=202)})
+    merged = merge(*parts)
+    assert np.array_equal(merged.apply(rows), np.concatenate([part.apply(rows) for part in parts], axis=1))
+    other = merge(parts[0], merge(parts[1], parts[2]))
+    assert same_forest(merged.forest_, other.forest_)
+    assert merged._schema == other._schema
+    file = io.BytesIO()
+    hedgerow.save(merged, file)
+    file.seek(0)
+    assert np.array_equal(hedgerow.load(file).predict_bounds(rows), merged.predict_bounds(rows))
+    after = merged.partial_fit(*everything[1])
+    before = merge(*(part.partial_fit(*everything[1]) for part in parts))
+    assert same_forest(before.forest_, after.forest_)

@@ -17,7 +17,7 @@ from hedgerow.estimators.regression import TreesRegressor
 from hedgerow.estimators.trees import MIXED, TreesEstimator
 from hedgerow.fold import StateCache
 from hedgerow.table import remember_features
-from hedgerow.unite import unite_forests, unite_schemas
+from hedgerow.unite import Part, unite_forests
 
 _Model = TypeVar("_Model", bound=TreesEstimator)
 
@@ -28,15 +28,16 @@ _SAME = ("criterion", "monotonic_cst")
 def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
     """Unite forests with the same columns: all their trees, in the order given.
 
-    Every split stays what it was: where the forests are cut at different places, the new one has all cuts. Classes are
-    those of any. Predictions are those of all trees together, and `partial_fit` of the merged forest is the merged
-    forest of `partial_fit`; merging is associative. Trees of different forests have seen different rows, so the merged
-    forest has no out-of-bag figures, and `grow_more` is not for it.
+    Every split stays what it was: where the forests are cut at different places, the new one has all cuts. Classes and
+    categories are those of any; a category that a forest does not know is as good as missing in its trees. Predictions
+    are those of all trees together, and `partial_fit` of the merged forest is the merged forest of `partial_fit`;
+    merging is associative. Trees of different forests have seen different rows, so the merged forest has no out-of-bag
+    figures, and `grow_more` is not for it.
 
     Parameters
     ----------
     first, second, *others : fitted forests of the same class
-        They stay as they are. Their columns must have the same names, kinds and categories.
+        They stay as they are. Their columns must have the same names and kinds.
 
     Returns
     -------
@@ -57,9 +58,12 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
     if others:
         return merge(merge(first, second), *others)
     _check_alike(first, second)
-    schema = unite_schemas(first._schema, second._schema)
     classes, places = _all_classes(first, second)
-    forest, bins = unite_forests(first.forest_, second.forest_, (first._bins, second._bins), len(classes), places)
+    here, there = (
+        Part(model.forest_, model._bins, model._schema, place)
+        for model, place in zip((first, second), places, strict=True)
+    )
+    forest, bins, schema = unite_forests(here, there, len(classes))
     merged: Any = clone(first)
     merged.n_estimators = forest.n_trees
     merged.forest_, merged._bins, merged._schema = forest, bins, schema
