@@ -68,7 +68,13 @@ def training_rows(forest: Any, train: Any = None, y_train: Any = None) -> Traini
             )
         return Training(codes, labels, columns)
     bagged = getattr(forest, "_bagged", None)
-    return None if bagged is None else Training(bagged.codes, forest.classes_[bagged.labels], None)
+    if bagged is None:
+        return None
+    labels = forest.classes_[bagged.labels]
+    if bagged.known is not None:  # of a row whose label is uncertain there is no class to show
+        labels = labels.astype(object)
+        labels[~bagged.known] = None
+    return Training(bagged.codes, labels, None)
 
 
 def nearest_cases(question: Question, training: Training, k: int) -> list[list[Case]]:
@@ -167,7 +173,8 @@ def count_words(counts: Array, labels: list[Any]) -> str:
 
 
 def _case(model: Model, training: Training, row: int, weight: float) -> Case:
-    label = None if training.labels is None else plain(training.labels[row])
+    known = training.labels is not None and training.labels[row] is not None
+    label = plain(training.labels[row]) if known and training.labels is not None else None
     return Case(row, label, weight, training.values(model, row))
 
 

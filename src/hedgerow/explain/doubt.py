@@ -82,7 +82,7 @@ def doubt_from_counts(
     >>> (doubt_from_counts(cases, caution=5.0).shares + 0.0).round(2)
     array([[1.  , 0.  , 0.  , 0.  , 0.  ],
            [0.02, 0.98, 0.  , 0.  , 0.  ],
-           [0.02, 0.  , 0.98, 0.  , 0.  ]])
+           [0.02, 0.01, 0.98, 0.  , 0.  ]])
     """
     ways = counts if counts.ndim == 4 else counts[:, None]
     n, n_ways, n_trees, n_classes = ways.shape

@@ -88,6 +88,8 @@ class Explanation:
         None where nothing the rule says is a sum over trees, or it was not asked for.
     settle : SettledBy or None
         None for a determinate sample.
+    name : str or None
+        What the sample is called, where it has a name.
     """
 
     row: int
@@ -106,6 +108,12 @@ class Explanation:
     rules: list[str]
     shap: ShapOf | None
     settle: SettledBy | None
+    name: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What to call the sample."""
+        return f"Row {self.row}" if self.name is None else f"Row {self.row} ({self.name})"
 
     @property
     def is_determinate(self) -> bool:
@@ -127,6 +135,7 @@ class Explanation:
         settle = self.settle
         return {
             "row": self.row,
+            "name": self.name,
             "label": self.label,
             "set": list(self.set),
             "determinate": self.is_determinate,
@@ -163,7 +172,7 @@ class Explanation:
         return self.to_html()
 
     def __repr__(self) -> str:
-        return f"Explanation(row {self.row}: {self.sentence})"
+        return f"Explanation({self.title}: {self.sentence})"
 
 
 def _settle(settle: SettledBy) -> dict[str, Any]:

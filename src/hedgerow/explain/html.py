@@ -54,7 +54,7 @@ def page_from_explanations(explanations: Iterable[Explanation]) -> str:
 
 def _body(explanation: Explanation) -> str:
     parts = [
-        f"<h3>Row {explanation.row}</h3><p>{escape(explanation.sentence)}</p>",
+        f"<h3>{escape(explanation.title)}</h3><p>{escape(explanation.sentence)}</p>",
         _intervals(explanation),
         _section("Where the doubt comes from", _doubt(explanation)),
         _section("What would settle it", _list(settle_words(explanation))),

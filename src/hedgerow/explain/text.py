@@ -20,7 +20,7 @@ CELL = 18
 def text_from_explanation(explanation: Explanation) -> str:
     """An explanation -> what `Explanation.to_text` returns; without characters that could command a terminal."""
     parts = [
-        _wrapped(f"Row {explanation.row}. {explanation.sentence}", ""),
+        _wrapped(f"{explanation.title}: {explanation.sentence}", ""),
         _intervals(explanation),
         _section("Where the doubt comes from", _doubt(explanation)),
         _section("What would settle it", _settle(explanation)),

@@ -73,12 +73,14 @@ def explain(
     >>> from hedgerow import RandomForestClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
-    >>> why = explain(forest, X[70:71])[0]
+    >>> why = explain(forest, [[6.0, 3.0, 5.1, 1.6]])[0]
     >>> why.set
     [1, 2]
-    >>> [each.cause for each in why.doubt][:3]
-    ['few', 'overlap', 'disagree']
+    >>> [each.cause for each in why.doubt]
+    ['overlap', 'few', 'disagree', 'missing', 'outside']
     """
+    if not hasattr(forest, "explain"):
+        raise TypeError(f"forest must be a tree or forest of classes, got {type(forest).__name__}; see shap_values")
     check_is_fitted(forest)
     model = model_of(forest)
     columns, codes = read_columns(forest, X)
