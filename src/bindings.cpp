@@ -11,6 +11,8 @@
 
 #include "core/bins.hpp"
 #include "core/grow.hpp"
+#include "core/importance.hpp"
+#include "core/proximity.hpp"
 #include "core/read.hpp"
 #include "core/shap.hpp"
 #include "core/shap_background.hpp"
@@ -361,6 +363,49 @@ public:
                     codes.shape(0), n_threads, merged.data(), control);
     }
 
+    // decrease (trees, groups) of the worth of the trees' answers; groups are features end to end and where each starts.
+    template <class Code>
+    void permute(const InTable<Code>& codes, const In<std::uint16_t>& labels, std::uint64_t seed, double bag_mean, bool counted,
+                 const In<std::int64_t>& features, const In<std::int64_t>& start, int worth, std::uint64_t key, std::size_t n_repeats,
+                 std::size_t n_threads, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> decrease) const {
+        const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
+        const FeatureGroups groups{features.data(), start.data(), start.shape(0) - 1};
+        if (labels.shape(0) != n_rows || decrease.shape(0) != forest_.n_trees || decrease.shape(1) != groups.n_groups)
+            throw nb::value_error("labels and decreases must fit the table, the trees and the groups");
+        for (std::size_t i = 0; i < n_rows; ++i)
+            if (labels.data()[i] >= leaves_.n_classes) throw nb::value_error("labels must be classes of the forest");
+        for (std::size_t i = 0; i < features.shape(0); ++i)
+            if (features.data()[i] < 0 || static_cast<std::size_t>(features.data()[i]) >= n_features)
+                throw nb::value_error("groups must be made of features of the table");
+        const BaggedRows<Code> rows{codes.data(), n_rows, n_features, labels.data(), seed, bag_mean, counted};
+        Control control(look_on_with(nb::none()));
+        const nb::gil_scoped_release no_gil;
+        permute_outside(forest_, leaves_, rows, groups, static_cast<Worth>(worth), key, n_repeats, n_threads, decrease.data(),
+                        control);
+    }
+
+    // gains (trees, p) of the splits on each feature, by the rows outside the bags.
+    template <class Code>
+    void gains(const InTable<Code>& codes, const In<std::uint16_t>& labels, std::uint64_t seed, double bag_mean,
+               std::size_t n_threads, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> gains) const {
+        const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
+        if (labels.shape(0) != n_rows || gains.shape(0) != forest_.n_trees || gains.shape(1) != n_features)
+            throw nb::value_error("labels and gains must fit the table and the trees");
+        for (std::size_t i = 0; i < n_rows; ++i)
+            if (labels.data()[i] >= leaves_.n_classes) throw nb::value_error("labels must be classes of the forest");
+        const BaggedRows<Code> rows{codes.data(), n_rows, n_features, labels.data(), seed, bag_mean, false};
+        Control control(look_on_with(nb::none()));
+        const nb::gil_scoped_release no_gil;
+        gain_outside(forest_, rows, leaves_.n_classes, n_threads, gains.data(), control);
+    }
+
+    // first (trees, p): depth of the first split on each feature.
+    void first_uses_of(const In<std::int64_t>& depth, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> first) const {
+        if (first.shape(0) != forest_.n_trees || depth.shape(0) != forest_.n_trees)
+            throw nb::value_error("depths must fit the trees");
+        first_uses(forest_, depth.data(), first.shape(1), first.data());
+    }
+
     // (leaves,): how likely each leaf is when nothing is known of a row but the covers of the leaves.
     nb::object leaf_shares_of(const In<double>& covers) const {
         std::vector<double> reached(static_cast<std::size_t>(forest_.leaf_start[forest_.n_trees]));
@@ -425,6 +470,19 @@ nb::object check_forest_of(const In<std::uint64_t>& nodes, const In<std::int32_t
     return to_numpy(std::move(rows));
 }
 
+// Leaves (n, trees) -> (start, columns, values) of the rows among `others` (m, trees) that each row meets.
+nb::tuple meet_of(const InTable<std::int32_t>& leaves, const LeafRows& others, const In<std::int64_t>& leaf_start, int meeting,
+                  std::size_t first_row, std::size_t most, std::size_t n_threads) {
+    const LeafTable table{leaves.data(), leaves.shape(0), leaves.shape(1), leaf_start.data()};
+    SparseRows found;
+    Control control(look_on_with(nb::none()));
+    {
+        const nb::gil_scoped_release no_gil;
+        found = meet(table, others, static_cast<Meeting>(meeting), first_row, most, n_threads, control);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.start)), to_numpy(std::move(found.columns)), to_numpy(std::move(found.values)));
+}
+
 // How often each row is in the bag of a tree.
 nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) {
     const Bag bag(seed, tree, n_rows, mean);
@@ -453,6 +511,14 @@ NB_MODULE(_core, module) {
                "set_start"_a, "depth"_a, "counts"_a, "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(),
                "n_classes"_a, "n_bins"_a, "nominal"_a, "n_threads"_a);
     module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a);
+    nb::class_<LeafRows>(module, "LeafRows")
+        .def("__init__", [](LeafRows* self, const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, int present,
+                            std::uint64_t seed, double bag_mean) {
+            const nb::gil_scoped_release no_gil;
+            new (self) LeafRows(LeafTable{leaves.data(), leaves.shape(0), leaves.shape(1), leaf_start.data()},
+                                static_cast<Present>(present), seed, bag_mean);
+        }, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
+    module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a, "n_threads"_a);
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,
                       In<std::int64_t>, In<std::uint32_t>, std::optional<In<std::int64_t>>,
@@ -469,6 +535,15 @@ NB_MODULE(_core, module) {
              "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
         .def("explain", &Reader::explain<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
              "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
+        .def("permute", &Reader::permute<std::uint8_t>, "codes"_a.noconvert(), "labels"_a, "seed"_a, "bag_mean"_a, "counted"_a,
+             "features"_a, "start"_a, "worth"_a, "key"_a, "n_repeats"_a, "n_threads"_a, "decrease"_a.noconvert())
+        .def("gains", &Reader::gains<std::uint8_t>, "codes"_a.noconvert(), "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a,
+             "gains"_a.noconvert())
+        .def("permute", &Reader::permute<std::uint16_t>, "codes"_a.noconvert(), "labels"_a, "seed"_a, "bag_mean"_a, "counted"_a,
+             "features"_a, "start"_a, "worth"_a, "key"_a, "n_repeats"_a, "n_threads"_a, "decrease"_a.noconvert())
+        .def("gains", &Reader::gains<std::uint16_t>, "codes"_a.noconvert(), "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a,
+             "gains"_a.noconvert())
+        .def("first_uses", &Reader::first_uses_of, "depth"_a, "first"_a.noconvert())
         .def("leaf_shares", &Reader::leaf_shares_of, "covers"_a)
         .def("leaves", &Reader::leaves<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a)
         .def("leaves", &Reader::leaves<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a);
