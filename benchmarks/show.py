@@ -30,6 +30,8 @@ DRAW = 0.002
 """How much accuracy two forests may differ by the luck of their draws, beside the error of the fresh rows."""
 NOISY = 1.3
 """Median over minimum of the repeats from which a measurement is called noisy."""
+LESS_ACCURATE = 0.02
+"""A peer this much less accurate than ours is shown, but is no rival in speed."""
 OURS = [name for name, peer in PEERS.items() if peer.ours]
 DASH = "-"
 
@@ -70,7 +72,14 @@ def growth_table(growth: dict[str, Result]) -> None:
 
 def fastest(result: Result, quantity: str = "fit") -> str | None:
     """The fastest peer of a shape."""
-    return ratios(_peer_values(result, quantity), OURS)["fastest"]
+    return ratios(_peer_values(result, quantity), not_rivals(result))["fastest"]
+
+
+def not_rivals(result: Result) -> set[str]:
+    """Ours, and peers that are clearly less accurate: speed is compared at equal accuracy."""
+    accuracy = result.score.get("accuracy", {})
+    ours = accuracy.get("hedgerow", 0.0)
+    return set(OURS) | {name for name, value in accuracy.items() if value < ours - LESS_ACCURATE}
 
 
 def progress(text: str) -> None:
@@ -111,7 +120,7 @@ def _time_table(
 ) -> Table:
     """Rows: forests, as ratios to the fastest peer; below them that peer, its time, ours, target, verdict."""
     grid = _columns(title, results)
-    found = [ratios(_peer_values(result, quantity), OURS) for result in results]
+    found = [ratios(_peer_values(result, quantity), not_rivals(result)) for result in results]
     for name in plan.forests:
         cells = [_ratio_cell(result, quantity, name, f) for result, f in zip(results, found, strict=True)]
         grid.add_row(PEERS[name].title, *cells)

@@ -37,6 +37,13 @@ nb::object to_numpy(std::vector<T>&& values) {
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 
+template <class T>
+nb::object to_table(std::unique_ptr<T[]>&& values, std::size_t n_rows, std::size_t n_columns) {
+    T* data = values.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(data, {n_rows, n_columns}, owner));
+}
+
 // Python's view of running work: Ctrl-C raises, and a progress function that returns true stops it.
 
 std::function<bool(std::size_t)> look_on_with(nb::object progress) {
@@ -152,7 +159,6 @@ struct GrowRequest {
     GrowOptions options;
     std::vector<Feature> features;
     Labels labels;
-    bool entropy = false;
     std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
 };
 
@@ -181,6 +187,58 @@ std::vector<std::optional<Grown>> grow_by(const CodeTable<Code>& table, const Gr
     }
     if (n_classes <= 2) return grow_with(table, request, ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes), control);
     return grow_with(table, request, ClassList<Criterion, WeightedRow>(criterion, n_classes), control);
+}
+
+// Criteria that look at all counts of a side together, by one general target.
+template <class Code>
+std::vector<std::optional<Grown>> grow_by(const CodeTable<Code>& table, const GrowRequest& request, const WholeSide& criterion,
+                                          Control& control) {
+    const std::uint32_t n_classes = request.options.n_classes;
+    if (request.labels.weights == nullptr)
+        return grow_with(table, request, ClassList<WholeSide, CountedRow>(criterion, n_classes), control);
+    return grow_with(table, request, ClassList<WholeSide, WeightedRow>(criterion, n_classes), control);
+}
+
+// What the user calls a criterion; caution is in rows, as weights are fixed-point multiples of `weight_unit`.
+struct CriterionRequest {
+    std::string name;
+    double lam, caution, quantile;
+    nb::object uncertainty;  // for "python": counts (K,) -> float
+
+    explicit CriterionRequest(const nb::dict& given)
+        : name(nb::cast<std::string>(given["name"])), lam(nb::cast<double>(given["lam"])),
+          caution(nb::cast<double>(given["caution"])), quantile(nb::cast<double>(given["quantile"])), uncertainty(given["uncertainty"]) {}
+};
+
+// An uncertainty that Python computes: asked once per count vector and thread.
+WholeSide::Uncertainty ask_python(const nb::object& uncertainty, double weight_unit) {
+    return [&uncertainty, weight_unit](const WholeSide::Counts& counts) {
+        const nb::gil_scoped_acquire gil;
+        nb::list amounts;
+        for (const std::int64_t count : counts) amounts.append(static_cast<double>(count) * weight_unit);
+        return nb::cast<double>(uncertainty(amounts));
+    };
+}
+
+template <class Code>
+std::vector<std::optional<Grown>> grow_for(const CodeTable<Code>& table, const GrowRequest& request,
+                                           const CriterionRequest& criterion, Control& control) {
+    const GrowOptions& options = request.options;
+    const std::size_t n_rows = table.n_rows, n_classes = options.n_classes;
+    const double caution = criterion.caution / options.weight_unit;
+    if (criterion.name == "gini") return grow_by(table, request, Gini{}, control);
+    if (criterion.name == "entropy") return grow_by(table, request, Entropy(n_rows), control);
+    if (criterion.name == "belief")
+        return grow_by(table, request, BeliefGain(n_rows, options.n_classes, criterion.lam, caution), control);
+    if (criterion.name == "imprecise")
+        return grow_by(table, request, WholeSide([=](const WholeSide::Counts& counts) { return upper_entropy(counts, n_classes, caution); }), control);
+    if (criterion.name == "multinomial")
+        return grow_by(table, request, WholeSide([&, n_classes](const WholeSide::Counts& counts) {
+            std::vector<double> rows(counts.begin(), counts.end());
+            for (double& amount : rows) amount *= options.weight_unit;
+            return multinomial_uncertainty(rows, n_classes, criterion.quantile, criterion.lam);
+        }), control);
+    return grow_by(table, request, WholeSide(ask_python(criterion.uncertainty, options.weight_unit)), control);
 }
 
 // The completed trees, up to the first that is not: a forest of fewer trees, not one with holes.
@@ -261,7 +319,7 @@ GrowOptions read_options(const nb::dict& given) {
 template <class Code>
 nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
               const In<double>& centers, const In<std::int64_t>& center_start, const In<std::uint16_t>& labels,
-              const std::optional<In<std::int64_t>>& weights, const nb::dict& given, const std::string& criterion,
+              const std::optional<In<std::int64_t>>& weights, const nb::dict& given, const nb::dict& criterion,
               std::size_t first_tree, std::size_t n_trees, std::size_t n_threads, const nb::object& progress) {
     const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
     if (n_features > Node::max_feature) throw nb::value_error("a table must have fewer than 131,072 features");
@@ -273,7 +331,8 @@ nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const 
         table.features.push_back({static_cast<std::uint32_t>(n_bins.data()[i]), nominal.data()[i] != 0,
                                   centers.data() + center_start.data()[i]});
     GrowRequest request{read_options(given), {}, {labels.data(), weights ? weights->data() : nullptr},
-                        criterion == "entropy", first_tree, n_trees, n_threads};
+                        first_tree, n_trees, n_threads};
+    const CriterionRequest judged_by(criterion);
     std::vector<std::optional<Grown>> trees;
     Control control(look_on_with(progress));
     {
@@ -287,7 +346,7 @@ nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const 
             transpose_codes(codes.data(), n_rows, n_features, n_rows, by_row.data(), stride);
             table.by_row = {by_row.data(), stride, 1};
         }
-        trees = request.entropy ? grow_by(table, request, Entropy(n_rows), control) : grow_by(table, request, Gini{}, control);
+        trees = grow_for(table, request, judged_by, control);
     }
     return pack_forest(std::move(trees), request.options.n_classes, weights.has_value());
 }
@@ -313,42 +372,65 @@ public:
     template <class Code>
     nb::object average(const InTable<Code>& codes, std::size_t n_threads) const {
         const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
-        auto probability = std::make_unique<double[]>(n_rows * leaves_.n_classes);
+        auto probability = std::make_unique_for_overwrite<double[]>(n_rows * leaves_.n_classes);
         Control control(look_on_with(nb::none()));
         {
             const nb::gil_scoped_release no_gil;
             average_shares(forest_, leaves_, codes.data(), n_rows, n_features, n_threads, probability.get(), control);
         }
-        double* data = probability.release();
-        nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-        return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_rows, leaves_.n_classes}, owner));
+        return to_table(std::move(probability), n_rows, leaves_.n_classes);
+    }
+
+    // The mean of shares (D, K): distinct[leaf] says which of them a leaf has.
+    template <class Code>
+    nb::object average_known(const InTable<Code>& codes, const InTable<double>& shares, const In<std::int32_t>& distinct,
+                             std::size_t n_threads) const {
+        const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1), n_classes = shares.shape(1);
+        auto probability = std::make_unique_for_overwrite<double[]>(n_rows * n_classes);
+        const StateTable table{shares.data(), n_classes, distinct.data(), 0, forest_.n_trees, nullptr};
+        Control control(look_on_with(nb::none()));
+        {
+            const nb::gil_scoped_release no_gil;
+            average_states(forest_, leaves_, table, codes.data(), n_rows, n_features, n_threads, probability.get(), control);
+        }
+        return to_table(std::move(probability), n_rows, n_classes);
+    }
+
+    // -> for each distinct content of a leaf the first leaf that has it (D,), and which one each leaf has (L,)
+    nb::tuple distinct(std::size_t n_threads) const {
+        std::vector<std::int32_t> distinct(static_cast<std::size_t>(forest_.leaf_start[forest_.n_trees]));
+        std::vector<std::int64_t> examples;
+        Control control(look_on_with(nb::none()));
+        {
+            const nb::gil_scoped_release no_gil;
+            examples = find_distinct(forest_, leaves_, n_threads, distinct.data(), control);
+        }
+        return nb::make_tuple(to_numpy(std::move(examples)), to_numpy(std::move(distinct)));
     }
 
     template <class Code>
     nb::object leaves(const InTable<Code>& codes, std::size_t n_threads, bool as_nodes) const {
         const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
-        auto found = std::make_unique<std::int32_t[]>(n_rows * forest_.n_trees);
+        auto found = std::make_unique_for_overwrite<std::int32_t[]>(n_rows * forest_.n_trees);
         Control control(look_on_with(nb::none()));
         {
             const nb::gil_scoped_release no_gil;
             find_leaves(forest_, codes.data(), n_rows, n_features, n_threads, as_nodes, found.get(), control);
         }
-        std::int32_t* data = found.release();
-        nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int32_t*>(p); });
-        return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<2>>(data, {n_rows, forest_.n_trees}, owner));
+        return to_table(std::move(found), n_rows, forest_.n_trees);
     }
 
-    // merged (n, S), or (n, 2S), takes in the states of the trees first_tree, …; out_of_bag is None or
-    // (seed, bag_mean, labels or None).
+    // merged (n, S), or (n, 2S), takes in the states of the trees first_tree, …, one for each distinct content of a
+    // leaf or, without `distinct`, for each leaf; out_of_bag is None or (seed, bag_mean, labels or None).
     template <class Code>
-    void fold(const InTable<Code>& codes, const InTable<double>& states, int merge, std::size_t first_tree, std::size_t n_trees,
+    void fold(const InTable<Code>& codes, const InTable<double>& states, const std::optional<In<std::int32_t>>& distinct, int merge, std::size_t first_tree, std::size_t n_trees,
               const std::optional<In<double>>& tree_weights, const nb::object& out_of_bag, std::size_t n_threads,
               nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> merged) const {
         const auto how = static_cast<Merge>(merge);
         const std::size_t width = states.shape(1);
         if (merged.shape(0) != codes.shape(1) || merged.shape(1) != (how == Merge::both ? 2 * width : width))
             throw nb::value_error("merged states must have one row per sample and the width of the states");
-        const StateTable table{states.data(), width, first_tree, n_trees, tree_weights ? tree_weights->data() : nullptr};
+        const StateTable table{states.data(), width, distinct ? distinct->data() : nullptr, first_tree, n_trees, tree_weights ? tree_weights->data() : nullptr};
         OutOfBag outside;
         std::optional<In<std::uint16_t>> labels;
         if (!out_of_bag.is_none()) {
@@ -429,7 +511,7 @@ public:
             throw nb::value_error("pairs must have one row per sample, features twice and the width of the states");
         if (background && background->shape(0) != n_features)
             throw nb::value_error("a background must have the features of the samples");
-        const StateTable table{states.data(), width, first_tree, n_trees, nullptr};
+        const StateTable table{states.data(), width, nullptr, first_tree, n_trees, nullptr};
         double* const to_pairs = pairs ? pairs->data() : nullptr;
         Control control(look_on_with(nb::none()));
         const nb::gil_scoped_release no_gil;
@@ -527,9 +609,12 @@ NB_MODULE(_core, module) {
              "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(), "n_classes"_a)
         .def("average", &Reader::average<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a)
         .def("average", &Reader::average<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a)
-        .def("fold", &Reader::fold<std::uint8_t>, "codes"_a.noconvert(), "states"_a, "merge"_a, "first_tree"_a, "n_trees"_a,
+        .def("average_known", &Reader::average_known<std::uint8_t>, "codes"_a.noconvert(), "shares"_a, "distinct"_a, "n_threads"_a)
+        .def("average_known", &Reader::average_known<std::uint16_t>, "codes"_a.noconvert(), "shares"_a, "distinct"_a, "n_threads"_a)
+        .def("distinct", &Reader::distinct, "n_threads"_a)
+        .def("fold", &Reader::fold<std::uint8_t>, "codes"_a.noconvert(), "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
              "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
-        .def("fold", &Reader::fold<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "merge"_a, "first_tree"_a, "n_trees"_a,
+        .def("fold", &Reader::fold<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
              "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
         .def("explain", &Reader::explain<std::uint8_t>, "codes"_a.noconvert(), "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
              "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())

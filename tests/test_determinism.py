@@ -239,13 +239,13 @@ def test_no_bag_is_empty() -> None:
 # ---- golden -------------------------------------------------------------------------------------------------
 
 GOLDEN: dict[str, str] = {
-    "tree": "4eae9ac39c348708",
-    "tree, entropy, few leaves": "93b97943dea923ae",
-    "forest": "0054d5a225cd9a18",
-    "forest, balanced, in bag": "5bda5477e9f4263e",
-    "forest, entropy, out of bag, pruned": "2b1d0be4fceb4010",
-    "extra trees": "ed6a20fd63b41104",
-    "random decision trees": "e564f2d716b7e27f",
+    "tree": "421ec71ca932e8b6",
+    "tree, entropy, few leaves": "06c73fb5dbfcb176",
+    "forest": "4a2828f3cff47e35",
+    "forest, balanced, in bag": "db4c037c77cf5b30",
+    "forest, entropy, out of bag, pruned": "306f45bbb6d528d5",
+    "extra trees": "ec76bf8fd3bc4f68",
+    "random decision trees": "63ac9ba216a30c19",
 }
 
 

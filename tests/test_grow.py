@@ -45,7 +45,7 @@ def assert_trees_equal_their_twins(case: Drawn, n_trees: int = 2) -> list[Node]:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 8, 9, 20])
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "belief"])
 @pytest.mark.parametrize("splitter", SPLITTERS)
 def test_trees_of_random_tables_equal_their_twins(splitter: str, criterion: str, n_classes: int, seed: int) -> None:
     assert_trees_equal_their_twins(draw_case(seed, n_classes, splitter, criterion))
@@ -58,7 +58,7 @@ def test_monotonic_trees_equal_their_twins(splitter: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "belief"])
 def test_trees_grown_best_first_equal_their_twins(criterion: str, seed: int) -> None:
     assert_trees_equal_their_twins(draw_case(seed, 3, "best", criterion, "best first"))
 
@@ -229,7 +229,7 @@ def quality_of_split(
     tree: Any, node: int, held: NDArray[Any], labels: NDArray[np.int64], n_classes: int, criterion: str
 ) -> float:
     column = held[tree.feature[node]]
-    code = tree._code[node] - tree.missing_left[node]
+    code = tree._code[node]
     left = np.where(column == 255, tree.missing_left[node], column <= code)
     total = np.bincount(labels, minlength=n_classes)
     return float(qualities(np.bincount(labels[left], minlength=n_classes)[None], total, criterion)[0])

@@ -97,6 +97,7 @@ private:
     static constexpr bool has_pairs = false;
 #endif
     struct NoPairs {};
+    static constexpr double least_gain = 0x1.0p-12;  // bits · rows; criteria are summed in units of 2^-16 bit
     static constexpr int n_levels = 4;
     static constexpr std::uint32_t level_rows[n_levels] = {0xffffffff, 65536, 8192, 1024};
 
@@ -300,7 +301,7 @@ private:
         while (n_drawn_-- > 0) std::swap(permutation_[n_drawn_], permutation_[swaps_[n_drawn_]]);
         gain = best.found() ? target.gain_from(best.score) : 0;
         target.leave_node(rows, n_rows);
-        if (!best.found() || (Target::Criterion::needs_gain && !(gain > 0))) return false;
+        if (!best.found() || (Target::Criterion::needs_gain && !(gain > least_gain))) return false;
         best.settle_threshold(table_.features[best.feature]);
         return gain / static_cast<double>(total_amount_) + 1e-15 >= options_.min_impurity_decrease;
     }

@@ -342,11 +342,17 @@ public:
         left += amount;
         left_amount_ += amount;
     }
-    double gain_from(double score) const { return score - criterion_.quality(total_sum_, total_amount_); }
+    double gain_from(double score) const {
+        if constexpr (Criterion::whole_side) return score - quality_of_side([&](std::uint32_t k) { return total_[k]; }, total_amount_);
+        else return score - criterion_.quality(total_sum_, total_amount_);
+    }
     double perfect_score() const { return Criterion::perfect(node_amount()); }
     double score() const {
-        return criterion_.quality(left_sum_, left_amount_) +
-               criterion_.quality(right_sum_, total_amount_ - left_amount_);
+        const Amount right_amount = total_amount_ - left_amount_;
+        if constexpr (Criterion::whole_side)
+            return quality_of_side([&](std::uint32_t k) { return left_[k]; }, left_amount_) +
+                   quality_of_side([&](std::uint32_t k) { return total_[k] - left_[k]; }, right_amount);
+        else return criterion_.quality(left_sum_, left_amount_) + criterion_.quality(right_sum_, right_amount);
     }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_amount_); }
     double left_share() const { return static_cast<double>(left_.back()) / static_cast<double>(left_amount_); }
@@ -354,9 +360,16 @@ public:
         return static_cast<double>(total_.back() - left_.back()) / static_cast<double>(total_amount_ - left_amount_);
     }
 
-
 private:
+    template <class CountOf>
+    double quality_of_side(CountOf&& count_of, Amount amount) const {
+        side_.clear();
+        for (std::uint32_t label : present_) side_.push_back(static_cast<std::int64_t>(count_of(label)));
+        return criterion_.quality(side_, static_cast<std::int64_t>(amount));
+    }
+
     Criterion criterion_;
+    mutable std::vector<std::int64_t> side_;  // room for the counts of one side
     const Row* rows_ = nullptr;
     std::vector<std::uint32_t> next_plus_one_;
     std::vector<Amount> total_, left_;

@@ -101,20 +101,20 @@ private:
         std::uint32_t n_children = 2;
         switch (node.kind()) {
             case NodeKind::threshold: {
-                const std::int64_t code = std::int64_t{node.threshold()} - node.missing_left();
+                const std::int64_t code = node.code();
                 if (nominal || code < 0 || code >= n_bins) fail("must split a numeric feature at one of its bins, got bin " + std::to_string(code), at);
                 break;
             }
             case NodeKind::subset: {
                 const std::int64_t first = tree_.payload[at], n_words = (n_bins + 63) / 64;
-                if (!nominal || node.threshold() != 0 || first < 0 || first + n_words > static_cast<std::int64_t>(n_words_))
+                if (!nominal || node.code() != 0 || first < 0 || first + n_words > static_cast<std::int64_t>(n_words_))
                     fail("must send a subset of a nominal feature's categories left, got one at word " + std::to_string(first), at);
                 break;
             }
             case NodeKind::multiway:
-                if (!nominal || node.missing_left() || node.threshold() != n_bins)
-                    fail("must have a child for each category of a nominal feature, got " + std::to_string(node.threshold()), at);
-                n_children = node.threshold() + 1;
+                if (!nominal || node.missing_left() || node.code() != n_bins)
+                    fail("must have a child for each category of a nominal feature, got " + std::to_string(node.code()), at);
+                n_children = node.code() + 1;
                 break;
             default: fail("must be a leaf, or split by threshold, subset or category", at);
         }

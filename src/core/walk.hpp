@@ -23,13 +23,13 @@ inline std::uint32_t split_feature(const TreeView& tree, std::uint32_t at) { ret
 inline std::uint32_t first_child(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].child(); }
 inline std::uint32_t n_children(const TreeView& tree, std::uint32_t at) {
     if (is_leaf(tree, at)) return 0;
-    return tree.nodes[at].kind() == NodeKind::multiway ? tree.nodes[at].threshold() + 1 : 2;
+    return tree.nodes[at].kind() == NodeKind::multiway ? tree.nodes[at].code() + 1 : 2;
 }
 
 // Where a row, its codes side by side, goes from a node; a leaf answers with itself.
 template <class Code>
 inline std::uint32_t next_node(const TreeView& tree, std::uint32_t at, const Code* row) {
-    return step(tree, at, row, 1);
+    return step<Ready::for_all>(tree, at, row);
 }
 template <class Code>
 inline std::uint32_t leaf_of(const TreeView& tree, const Code* row) {
@@ -42,7 +42,9 @@ inline std::uint32_t leaf_of(const TreeView& tree, const Code* row) {
 template <class Code, class Arrive>
 inline void route_listed(const TreeView& tree, const Code* by_row, std::size_t n_features, const std::uint32_t* rows,
                          std::size_t n_rows, Arrive&& arrive) {
-    route_rows(tree, CodeView<Code>{by_row, n_features, 1}, rows, n_rows, arrive);
+    std::vector<std::uint32_t> at(n_rows);
+    route_rows(tree, RowView<Code>{by_row, n_features, true}, rows, n_rows, at.data());
+    for (std::size_t i = 0; i < n_rows; ++i) arrive(i, at[i]);
 }
 
 // Codes by column -> the rows first, …, first + n - 1 of them, row by row.

@@ -29,7 +29,7 @@ def grow(
     labels: NDArray[np.uint16],
     weights: NDArray[np.int64] | None,
     options: dict[str, Any],
-    criterion: str,
+    criterion: dict[str, Any],
     first_tree: int,
     n_trees: int,
     n_threads: int,
@@ -89,11 +89,16 @@ class Reader:
         n_classes: int,
     ) -> None: ...
     def average(self, codes: NDArray[Any], n_threads: int) -> NDArray[np.float64]: ...
+    def average_known(
+        self, codes: NDArray[Any], shares: NDArray[np.float64], distinct: NDArray[np.int32], n_threads: int
+    ) -> NDArray[np.float64]: ...
+    def distinct(self, n_threads: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
     def leaves(self, codes: NDArray[Any], n_threads: int, as_nodes: bool) -> NDArray[np.int32]: ...
     def fold(
         self,
         codes: NDArray[Any],
         states: NDArray[np.float64],
+        distinct: NDArray[np.int32] | None,
         merge: int,
         first_tree: int,
         n_trees: int,

@@ -1,29 +1,228 @@
-"""Command line: words in a terminal -> tables, and what to try next."""
+"""Command line: words in a terminal -> what the commands are asked; what they do stands in `hedgerow.commands`.
+
+Nothing is imported here that ``hedgerow --help`` can do without.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
 app = typer.Typer(
     name="hedgerow",
     help="Decision-tree ensembles that know when they do not know.",
+    epilog="Exit codes: 0 fine, 1 failure, 2 usage, 3 bad data, 4 unsafe or corrupt model.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file, or - for standard input.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input.")]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="Text that stands for a missing value, besides the usual; again for more."),
+]
+Rule = Annotated[str | None, typer.Option(metavar="NAME", help="Another rule than the model's; nothing is refitted.")]
+Caution = Annotated[str | None, typer.Option(metavar="NUMBER", help="Another caution than the model's, a number >= 0.")]
+Decision = Annotated[str | None, typer.Option(metavar="NAME", help="Another decision than the model's.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from hedgerow import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
 
 @app.callback()
-def _hedgerow() -> None:
+def _hedgerow(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Decision-tree ensembles that know when they do not know."""
 
 
 @app.command()
-def demo(seed: int = typer.Option(0, help="Another seed, another split of the data.")) -> None:
+def demo(
+    seed: Annotated[int, typer.Option(help="Another seed, another split of the data.")] = 0, json: Json = False
+) -> None:
     """Fit a forest to the breast-cancer data that scikit-learn ships, and look at the doubtful cases."""
+    from hedgerow.commands.outcome import run
     from hedgerow.demo import run_demo
 
-    run_demo(seed)
+    raise typer.Exit(run(lambda: run_demo(seed, as_json=json)))
+
+
+@app.command()
+def fit(
+    data: Data,
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the classes.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
+    ],
+    model: Annotated[
+        Literal["forest", "extra", "tree", "random-decision"],
+        typer.Option(metavar="KIND", help="What to grow: forest, extra, tree or random-decision."),
+    ] = "forest",
+    trees: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many trees; 100 unless told.")] = None,
+    caution: Annotated[
+        str,
+        typer.Option(metavar="NUMBER", help="Unseen rows each leaf keeps in reserve; auto chooses on out-of-bag rows."),
+    ] = "1.0",
+    rule: Annotated[
+        str, typer.Option(metavar="NAME", help="How the leaves are combined: average, belief, dempster, eva …")
+    ] = "average",
+    decision: Annotated[
+        str, typer.Option(metavar="NAME", help="Which classes remain: dominance, maximality, u65, coverage …")
+    ] = "dominance",
+    leaf_counts: Annotated[
+        Literal["all", "inbag", "distinct", "oob"] | None,
+        typer.Option(metavar="SENSE", help="Rows a leaf counts: all, inbag, distinct or oob; all unless told."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="The same seed gives the same model file.")
+    ] = 0,
+    jobs: Annotated[int, typer.Option(metavar="NUMBER", help="Threads; -1 for all cores.")] = -1,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; again for more.")
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; left out.")] = None,
+    nominal: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column whose values are categories, numbers or not; again for more."),
+    ] = None,
+    missing: Missing = None,
+    json: Json = False,
+) -> None:
+    """Fit a model to a table, and save it."""
+    from hedgerow.commands.fit import FitOptions
+    from hedgerow.commands.fit import fit as run_fit
+    from hedgerow.commands.outcome import run
+
+    options = FitOptions(
+        data=data,
+        target=target,
+        out=out,
+        model=model,
+        trees=trees,
+        caution=caution,
+        rule=rule,
+        decision=decision,
+        leaf_counts=leaf_counts,
+        seed=seed,
+        jobs=jobs,
+        drop=tuple(drop or ()),
+        id=id,
+        nominal=tuple(nominal or ()),
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
+    raise typer.Exit(run(lambda: run_fit(options)))
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write, Parquet by its suffix; else standard output."),
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; kept in front.")] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column with the true classes; kept in front.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Another column to keep; again for more.")
+    ] = None,
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Keep all columns.")] = False,
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="What the names of the answers begin with.")] = "",
+    missing: Missing = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per row and line.")] = False,
+) -> None:
+    """Label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.predict import PredictOptions
+    from hedgerow.commands.predict import predict as run_predict
+
+    options = PredictOptions(
+        model=model,
+        data=data,
+        out=out,
+        id=id,
+        target=target,
+        keep=tuple(keep or ()),
+        keep_all=keep_all,
+        rule=rule,
+        caution=caution,
+        decision=decision,
+        prefix=prefix,
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
+    raise typer.Exit(run(lambda: run_predict(options)))
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    data: Data,
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes.")],
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    missing: Missing = None,
+    json: Json = False,
+) -> None:
+    """How good a model's labels and sets are on a table with known classes."""
+    from hedgerow.commands.evaluate import EvaluateOptions
+    from hedgerow.commands.evaluate import evaluate as run_evaluate
+    from hedgerow.commands.outcome import run
+
+    options = EvaluateOptions(model, data, target, rule, caution, decision, tuple(missing or ()), json)
+    raise typer.Exit(run(lambda: run_evaluate(options)))
+
+
+@app.command()
+def inspect(model: Model, json: Json = False) -> None:
+    """What a model file says of itself: features, classes, parameters, sizes, versions. Its trees are not read."""
+    from hedgerow.commands.inspect import inspect as run_inspect
+    from hedgerow.commands.outcome import run
+
+    raise typer.Exit(run(lambda: run_inspect(model, as_json=json)))
+
+
+@app.command()
+def verify(model: Model, json: Json = False) -> None:
+    """Check all of a model file; exit code 4 and the reason where it is not sound."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.verify import verify as run_verify
+
+    raise typer.Exit(run(lambda: run_verify(model, as_json=json)))
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021 or sutton-2012.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A first answer, in under two minutes on two cores.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for report, figures and finished pieces.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of data sets; else HEDGEROW_DATA, cache, download.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on standard output.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
+) -> None:
+    """Repeat the experiments of a paper: its tables and figures, ours beside theirs, and a verdict."""
+    from hedgerow.experiments.command import run_reproduce
+
+    raise typer.Exit(run_reproduce(paper, quick=quick, out=out, data=data, as_json=json, jobs=jobs))
 
 
 def main() -> None:

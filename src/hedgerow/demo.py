@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from hedgerow import RandomForestClassifier
+from hedgerow.commands.talk import write_json
 
 
-def run_demo(seed: int = 0) -> None:
+def run_demo(seed: int = 0, *, as_json: bool = False) -> None:
     """Fit, judge, print."""
     console = Console(highlight=False)
     data = load_breast_cancer()
@@ -26,6 +28,9 @@ def run_demo(seed: int = 0) -> None:
     seconds = time.perf_counter() - start
     labels, sets = forest.predict(X_new, return_set=True)
     wrong, is_open = labels != y_new, sets.sum(axis=1) > 1
+    if as_json:
+        write_json(_figures(wrong, is_open, forest) | {"seconds": round(seconds, 3)})
+        return
 
     console.print(
         f"\n[bold]Breast cancer[/bold]: {len(X)} patients to learn from, {len(X_new)} new ones, {X.shape[1]} "
@@ -41,6 +46,20 @@ def run_demo(seed: int = 0) -> None:
         "  forest.predict_bounds(X_new)       # lower and upper probability of each\n"
         "  forest.predict_uncertainty(X_new)  # how much is not known, and why\n"
     )
+
+
+def _figures(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], forest: RandomForestClassifier) -> dict[str, Any]:
+    """(n,) mistakes, (n,) undecided, the forest -> what the table says, as JSON."""
+    return {
+        "rows": len(wrong),
+        "accuracy": float(np.mean(~wrong)),
+        "wrong": int(wrong.sum()),
+        "indeterminate": int(is_open.sum()),
+        "single_set_accuracy": float(np.mean(~wrong[~is_open])) if not is_open.all() else None,
+        "wrong_and_determinate": int((wrong & ~is_open).sum()),
+        "oob_accuracy": float(forest.oob_score_),
+        "caution": float(forest.caution_),
+    }
 
 
 def _table(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], oob_score: float) -> Table:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.belief import Setting, concatenate, merge_states
+from hedgerow.belief import Setting, merge_states
 from hedgerow.bins import Codes
 from hedgerow.tree import Forest
 
@@ -18,10 +19,12 @@ Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 Given = TypeVar("Given", covariant=True)
 
-#: States of all leaves are kept between calls while they take at most this many bytes.
+#: States of distinct leaves are kept between calls while they take at most this many bytes.
 STATE_BUDGET = 256 << 20
 #: Otherwise trees are lifted in groups whose states take about this many.
 GROUP_BYTES = 32 << 20
+#: Opinions are made of so many rows at a time.
+FINISHED_ROWS = 8192
 
 _MERGES = {"add": 0, "max": 1, "both": 2}
 
@@ -62,19 +65,32 @@ class OutOfBag:
 
 
 class StateCache:
-    """States of all leaves of a forest under the rule asked for last; threads may share it."""
+    """States under the rules asked for last, as many as the budget holds; threads may share it.
+
+    They are those of the distinct contents of a forest's leaves, so there are few of them and several rules fit.
+    """
 
     def __init__(self) -> None:
-        self._entry: tuple[object, Floats | None] = (None, None)  # replaced as a whole, never changed
+        self._kept: dict[Hashable, Floats] = {}  # replaced as a whole, never changed
+        self._asked: dict[Hashable, int] = {}
 
-    def states_of(self, key: object) -> Floats | None:
+    def states_of(self, key: Hashable) -> Floats | None:
         """The states kept under the key, None when there are none."""
-        kept, states = self._entry
-        return states if kept == key else None
+        return self._kept.get(key)
 
-    def keep(self, key: object, states: Floats) -> None:
-        """Keep these states and forget the others."""
-        self._entry = (key, states)
+    def keep(self, key: Hashable, states: Floats) -> None:
+        """Keep these states, and of the others the latest that still fit."""
+        kept, room = {key: states}, STATE_BUDGET - states.nbytes
+        for other, held in reversed(self._kept.items()):
+            room -= held.nbytes
+            if other != key and room >= 0:
+                kept[other] = held
+        self._kept = dict(reversed(kept.items()))
+
+    def asked(self, key: Hashable, n_leaves: int) -> int:
+        """Add leaves that were looked at under the key without knowing their states -> all of them so far."""
+        self._asked[key] = so_far = self._asked.get(key, 0) + n_leaves
+        return so_far
 
 
 def fold(
@@ -94,27 +110,50 @@ def fold(
     when many rows come, only the ones reached when few do. Rules that are no fold get the states of a block of rows
     at a time.
     """
-    known = cache is not None and cache.states_of(_key(rule, setting)) is not None
-    if out_of_bag is None and not known and 4 * codes.shape[1] * forest.n_trees < forest.leaf_start[-1]:
-        states = _states_reached(forest, codes, rule, setting, n_threads)
-        if tree_weights is not None:
-            states = states * tree_weights[None, :, None]
-        return rule.finish(merge_states(states, rule.merge), setting)
+    key = _key(rule, setting)
+    known = None if cache is None else cache.states_of(key)
+    if out_of_bag is None and known is None:
+        n_reached = codes.shape[1] * forest.n_trees
+        if 4 * (n_reached if cache is None else cache.asked(key, n_reached)) < forest.leaf_start[-1]:
+            states = _states_reached(forest, codes, rule, setting, n_threads)
+            if tree_weights is not None:
+                states = states * tree_weights[None, :, None]
+            return rule.finish(merge_states(states, rule.merge), setting)
     if rule.merge == "stack":
         return _stack(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
     merged: Floats | None = None
-    for first, last, states in _state_groups(forest, rule, setting, out_of_bag, cache):
+    for group in _state_groups(forest, rule, setting, out_of_bag, known, cache, key, n_threads):
         if merged is None:
-            merged = np.zeros((codes.shape[1], states.shape[1] * (2 if rule.merge == "both" else 1)))
-        weights = None if tree_weights is None else np.ascontiguousarray(tree_weights[first:last])
-        forest.fold(codes, states, _MERGES[rule.merge], first, last, weights, _told(out_of_bag), n_threads, merged)
+            merged = np.zeros((codes.shape[1], group.states.shape[1] * (2 if rule.merge == "both" else 1)))
+        weights = None if tree_weights is None else np.ascontiguousarray(tree_weights[group.first : group.last])
+        forest.fold(
+            codes,
+            group.states,
+            group.distinct,
+            _MERGES[rule.merge],
+            group.first,
+            group.last,
+            weights,
+            _told(out_of_bag),
+            n_threads,
+            merged,
+        )
     assert merged is not None
     if out_of_bag is not None and out_of_bag.as_forest and rule.merge == "add":
         judges = np.zeros(len(merged))
         for tree in range(forest.n_trees):
             judges += out_of_bag_rows(out_of_bag, tree, len(merged))
         merged *= (forest.n_trees / np.maximum(judges, 1))[:, None]
-    return rule.finish(merged, setting)
+    return finish_rows(rule, merged, setting, n_threads)
+
+
+def finish_rows(rule: Foldable[Result], merged: Floats, setting: Setting, n_threads: int = 1) -> Result:
+    """Merged states (n, S) -> result of n samples, a block at a time, so that what is between stays in the cache."""
+
+    def finish_from(first: int) -> Result:
+        return rule.finish(merged[first : first + FINISHED_ROWS], setting)
+
+    return _in_blocks(finish_from, len(merged), FINISHED_ROWS, n_threads)
 
 
 def leaf_evidence(forest: Forest, tree: int) -> Floats:
@@ -128,8 +167,7 @@ def leaf_evidence(forest: Forest, tree: int) -> Floats:
 def reached_evidence(forest: Forest, leaves: NDArray[np.int32]) -> Floats:
     """Leaves (n, T) -> evidence (n, T, K) of the leaves reached, looking at no others."""
     at = (leaves + forest.leaf_start[:-1]).ravel()
-    counts = _cells(forest, forest.counts, at)
-    evidence = counts if forest.weights is None else _shared_out(counts, _cells(forest, forest.weights, at))
+    evidence = _evidence_of(forest, at)
     return evidence.reshape(*leaves.shape, forest.n_classes)
 
 
@@ -165,16 +203,10 @@ def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
     return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
 
 
-def _cells(forest: Forest, values: NDArray[Any], at: NDArray[np.int64]) -> Floats:
-    """Counts or weights of all leaves, leaves (m,) -> those of these leaves (m, K)."""
-    if forest.entry_start is None or forest.entry_class is None:
-        return values.reshape(-1, forest.n_classes)[at].astype(np.float64)
-    start, length = forest.entry_start[at], forest.entry_start[at + 1] - forest.entry_start[at]
-    row = np.repeat(np.arange(len(at)), length)
-    entry = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length) + np.repeat(start, length)
-    cells = np.zeros((len(at), forest.n_classes))
-    cells[row, forest.entry_class[entry]] = values[entry]
-    return cells
+def _evidence_of(forest: Forest, leaves: NDArray[np.int64]) -> Floats:
+    """Leaves (m,), numbered over all trees -> evidence (m, K)."""
+    counts = forest.counts_of(leaves).astype(np.float64)
+    return counts if forest.weights is None else _shared_out(counts, forest.counts_of(leaves, weighted=True))
 
 
 def _states_reached(forest: Forest, codes: Codes, rule: Foldable[Any], setting: Setting, n_threads: int) -> Floats:
@@ -185,36 +217,99 @@ def _states_reached(forest: Forest, codes: Codes, rule: Foldable[Any], setting: 
     return states.reshape(*leaves.shape, -1)
 
 
+class _Group(NamedTuple):
+    """Trees from first to last - 1, and the states of their leaves."""
+
+    first: int
+    last: int
+    states: Floats  # (D, S) or (rows of the trees' tables, S)
+    distinct: NDArray[np.int32] | None  # (L,): which of D states each leaf has
+
+
 def _state_groups(
-    forest: Forest, rule: Foldable[Any], setting: Setting, out_of_bag: OutOfBag | None, cache: StateCache | None
-) -> Iterator[tuple[int, int, Floats]]:
-    """Trees from first to last - 1, and the states of their leaves, group by group."""
+    forest: Forest,
+    rule: Foldable[Any],
+    setting: Setting,
+    out_of_bag: OutOfBag | None,
+    known: Floats | None,
+    cache: StateCache | None,
+    key: Hashable,
+    n_threads: int,
+) -> Iterator[_Group]:
+    """All trees at once with the states of distinct leaves, where these are not too many; else group by group."""
     own = out_of_bag is not None and out_of_bag.labels is not None
-    key = _key(rule, setting)
-    kept = None if cache is None or own else cache.states_of(key)
-    if kept is not None:
-        yield 0, forest.n_trees, kept
+    if not own and known is not None:
+        yield _Group(0, forest.n_trees, known, None if forest.weights is not None else forest.distinct().of_leaf)
         return
-    evidence = without_own_row if own else leaf_evidence
     width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
-    rows = _rows_per_tree(forest, own)
-    bytes_per_row = 8 * max(width, forest.n_classes)
-    keeps = cache is not None and not own and int(rows.sum()) * 8 * width <= STATE_BUDGET
-    parts = []
-    for first, last in _groups(rows * bytes_per_row, GROUP_BYTES):
+    if not own:
+        leaves, of_leaf = _leaves_to_lift(forest, n_threads)
+        if len(leaves) * 8 * width <= STATE_BUDGET:
+            states = _lift_in_parts(forest, leaves, rule, setting, width)
+            if cache is not None:
+                cache.keep(key, states)
+            yield _Group(0, forest.n_trees, states, of_leaf)
+            return
+    evidence = without_own_row if own else leaf_evidence
+    sizes = _rows_per_tree(forest, own) * 8 * max(width, forest.n_classes)
+    for first, last in _groups(sizes, GROUP_BYTES):
         counts = np.concatenate([evidence(forest, tree) for tree in range(first, last)])
-        states = lift_distinct(rule, counts, setting)
-        if keeps:
-            parts.append(states)
-        else:
-            yield first, last, states
-    if keeps and cache is not None:
-        states = np.concatenate(parts)
-        cache.keep(key, states)
-        yield 0, forest.n_trees, states
+        yield _Group(first, last, lift_distinct(rule, counts, setting), None)
 
 
-def _key(rule: Foldable[Any], setting: Setting) -> object:
+def _leaves_to_lift(forest: Forest, n_threads: int) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
+    """-> one leaf for each distinct content, and which content each leaf has; with weights, simply all leaves."""
+    if forest.weights is None:
+        return forest.distinct(n_threads)
+    return np.arange(forest.leaf_start[-1]), None
+
+
+def _lift_in_parts(
+    forest: Forest, leaves: NDArray[np.int64], rule: Foldable[Any], setting: Setting, width: int
+) -> Floats:
+    """Leaves (D,) -> states (D, S), so many at a time that what lifting needs besides stays small."""
+    states = np.empty((len(leaves), width))
+    part = max(1, GROUP_BYTES // (8 * max(width, forest.n_classes)))
+    for first in range(0, len(leaves), part):
+        states[first : first + part] = lift_distinct(rule, _evidence_of(forest, leaves[first : first + part]), setting)
+    return states
+
+
+def _in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads: int) -> Result:
+    """make(first row) -> result of a block; of all blocks, one result: a record of arrays, or a list of records."""
+    first = make(0)
+    if n_rows <= block:
+        return first
+    wholes: list[dict[str, Any]] = [
+        {
+            name: None if part is None else np.empty((n_rows, *part.shape[1:]), part.dtype)
+            for name, part in vars(one).items()
+        }
+        for one in _records(first)
+    ]
+
+    def write(start: int) -> None:
+        for whole, part in zip(wholes, _records(first if start == 0 else make(start)), strict=True):
+            for name, values in vars(part).items():
+                if values is not None:
+                    whole[name][start : start + block] = values
+
+    if n_threads == 1:
+        for start in range(0, n_rows, block):
+            write(start)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(write, range(0, n_rows, block)))
+    joined: Any = [type(one)(**whole) for one, whole in zip(_records(first), wholes, strict=True)]
+    return joined if isinstance(first, list) else joined[0]  # type: ignore[no-any-return]
+
+
+def _records(result: Any) -> list[Any]:
+    """One record, or a list of them -> the list."""
+    return result if isinstance(result, list) else [result]
+
+
+def _key(rule: Foldable[Any], setting: Setting) -> Hashable:
     """What the states of a leaf depend on, besides its counts."""
     return type(rule), repr(sorted(vars(rule).items())), setting.caution, setting.prior.tobytes()
 
@@ -236,8 +331,8 @@ def _stack(
         lift_distinct(rule, (without_own_row if own else leaf_evidence)(forest, tree), setting)
         for tree in range(forest.n_trees)
     ]
-    parts = []
-    for first in range(0, codes.shape[1], block):
+
+    def finish_from(first: int) -> Result:
         leaves = forest.leaves(np.ascontiguousarray(codes[:, first : first + block]), n_threads)
         states = np.empty((len(leaves), forest.n_trees, width))
         for tree, table in enumerate(tables):
@@ -246,8 +341,9 @@ def _stack(
                 states[:, tree] *= out_of_bag_rows(out_of_bag, tree, codes.shape[1])[first : first + block, None]
         if tree_weights is not None:
             states *= tree_weights[None, :, None]
-        parts.append(rule.finish(states, setting))
-    return parts[0] if len(parts) == 1 else concatenate(parts)  # type: ignore[arg-type, return-value]
+        return rule.finish(states, setting)
+
+    return _in_blocks(finish_from, codes.shape[1], block, 1)
 
 
 def _table_rows(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.bins import Bins, Codes
+from hedgerow.criteria import Criterion
 from hedgerow.tree import Forest
 
 SPLITTERS = {"best": 0, "random": 1, "random_decision": 2}
@@ -48,7 +49,7 @@ class GrowSettings:
     """How trees are grown; every number resolved for the table at hand."""
 
     splitter: str
-    criterion: str
+    criterion: Criterion
     leaf_counts: str
     max_features: int
     max_depth: int
@@ -106,7 +107,7 @@ def grow_forest(
         labels.numbers,
         labels.weights,
         options,
-        settings.criterion,
+        settings.criterion.in_core(labels.n_classes),
         first_tree,
         n_trees,
         n_threads,

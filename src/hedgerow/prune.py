@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bins import Bins
+from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.table import Schema
-from hedgerow.tree import DENSE_CLASSES, Forest, Tree, impurity_of, join_forests
+from hedgerow.tree import DENSE_CLASSES, Forest, Tree, join_forests
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,13 @@ class PruningStep:
     impurity: float
 
 
-def pruning_path(tree: Tree, criterion: str) -> Iterator[PruningStep]:
+def pruning_path(tree: Tree, criterion: str | Criterion) -> Iterator[PruningStep]:
     """The weakest links of a tree, weakest first, until only the root is left (Breiman et al., 1984).
 
     The risk of a node is its impurity times its share of the tree's weight; a branch is worth keeping while
     it lowers the risk by at least alpha per leaf.
     """
-    weights = tree.weights
-    amount = weights.sum(axis=1)
-    risk = impurity_of(weights, criterion) * amount / amount[0]
-    risk[tree.is_borrowed] = 0
+    risk = node_risk(tree, criterion)
     below, leaves = _sums_below(tree, risk)
     alive = ~tree.is_leaf
     gone = np.zeros(tree.n_nodes, dtype=bool)
@@ -57,8 +55,43 @@ def pruning_path(tree: Tree, criterion: str) -> Iterator[PruningStep]:
         yield PruningStep(node, max(alpha, 0.0), float(below[0]))
 
 
+@dataclass(frozen=True, eq=False)
+class PruningPath:
+    """The subtrees that cost-complexity pruning goes through, from the whole tree to its root.
+
+    Attributes
+    ----------
+    ccp_alphas : (S,) float64
+        Ascending: the cost of a leaf from which on a subtree is the best one; 0 for the whole tree.
+    impurities : (S,) float64
+        Impurity of the leaves of each subtree, each leaf weighted by its share of the rows.
+    """
+
+    ccp_alphas: NDArray[np.float64]
+    impurities: NDArray[np.float64]
+
+
+def path_of(tree: Tree, criterion: str | Criterion) -> PruningPath:
+    """All weakest links of a tree, as scikit-learn lists them: the whole tree first, then one entry for each link."""
+    risk = node_risk(tree, criterion)
+    steps = list(pruning_path(tree, criterion))
+    return PruningPath(
+        np.array([0.0, *(step.alpha for step in steps)]),
+        np.array([risk[tree.is_leaf].sum(), *(step.impurity for step in steps)]),
+    )
+
+
+def node_risk(tree: Tree, criterion: str | Criterion) -> NDArray[np.float64]:
+    """-> (N,): impurity of each node times its share of the tree's weight; nothing for borrowed leaves."""
+    weights = tree.weights
+    amount = weights.sum(axis=1)
+    risk = resolve_criterion(criterion).impurity(weights) * amount / amount[0]
+    risk[tree.is_borrowed] = 0
+    return np.asarray(risk)
+
+
 def prune_forest(
-    forest: Forest, bins: Bins, schema: Schema, classes: NDArray[Any], criterion: str, ccp_alpha: float
+    forest: Forest, bins: Bins, schema: Schema, classes: NDArray[Any], criterion: str | Criterion, ccp_alpha: float
 ) -> Forest:
     """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
     if not isinstance(ccp_alpha, Real) or not 0 <= ccp_alpha < np.inf:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,31 @@ from scipy import sparse
 
 from hedgerow import _core
 from hedgerow.bins import Bins, Codes
+from hedgerow.criteria import Criterion, resolve_criterion
 from hedgerow.table import Schema
 
 #: Up to this many classes a leaf stores a count for each; above, only for those that occur in it.
 DENSE_CLASSES = 8
 
+#: Class shares of the distinct leaves of a forest are kept while they take at most this many bytes.
+SHARE_BUDGET = 32 << 20
+
 _SUBSET, _MULTIWAY = 1, 2
+
+
+class Distinct(NamedTuple):
+    """What the leaves of a forest hold, each content once: few of them among many leaves.
+
+    Attributes
+    ----------
+    examples : (D,) int64
+        For each content the first leaf that has it, leaves numbered over all trees.
+    of_leaf : (L,) int32
+        Which content each leaf has.
+    """
+
+    examples: NDArray[np.int64]
+    of_leaf: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,8 +51,9 @@ class Forest:
     n_classes : int
         K, the number of classes.
     nodes : (N,) uint64
-        Low bits first: threshold 16, feature 17, kind 2, missing_left 1, child 28. Children stand side by side;
-        a leaf is a node that is its own child, and a borrowed leaf (a category without rows) has missing_left set.
+        Low bits first: code 16 (the last that goes left), feature 17, kind 2, missing_left 1, child 28. Children stand
+        side by side; a leaf is a node that is its own child, and a borrowed leaf (a category without rows) has
+        missing_left set.
     payload : (N,) int32
         Of a leaf, its number within the tree; of a subset split, where its words begin within the tree's.
     set_words : (W,) uint64
@@ -80,7 +100,10 @@ class Forest:
 
     def probability(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
         """Codes (p, n) -> (n, K): mean over trees of the class shares of the leaves reached."""
-        return self._reader.average(codes, n_threads)
+        shares = self._distinct_shares(n_threads) if self.repays_distinct(codes.shape[1]) else None
+        if shares is None:
+            return self._reader.average(codes, n_threads)
+        return self._reader.average_known(codes, shares, self.distinct(n_threads).of_leaf, n_threads)
 
     def leaves(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
         """Codes (p, n) -> (n, T): number of the leaf reached within each tree."""
@@ -90,10 +113,26 @@ class Forest:
         """Codes (p, n) -> (n, T): the node, within each tree, that is the leaf reached."""
         return self._reader.leaves(codes, n_threads, True)
 
+    def distinct(self, n_threads: int = 1) -> Distinct:
+        """The distinct contents of all leaves, found once and kept: 4 bytes a leaf."""
+        found: Distinct | None = self.__dict__.get("_distinct")
+        if found is None:
+            found = self.__dict__["_distinct"] = Distinct(*self._reader.distinct(n_threads))
+        return found
+
+    def repays_distinct(self, n_rows: int) -> bool:
+        """Whether so many rows reach enough leaves for their distinct contents to be worth finding, if not known.
+
+        Weights make the contents of nearly all leaves different.
+        """
+        known = "_distinct" in self.__dict__
+        return self.weights is None and (known or 2 * n_rows * self.n_trees >= self.leaf_start[-1])
+
     def fold(
         self,
         codes: Codes,
         states: NDArray[np.float64],
+        distinct: NDArray[np.int32] | None,
         merge: int,
         first: int,
         last: int,
@@ -102,8 +141,13 @@ class Forest:
         n_threads: int,
         merged: NDArray[np.float64],
     ) -> None:
-        """Take the states of the leaves reached in trees first to last - 1 into `merged` (n, S)."""
-        self._reader.fold(codes, states, merge, first, last - first, tree_weights, out_of_bag, n_threads, merged)
+        """Take the states of the leaves reached in trees first to last - 1 into `merged` (n, S).
+
+        States are those of `distinct` contents (L,), or one per leaf of these trees.
+        """
+        self._reader.fold(
+            codes, states, distinct, merge, first, last - first, tree_weights, out_of_bag, n_threads, merged
+        )
 
     def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
         """-> (leaves of the tree, K): rows (or their weight) of each class in each leaf."""
@@ -116,6 +160,31 @@ class Forest:
         leaf = np.repeat(np.arange(last - first), np.diff(start))
         table[leaf, self.entry_class[start[0] : start[-1]]] = values[start[0] : start[-1]]
         return table
+
+    def counts_of(self, leaves: NDArray[np.int64], *, weighted: bool = False) -> NDArray[Any]:
+        """Leaves (m,), numbered over all trees -> (m, K): rows (or their weight) of each class."""
+        values = self.weights if weighted and self.weights is not None else self.counts
+        if self.entry_start is None or self.entry_class is None:
+            return values.reshape(-1, self.n_classes)[leaves]
+        start, length = self.entry_start[leaves], self.entry_start[leaves + 1] - self.entry_start[leaves]
+        row = np.repeat(np.arange(len(leaves)), length)
+        entry = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length) + np.repeat(start, length)
+        table = np.zeros((len(leaves), self.n_classes), dtype=values.dtype)
+        table[row, self.entry_class[entry]] = values[entry]
+        return table
+
+    def _distinct_shares(self, n_threads: int) -> NDArray[np.float64] | None:
+        """-> (D, K): class shares of each distinct content; None where some leaf is empty or they take too much."""
+        if "_shares" not in self.__dict__:
+            examples = self.distinct(n_threads).examples
+            shares = None
+            if len(examples) * self.n_classes * 8 <= SHARE_BUDGET:
+                counts = self.counts_of(examples)
+                total = counts.sum(axis=1, dtype=np.float64)
+                shares = counts / total[:, None] if (total > 0).all() else None
+            self.__dict__["_shares"] = shares
+        kept: NDArray[np.float64] | None = self.__dict__["_shares"]
+        return kept
 
     @cached_property
     def used_features(self) -> NDArray[np.int64]:
@@ -163,6 +232,33 @@ def join_forests(first: Forest, second: Forest) -> Forest:
         weights = np.concatenate(parts).astype(np.float64)
     kept = {field.name: joined(field.name) for field in fields(Forest) if field.name not in ("n_classes", "weights")}
     return Forest(n_classes=first.n_classes, weights=weights, **kept)
+
+
+def some_trees(forest: Forest, first: int, last: int) -> Forest:
+    """Trees number `first` to ``last - 1`` as a forest of their own, whose arrays are parts of the other's."""
+    nodes = slice(forest.node_start[first], forest.node_start[last])
+    leaves = forest.leaf_start[first : last + 1]
+    words = slice(forest.set_start[first], forest.set_start[last])
+    starts, classes = forest.entry_start, forest.entry_class
+    if starts is None or classes is None:
+        cells = slice(leaves[0] * forest.n_classes, leaves[-1] * forest.n_classes)
+    else:
+        cells = slice(starts[leaves[0]], starts[leaves[-1]])
+        starts, classes = starts[leaves[0] : leaves[-1] + 1] - cells.start, classes[cells]
+    return Forest(
+        n_classes=forest.n_classes,
+        nodes=forest.nodes[nodes],
+        payload=forest.payload[nodes],
+        set_words=forest.set_words[words],
+        node_start=forest.node_start[first : last + 1] - nodes.start,
+        leaf_start=leaves - leaves[0],
+        set_start=forest.set_start[first : last + 1] - words.start,
+        depth=forest.depth[first:last],
+        counts=forest.counts[cells],
+        entry_start=starts,
+        entry_class=classes,
+        weights=None if forest.weights is None else forest.weights[cells],
+    )
 
 
 class Tree:
@@ -217,6 +313,11 @@ class Tree:
         return len(self.feature)
 
     @property
+    def is_multiway(self) -> NDArray[np.bool_]:
+        """(N,) whether the node has a child for each category, and one for missing and new ones."""
+        return np.asarray(~self.is_leaf & (self._kind == _MULTIWAY))
+
+    @property
     def n_leaves(self) -> int:
         """Number of leaf nodes."""
         return int(self.is_leaf.sum())
@@ -232,7 +333,7 @@ class Tree:
         result = np.full(self.n_nodes, np.nan)
         for node in np.flatnonzero(~self.is_leaf & (self._kind == 0)):
             cuts = self._bins.cuts_of(self.feature[node])
-            code = self._code[node] - self.missing_left[node]
+            code = self._code[node]
             result[node] = cuts[code] if code < len(cuts) else np.inf  # inf: every value left, missing right
         return result
 
@@ -271,6 +372,10 @@ class Tree:
         """Where to start walking."""
         return TreeNode(self, 0)
 
+    def at(self, number: int) -> TreeNode:
+        """Node number `number`."""
+        return TreeNode(self, number)
+
     def categories_left(self, node: int) -> list[Any]:
         """Category values that go left at a subset split."""
         known = self.schema.categories[self.feature[node]]
@@ -286,9 +391,9 @@ class Tree:
         """The feature's name, or ``x[i]``."""
         return self.schema.names[feature] if self.schema.names is not None else f"x[{feature}]"
 
-    def to_text(self, *, max_depth: int = 10, decimals: int = 2) -> str:
-        """The tree as indented text, with the rows of each class in its leaves."""
-        return "\n".join(_lines(self.root, 0, max_depth, decimals))
+    def to_text(self, *, max_depth: int = 10, decimals: int = 2, note: Callable[[TreeNode], str] | None = None) -> str:
+        """The tree as indented text, with the rows of each class in its leaves, and a note on each if there is one."""
+        return "\n".join(_lines(self.root, 0, max_depth, decimals, note))
 
     def _sums(self, leaves: NDArray[Any]) -> NDArray[Any]:
         """(leaves, K) -> (N, K): each node the sum of the leaves below it, borrowed ones left out."""
@@ -351,20 +456,11 @@ def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int3
     return path
 
 
-def impurity_of(weights: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
-    """(N, K) -> (N,): Gini impurity, or entropy in bits, of each node."""
-    amount = weights.sum(axis=1)
-    share = weights / np.where(amount > 0, amount, 1)[:, None]
-    if criterion == "gini":
-        return np.asarray(1 - (share**2).sum(axis=1))
-    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=1))
-
-
-def impurity_importance(tree: Tree, n_features: int, criterion: str) -> NDArray[np.float64]:
+def impurity_importance(tree: Tree, n_features: int, criterion: str | Criterion) -> NDArray[np.float64]:
     """-> (p,) mean decrease of impurity at the splits on each feature, summing to one (or all zero)."""
     weights = tree.weights
     amount = weights.sum(axis=1)
-    impurity = amount * impurity_of(weights, criterion)
+    impurity = amount * resolve_criterion(criterion).impurity(weights)
     inner = np.flatnonzero(~tree.is_leaf)
     below = np.zeros(tree.n_nodes)
     kept = np.flatnonzero((tree.parent >= 0) & ~tree.is_borrowed)
@@ -375,19 +471,21 @@ def impurity_importance(tree: Tree, n_features: int, criterion: str) -> NDArray[
     return gain / gain.sum() if gain.sum() > 0 else gain
 
 
-def _lines(node: TreeNode, indent: int, max_depth: int, decimals: int) -> Iterator[str]:
+def _lines(
+    node: TreeNode, indent: int, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None
+) -> Iterator[str]:
     """One line per branch, leaves with their counts."""
     prefix = "|   " * indent + "|--- "
     if node.is_leaf:
         held = ", ".join(f"{label}: {count}" for label, count in node.counts.items() if count)
-        yield f"{prefix}{held or 'no rows'}"
+        yield f"{prefix}{held or 'no rows'}{note(node) if note else ''}"
         return
     if indent > max_depth:
         yield f"{prefix}… {int(sum(node.counts.values()))} rows"
         return
     for question, child in zip(_questions(node, decimals), node.children, strict=True):
         yield prefix + question
-        yield from _lines(child, indent + 1, max_depth, decimals)
+        yield from _lines(child, indent + 1, max_depth, decimals, note)
 
 
 def _questions(node: TreeNode, decimals: int) -> list[str]:

@@ -174,6 +174,34 @@ struct Packed {
     }
 };
 
+// Leaves of one number hold the same, and the shares of distinct leaves have the mean of the leaves themselves.
+template <class Code>
+void check_distinct(const ForestView& forest, const LeafView& leaves, const RandomTable<Code>& made, std::size_t n_threads,
+                    const std::vector<double>& probability) {
+    if (leaves.weights != nullptr) return;
+    const std::size_t n_leaves = static_cast<std::size_t>(forest.leaf_start[forest.n_trees]);
+    std::vector<std::int32_t> distinct(n_leaves);
+    Control control;
+    const std::vector<std::int64_t> examples = find_distinct(forest, leaves, n_threads, distinct.data(), control);
+    const auto shares_of = [&](std::int64_t leaf, double* shares) {
+        std::fill(shares, shares + leaves.n_classes, 0.0);
+        return add_shares(leaves, leaf, shares);
+    };
+    std::vector<double> shares(examples.size() * leaves.n_classes), own(leaves.n_classes);
+    bool filled = true;
+    for (std::size_t i = 0; i < examples.size(); ++i) filled &= shares_of(examples[i], shares.data() + i * leaves.n_classes);
+    for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
+        shares_of(static_cast<std::int64_t>(leaf), own.data());
+        CHECK(std::equal(own.begin(), own.end(), shares.data() + static_cast<std::size_t>(distinct[leaf]) * leaves.n_classes));
+    }
+    if (!filled) return;
+    std::vector<double> mean(probability.size());
+    const StateTable table{shares.data(), leaves.n_classes, distinct.data(), 0, forest.n_trees, nullptr};
+    average_states(forest, leaves, table, made.by_column.data(), made.table.n_rows, made.table.n_features(), n_threads, mean.data(),
+                   control);
+    CHECK(mean == probability);
+}
+
 template <class Code>
 void check_readings(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
     const std::size_t n_rows = made.table.n_rows, n_features = made.table.n_features(), n_trees = packed.node_start.size() - 1;
@@ -195,6 +223,7 @@ void check_readings(const Packed& packed, const RandomTable<Code>& made, std::ui
         for (std::uint32_t k = 0; k < n_classes; ++k) sum += probability[row * n_classes + k];
         CHECK(std::fabs(sum - 1) < 1e-9);
     }
+    check_distinct(forest, packed.leaves(n_classes), made, n_threads, probability);
 }
 
 // Whether the arrays are accepted as those of a forest.

@@ -115,6 +115,29 @@ def round_half_up(value: float) -> int:
 CRITERIA: dict[str, Callable[[list[int]], float]] = {"gini": gini, "entropy": entropy}
 
 
+def side_quality(criterion: Any, n_classes: int, weight_unit: float) -> Callable[[list[int]], float]:
+    """A criterion -> amounts of the classes on one side -> their quality."""
+    if criterion.name in CRITERIA:
+        return CRITERIA[criterion.name]
+    if criterion.name == "belief" and criterion.mass == "idm":
+        return lambda amounts: belief_quality(amounts, n_classes, criterion.lam, criterion.caution / weight_unit)
+    return lambda amounts: (
+        -sum(amounts) * float(criterion.impurity(np.array([amounts], dtype=np.float64) * weight_unit)[0])
+    )
+
+
+def belief_quality(amounts: list[int], n_classes: int, lam: float, caution: float) -> float:
+    """Amounts -> -n U of the imprecise Dirichlet mass, class by class in whole units of 2⁻¹⁶ bit."""
+    total = float(sum(amounts))
+    if total == 0:
+        return 0.0
+    units = sum(round_half_up(a * math.log2(n_classes * float(a) + caution) * 65536.0) for a in amounts if a > 0)
+    share = total / (total + caution)
+    certain = lam * total * math.log2(n_classes * (total + caution))
+    unspecific = (1 - lam) * caution * math.log2(n_classes)
+    return share * lam / 65536.0 * float(units) + -share * (certain + unspecific)
+
+
 class Twin:
     """Grows the same trees as the core from codes (p, n), `Bins`, `Labels` and `GrowSettings`."""
 
@@ -126,8 +149,10 @@ class Twin:
         self.n_classes = labels.n_classes
         self.numbers: list[int] = labels.numbers.tolist()
         self.row_weights = None if labels.weights is None else labels.weights.tolist()
-        self.side_quality = CRITERIA[settings.criterion]
-        self.is_exact = self.n_classes == 2 and self.row_weights is None and settings.criterion == "gini"
+        criterion = settings.criterion
+        self.side_quality = side_quality(criterion, self.n_classes, labels.weight_unit)
+        self.needs_gain = criterion.name in ("belief", "imprecise")
+        self.is_exact = self.n_classes == 2 and self.row_weights is None and criterion.name == "gini"
 
     def grow(self, number: int) -> Node:
         """Tree number `number`."""
@@ -288,6 +313,7 @@ class Twin:
             return None, 0.0
         gain = self._gain(place, best)
         enough = gain / float(self.total) + 1e-15 >= self.settings.min_impurity_decrease
+        enough = enough and (gain > 2.0**-12 or not self.needs_gain)
         return (best if enough else None), gain
 
     def _scans(self, place: Place, feature: int, draws: Draws) -> Iterator[list[Split]]:
@@ -326,7 +352,9 @@ class Twin:
         everything = self._amounts(place.rows)
         if self.is_exact:
             return float(everything[0]) * float(everything[1])
-        return float(sum(everything)) if self.settings.criterion == "gini" else 0.0
+        if self.needs_gain:
+            return math.inf
+        return float(sum(everything)) if self.settings.criterion.name == "gini" else 0.0
 
     def _values(self, place: Place, feature: int) -> tuple[list[int], bool]:
         """Codes that occur, ascending, and whether some are missing."""
@@ -566,7 +594,7 @@ def node_from_arrays(forest: Any, number: int, bins: Any) -> Node:
             return Node("multiway", feature, children=children)
         children = [read(child), read(child + 1)]
         if kind == 0:
-            return Node("threshold", feature, threshold - flag, None, flag, children)
+            return Node("threshold", feature, threshold, None, flag, children)
         n_bins = int(bins.n_bins[feature])
         left = frozenset(c for c in range(n_bins) if words[payload[at] + c // 64] >> (c % 64) & 1)
         return Node("subset", feature, None, left, flag, children)

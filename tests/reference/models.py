@@ -100,5 +100,6 @@ MODELS: dict[str, Callable[[], Fitted]] = {
         ).model.tune(over={"rule": ["average", Eva()], "caution": [0.5, 2]}),
         fitted.asked,
     ),
+    "chosen": lambda: _numeric(RandomForestClassifier(3, max_features="oob", max_depth=3, random_state=0), 2),
     "pruned": lambda: _numeric(ExtraTreesClassifier(3, ccp_alpha=0.01, categorical_features=[3], random_state=0), 9),
 }

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bins import Bins, encode, find_bins
+from hedgerow.criteria import resolve_criterion
 from hedgerow.estimators.labels import make_labels, weigh_rows
 from hedgerow.grow import NO_LIMIT, GrowSettings, Labels
 from hedgerow.table import read_training_table
@@ -64,7 +65,7 @@ def draw_case(seed: int, n_classes: int, splitter: str, criterion: str, focus: s
     `focus` makes one thing certain: "monotonic" constraints and a bag, "best first" growing over ties, or
     "nominal" features of up to 150 categories.
     """
-    rng = np.random.default_rng([seed, n_classes, len(splitter), len(criterion)])
+    rng = np.random.default_rng([seed, n_classes, len(splitter), len(str(criterion))])
     n_rows, n_features = int(rng.choice([1, 2, 5, 20, 60, 60, 120])), int(rng.integers(1, 7))
     n_rows = max(n_rows, 60) if focus else n_rows
     drawn = [draw_column(rng, n_rows) for _ in range(n_features)]
@@ -117,7 +118,7 @@ def draw_settings(
     constrained = n_classes == 2 and splitter != "random_decision" and any(signs)
     return GrowSettings(
         splitter=splitter,
-        criterion=criterion,
+        criterion=resolve_criterion(criterion),
         leaf_counts=str(rng.choice(senses)),
         max_features=int(rng.integers(1, n_features + 1)),
         max_depth=sometimes(int(rng.integers(1, 5)), NO_LIMIT),

@@ -59,7 +59,7 @@ def _children(forest: Forest, bins: Bins, number: int, node: int, bits: int, pay
     n_bins, nominal = int(bins.n_bins[feature]), bool(bins.nominal[feature])
     n_words = int(forest.set_start[number + 1] - forest.set_start[number])
     splits = {
-        0: not nominal and 0 <= threshold - flag < n_bins,
+        0: not nominal and 0 <= threshold < n_bins,
         1: nominal and threshold == 0 and 0 <= payload <= n_words - math.ceil(n_bins / 64),
         2: nominal and not flag and threshold == n_bins,
     }

@@ -15,14 +15,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bins import Bins, Codes, encode, find_bins
+from hedgerow.criteria import Criterion
 from hedgerow.decide import resolve_decision
+from hedgerow.estimators.bagging import BaggingMixin, grow_until_flat
+from hedgerow.estimators.criteria import choose_lam
 from hedgerow.estimators.evidence import Evidence, Trial, choose_caution, score_sets, try_out
 from hedgerow.estimators.labels import make_labels, read_classes, read_weights, weigh_rows
-from hedgerow.estimators.opinions import Bagged, OpinionMixin
-from hedgerow.estimators.parameters import check_opinion, check_switches, require_count, resolve_settings, thread_count
-from hedgerow.estimators.progress import CallbackSupport, has_callbacks, progress_bar, with_callbacks
+from hedgerow.estimators.opinions import Bagged
+from hedgerow.estimators.parameters import check_opinion, check_switches, most_trees, resolve_settings, thread_count
+from hedgerow.estimators.progress import CallbackSupport, batches, has_callbacks, progress_bar, with_callbacks
 from hedgerow.fold import StateCache
 from hedgerow.grow import GrowSettings, Labels, grow_forest
+from hedgerow.oob import stages
 from hedgerow.prune import prune_forest
 from hedgerow.table import Schema, Table, check_table, read_table, read_training_table, remember_features
 from hedgerow.tree import Forest, Tree, decision_path, impurity_importance, join_forests
@@ -34,7 +38,10 @@ _OF_ONE_FIT = (
     "caution_",
     "tuning_",
     "tree_weights_",
+    "max_features_",
+    "max_features_errors_",
     "_bagged",
+    "_traced",
     "_calibrated",
     "_learned",
 )
@@ -64,7 +71,7 @@ class _Training:
         return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
-class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """What all tree and forest classifiers share; the public classes are presets of it."""
 
     _splitter: ClassVar[str] = "best"
@@ -74,6 +81,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
     n_classes_: int
     n_features_in_: int
     forest_: Forest
+    criterion_: Criterion
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -100,9 +108,11 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         all_codes = encode(training.table, bins, n_threads=n_threads)
         codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
         training = replace(training, bag=self._bag_of(training, codes, earlier))
+        training = self._settle_criterion(training, bins, codes, earlier, n_threads)
+        training, chosen = self._choose_features(training, bins, codes, earlier is not None, n_threads)
         forest = self._grow(X, y, training, bins, codes, earlier, n_threads)
         judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
-        self._remember(training, bins, forest, judged)
+        self._remember(training, bins, forest, judged | chosen)
         return self
 
     def predict(self, X: Any, return_set: bool = False) -> Any:
@@ -213,8 +223,8 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         bias.
         """
         check_is_fitted(self)
-        kind = "gini" if getattr(self, "criterion", "gini") == "gini" else "entropy"
-        mean = np.mean([impurity_importance(tree, self.n_features_in_, kind) for tree in self.trees_], axis=0)
+        criterion = self.criterion_
+        mean = np.mean([impurity_importance(tree, self.n_features_in_, criterion) for tree in self.trees_], axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     def __sklearn_tags__(self) -> Any:
@@ -278,6 +288,19 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
             raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
         return _Training(table, kept, classes, labels, settings)
 
+    def _settle_criterion(
+        self, training: _Training, bins: Bins, codes: Codes, earlier: _Earlier | None, n_threads: int
+    ) -> _Training:
+        """Choose what the criterion leaves open; a warm start goes on with what was chosen."""
+        settings = training.settings
+        if settings.criterion.is_settled:
+            return training
+        if earlier:
+            return replace(training, settings=replace(settings, criterion=self.criterion_))
+        n_trees = 1 if self._one_tree else most_trees(self.n_estimators)
+        criterion = choose_lam(codes, bins, training.labels, settings, n_trees, n_threads)
+        return replace(training, settings=replace(settings, criterion=criterion))
+
     def _grow(
         self,
         X: Any,
@@ -289,24 +312,33 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         n_threads: int,
     ) -> Forest:
         """Codes and labels -> the forest, with the trees of an earlier fit in front."""
-        wanted = 1 if self._one_tree else require_count("n_estimators", self.n_estimators)
+        wanted = 1 if self._one_tree else most_trees(self.n_estimators)
         there = earlier.forest.n_trees if earlier else 0
         if wanted < there:
             raise ValueError(
                 f"n_estimators must not be below the {there} trees there are in a warm start, got {wanted}"
             )
-        settings = training.settings
-        grow = partial(grow_forest, codes, bins, training.labels, settings, n_threads=n_threads)
         if wanted == there and earlier:
             return earlier.forest
+        grow = partial(self._grow_and_prune, training, bins, codes, n_threads)
+        watch = None if self._one_tree else self._watch(training, codes, n_threads)
         if has_callbacks(self):
-            forest = self._grow_with_callbacks(X, y, training, bins, grow, there, wanted, n_threads)
+            spans = list(stages()) if watch else batches(there, wanted, n_threads)
+            forest = self._grow_with_callbacks(X, y, training, bins, grow, spans, watch)
         else:
             with progress_bar(getattr(self, "verbose", 0), wanted - there) as progress:
-                forest = grow(first_tree=there, n_trees=wanted - there, progress=progress)
-        alpha = getattr(self, "ccp_alpha", 0.0)
-        forest = prune_forest(forest, bins, training.table.schema, training.classes, settings.criterion, alpha)
+                if watch:
+                    forest = grow_until_flat(grow, watch, progress)
+                else:
+                    forest = grow(first_tree=there, n_trees=wanted - there, progress=progress)
         return join_forests(earlier.forest, forest) if earlier else forest
+
+    def _grow_and_prune(self, training: _Training, bins: Bins, codes: Codes, n_threads: int, **which: Any) -> Forest:
+        """Some of the trees, pruned."""
+        settings = training.settings
+        forest = grow_forest(codes, bins, training.labels, settings, n_threads=n_threads, **which)
+        alpha = getattr(self, "ccp_alpha", 0.0)
+        return prune_forest(forest, bins, training.table.schema, training.classes, settings.criterion, alpha)
 
     def _grow_with_callbacks(
         self,
@@ -315,22 +347,21 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
         training: _Training,
         bins: Bins,
         grow: Callable[..., Forest],
-        first: int,
-        last: int,
-        n_threads: int,
+        spans: list[tuple[int, int]],
+        watch: Callable[[Forest], bool] | None,
     ) -> Forest:
         """Grow in batches and tell scikit-learn's callbacks after each; one that says stop ends it there."""
-        batch = n_threads * max(1, (last - first) // (50 * n_threads))
-        starts = range(first, last, batch)
-        context = self._init_callback_context(max_subtasks=len(starts))
+        context = self._init_callback_context(max_subtasks=len(spans))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         forest: Forest | None = None
-        for start in starts:
+        for first, last in spans:
             step = context.subcontext(task_name="trees").call_on_fit_task_begin(estimator=self, X=X, y=y)
-            grown = grow(first_tree=start, n_trees=min(batch, last - start))
+            grown = grow(first_tree=first, n_trees=last - first)
             forest = join_forests(forest, grown) if forest else grown
             so_far = partial(self._fitted_attributes, training, bins, forest)
             if step.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=so_far):
+                break
+            if watch and watch(forest):
                 break
         assert forest is not None
         so_far = partial(self._fitted_attributes, training, bins, forest)
@@ -347,6 +378,7 @@ class TreesClassifier(OpinionMixin, ClassifierMixin, CallbackSupport, BaseEstima
             "forest_": forest,
             "_bins": bins,
             "_schema": schema,
+            "criterion_": training.settings.criterion,
             "_seed": training.settings.seed,
             "_bag": training.bag,
             "_prior": training.prior,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from hedgerow.estimators.base import TreesClassifier
 from hedgerow.estimators.parameters import DESCRIPTIONS, documented
+from hedgerow.prune import PruningPath, path_of
 from hedgerow.tree import Tree
 
 _FOREST_FEATURES = DESCRIPTIONS["max_features"].replace("or None", 'or None, default="sqrt"', 1)
@@ -94,6 +97,32 @@ class DecisionTreeClassifier(TreesClassifier):
         """The tree, to look at and to walk."""
         return self.trees_[0]
 
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
+        """Grow the whole tree and list what each ``ccp_alpha`` would leave of it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. The estimator itself stays as it is.
+
+        Returns
+        -------
+        PruningPath
+            With ``ccp_alphas`` and ``impurities``: the costs of a leaf at which branches fall, and the impurity of
+            the leaves that remain.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import DecisionTreeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+        >>> tree.cost_complexity_pruning_path(X, y).ccp_alphas.round(4)
+        array([0.    , 0.0042, 0.0297, 0.2598, 0.3333])
+        """
+        whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        return path_of(whole.tree_, whole.criterion_)
+
     def get_depth(self) -> int:
         """Longest path from the root to a leaf."""
         return self.tree_.depth
@@ -127,6 +156,12 @@ class RandomForestClassifier(TreesClassifier):
         Share of the decrease in impurity.
     oob_score_, oob_decision_function_ : float, ndarray of shape (n_samples, n_classes)
         How the forest does on rows its trees have not seen, with ``oob_score=True``.
+    oob_errors_ : BootstrapErrors
+        Out-of-bag, resubstitution, .632 and .632+ errors.
+    oob_trace_ : ndarray of shape (n_trees,)
+        Out-of-bag error after each tree.
+    max_features_, max_features_errors_ : int, dict
+        What was chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
 
     Examples
     --------
@@ -144,7 +179,7 @@ class RandomForestClassifier(TreesClassifier):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: Any = 100,
         *,
         rule: Any = "average",
         caution: Any = 1.0,
@@ -225,7 +260,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: Any = 100,
         *,
         rule: Any = "average",
         caution: Any = 1.0,
@@ -313,7 +348,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: Any = 100,
         *,
         rule: Any = "average",
         caution: Any = 1.0,

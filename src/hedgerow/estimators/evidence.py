@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from hedgerow.fold import (
     without_own_row,
 )
 from hedgerow.metrics.scorers import scorer
+from hedgerow.together import Together, group_by_merge
 from hedgerow.tree import Forest
 
 Floats = NDArray[np.float64]
@@ -128,6 +131,40 @@ class Evidence:
             n_threads=self.n_threads,
         )
 
+    def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
+        """The opinions of several rules and cautions, the trees being read once for all that merge alike.
+
+        Parameters
+        ----------
+        asked : sequence of (str or Rule, float)
+            Rules, each with its caution.
+
+        Returns
+        -------
+        list of Opinion
+            In the order asked; each is what `combine` would return.
+        """
+        rules = [resolve_rule(rule) for rule, _ in asked]
+        for rule in rules:
+            checked_weights(None, rule, self.forest.n_trees)
+        settings = [self._setting(caution, None) for _, caution in asked]
+        opinions: dict[int, Opinion] = {}
+        for group in group_by_merge(rules):
+            if len(group) == 1:
+                opinions[group[0]] = self.combine(rules[group[0]], caution=settings[group[0]].caution)
+                continue
+            together = Together([(rules[position], settings[position]) for position in group])
+            found = fold(
+                self.forest,
+                self.codes,
+                together,
+                settings[group[0]],
+                out_of_bag=self.out_of_bag,
+                n_threads=self.n_threads,
+            )
+            opinions.update(zip(group, found, strict=True))
+        return [opinions[position] for position in range(len(rules))]
+
     def uncertainty(self) -> UncertaintyParts:
         """Entropy split into aleatoric and epistemic, and the relative-likelihood pair, (n,) each."""
         return fold(
@@ -136,6 +173,7 @@ class Evidence:
             Uncertainty(),
             self._setting(None, None),
             out_of_bag=self.out_of_bag,
+            cache=self.cache,
             n_threads=self.n_threads,
         )
 
@@ -175,7 +213,9 @@ class Evidence:
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
         amount = self.caution if caution is None else caution
-        return Setting.of(self.forest.n_classes, amount, self.prior if prior is None else prior)
+        if prior is None and isinstance(amount, float):
+            return _setting_of(self.forest.n_classes, amount, self.prior.tobytes())
+        return Setting.of(self.forest.n_classes, amount, prior)
 
     def _counts(self) -> Floats:
         """(n, T, K): the leaves reached, without the rows' own counts where they have been counted."""
@@ -194,6 +234,12 @@ class Evidence:
     def __repr__(self) -> str:
         kind = "" if self.out_of_bag is None else "out-of-bag, "
         return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
+
+
+@lru_cache(maxsize=64)
+def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
+    """A forest's own setting, checked once: for one row the checks would take as long as its leaves."""
+    return Setting.of(n_classes, caution, np.frombuffer(prior))
 
 
 @dataclass(frozen=True)

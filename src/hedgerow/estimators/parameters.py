@@ -13,18 +13,26 @@ from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
 from hedgerow.belief import resolve_rule
+from hedgerow.criteria import resolve_criterion
 from hedgerow.decide import resolve_decision
 from hedgerow.grow import COUNT_SENSES, NO_LIMIT, GrowSettings
 from hedgerow.metrics.scorers import SCORERS
+from hedgerow.oob import MOST_TREES
 
-CRITERIA = ("gini", "entropy", "log_loss")
+#: What `resolve_max_features` says of a number that out-of-bag rows are to choose.
+TO_BE_CHOSEN = 0
+_FEATURE_WORDS = "'sqrt', 'log2', 'oob'"
 
 #: The one description of every parameter; `documented` puts those of a class into its docstring.
 DESCRIPTIONS = {
-    "n_estimators": "int, default=100\n    Number of trees.",
+    "n_estimators": (
+        'int or "auto", default=100\n    Number of trees. "auto" grows until the out-of-bag error no longer falls, at'
+        " most 1000 (needs a bootstrap); ``forest_.n_trees`` says how many, ``oob_trace_`` why."
+    ),
     "criterion": (
-        '{"gini", "entropy", "log_loss"}, default="gini"\n'
-        '    What a split should reduce: Gini impurity or entropy ("log_loss" is another name for it).'
+        'str or Criterion, default="gini"\n'
+        '    What a split should reduce: "gini" impurity, "entropy" (or "log_loss"), the uncertainty of a belief'
+        ' function ("belief"), upper entropy ("imprecise"); see `hedgerow.criteria`.'
     ),
     "max_depth": "int or None, default=None\n    Longest path from the root; None lets trees grow to the end.",
     "min_samples_split": (
@@ -37,8 +45,9 @@ DESCRIPTIONS = {
         "float, default=0.0\n    Share of the tree's total weight each side of a split must keep."
     ),
     "max_features": (
-        '{"sqrt", "log2"}, int, float or None\n    Features looked at per split, counting only those that vary in'
-        " the node; None means all, a float is a share."
+        '{"sqrt", "log2", "oob"}, int, float or None\n    Features looked at per split, counting only those that vary'
+        ' in the node; None means all, a float is a share. "oob" takes the number with the least out-of-bag error'
+        " (``max_features_``; needs a bootstrap)."
     ),
     "max_leaf_nodes": (
         "int or None, default=None\n    With a limit, the node that gains most is split next until it is reached."
@@ -121,10 +130,6 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     def get(name: str, default: Any = None) -> Any:
         return getattr(estimator, name, default)
 
-    criterion = get("criterion", "gini")
-    _require(
-        isinstance(criterion, str) and criterion in CRITERIA, "criterion", f"one of {', '.join(CRITERIA)}", criterion
-    )
     leaf_counts = get("leaf_counts", "all")
     _require(
         isinstance(leaf_counts, str) and leaf_counts in COUNT_SENSES,
@@ -154,7 +159,7 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     )
     return GrowSettings(
         splitter=estimator._splitter,
-        criterion="gini" if criterion == "gini" else "entropy",
+        criterion=resolve_criterion(get("criterion", "gini")),
         leaf_counts=leaf_counts,
         max_features=resolve_max_features(get("max_features"), n_features),
         max_depth=NO_LIMIT if max_depth is None else min(int(max_depth), NO_LIMIT),
@@ -201,6 +206,14 @@ def check_switches(estimator: Any) -> None:
     _require(switch, "oob_score", "True, False, a callable or the name of a metric", oob_score)
     if oob_score and not get("bootstrap", False):
         raise ValueError(f"oob_score must be False without a bootstrap, got {oob_score!r}; set bootstrap=True")
+    for name, word in (("n_estimators", "auto"), ("max_features", "oob")):
+        value = get(name)
+        if isinstance(value, str) and value == word and not get("bootstrap", False):
+            raise ValueError(
+                f"{name} must not be {word!r} without a bootstrap: out-of-bag rows decide it; got {word!r}"
+            )
+    if get("warm_start", False) and isinstance(get("n_estimators"), str):
+        raise ValueError(f"n_estimators must be an int in a warm start, got {get('n_estimators')!r}")
     whole = isinstance(verbose, bool) or (_is_integer(verbose) and verbose >= 0)
     _require(whole, "verbose", "an int >= 0 or a bool", verbose)
     _require(n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0), "n_jobs", "None or an int other than 0", n_jobs)
@@ -217,10 +230,13 @@ def thread_count(n_jobs: int | None) -> int:
     return max(1, cpu_count() + 1 + wanted) if wanted < 0 else int(wanted)
 
 
-def require_count(name: str, value: Any) -> int:
-    """A parameter that counts something -> int, at least 1."""
-    _require_integer(name, value, 1)
-    return int(value)
+def most_trees(n_estimators: Any) -> int:
+    """``n_estimators`` -> how many trees there may be at most."""
+    if isinstance(n_estimators, str):
+        _require(n_estimators == "auto", "n_estimators", "an int >= 1 or 'auto'", n_estimators)
+        return MOST_TREES
+    _require_integer("n_estimators", n_estimators, 1)
+    return int(n_estimators)
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:
@@ -228,7 +244,9 @@ def resolve_max_features(value: Any, n_features: int) -> int:
     if value is None:
         return n_features
     if isinstance(value, str):
-        _require(value in ("sqrt", "log2"), "max_features", "'sqrt', 'log2', an int, a float or None", value)
+        _require(value in ("sqrt", "log2", "oob"), "max_features", f"{_FEATURE_WORDS}, an int, a float or None", value)
+        if value == "oob":
+            return TO_BE_CHOSEN
         root = math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)
         return max(1, int(root))
     if _is_integer(value):
@@ -237,7 +255,7 @@ def resolve_max_features(value: Any, n_features: int) -> int:
     _require(
         _is_real(value) and 0 < value <= 1,
         "max_features",
-        "'sqrt', 'log2', an int >= 1, a float in (0, 1] or None",
+        f"{_FEATURE_WORDS}, an int >= 1, a float in (0, 1] or None",
         value,
     )
     return max(1, int(value * n_features))

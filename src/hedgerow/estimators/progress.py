@@ -52,6 +52,12 @@ def has_callbacks(estimator: Any) -> bool:
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
+def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
+    """Trees first to last - 1 in about fifty parts, none smaller than the threads that share it."""
+    batch = n_threads * max(1, (last - first) // (50 * n_threads))
+    return [(start, min(start + batch, last)) for start in range(first, last, batch)]
+
+
 def _sklearn_callbacks() -> Any:
     try:
         import sklearn.callback

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Setting, merge_states, resolve_rule
+from hedgerow.criteria import Criterion
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.errors import ModelFileError
 from hedgerow.estimators.base import MAX_ROWS, MIXED, TreesClassifier
@@ -111,7 +112,7 @@ def _fitted_to_contents(model: TreesClassifier, encoder: Encoder) -> tuple[dict[
     """What was learned besides the trees -> JSON and arrays."""
     fitted: dict[str, Json] = {}
     arrays: Arrays = {}
-    for name in ("caution_", "oob_score_", "tuning_"):
+    for name in ("criterion_", "caution_", "oob_score_", "tuning_", "max_features_", "max_features_errors_"):
         if hasattr(model, name):
             fitted[name] = encoder.encode(getattr(model, name), name)
     if hasattr(model, "_learned"):
@@ -127,9 +128,11 @@ def _fitted_to_contents(model: TreesClassifier, encoder: Encoder) -> tuple[dict[
 
 def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, decoder: Decoder) -> None:
     """The inverse of `_fitted_to_contents`."""
-    known = {"caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
+    known = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
+    known |= {"max_features_", "max_features_errors_"}
     if not isinstance(given, dict) or not given.keys() <= known:
         raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
+    model.criterion_ = _checked_criterion(decoder.decode(given.get("criterion_")))
     if "caution_" in given:
         model.caution_ = _checked_number("caution_", given["caution_"], float, 0, math.inf)
     if "oob_score_" in given:
@@ -138,6 +141,10 @@ def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, d
         )
     if "tuning_" in given:
         model.tuning_ = _checked_tuning(decoder.decode(given["tuning_"]))
+    if "max_features_" in given:
+        most = model._schema.n_features
+        model.max_features_ = _checked_number("max_features_", given["max_features_"], int, 1, most)
+        model.max_features_errors_ = _checked_errors(decoder.decode(given.get("max_features_errors_")))
     if "learned_with" in given:
         caution = _checked_number("learned_with", given["learned_with"], float, 0, math.inf)
         weights = take(arrays, "tree_weights", np.float64, length=model.forest_.n_trees).copy()
@@ -229,6 +236,23 @@ def _checked_tuning(tuning: Any) -> list[tuple[float, dict[str, Any]]]:
     if not sound:
         raise ModelFileError("tuning_ must be pairs of a score and parameters, got something else")
     return list(tuning)
+
+
+def _checked_criterion(criterion: Any) -> Criterion:
+    """What the trees were grown by, nothing left open."""
+    if not isinstance(criterion, Criterion) or not criterion.is_settled:
+        raise ModelFileError("criterion_ must be a criterion with all its parameters, got something else")
+    return criterion
+
+
+def _checked_errors(errors: Any) -> dict[int, float]:
+    """Numbers of features and the errors made with them."""
+    sound = isinstance(errors, dict) and all(
+        type(number) is int and isinstance(error, float) for number, error in errors.items()
+    )
+    if not sound:
+        raise ModelFileError("max_features_errors_ must be an error for each number of features, got something else")
+    return dict(errors)
 
 
 def _checked_decision(model: TreesClassifier, decision: Any) -> Decision:

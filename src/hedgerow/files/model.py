@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
 
@@ -139,12 +140,18 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
     if not (isinstance(path, str | os.PathLike) or hasattr(path, "read")):
         raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}")
     contents = read_file(path, memory_map=memory_map)
-    try:
+    with one_exception():
         return _model_from(contents)
+
+
+@contextmanager
+def one_exception() -> Iterator[None]:
+    """Rules, decisions and estimators refuse wrong parameters in words of their own; who loads hears one exception."""
+    try:
+        yield
     except ModelFileError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as reason:
-        # Rules, decisions and estimators refuse wrong parameters in words of their own.
         raise ModelFileError(
             f"a model file must hold a model that can be read, got one that cannot: {reason}"
         ) from reason
@@ -152,18 +159,8 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
 
 def _model_from(contents: Contents) -> Any:
     """Text and arrays -> estimator."""
-    newer = _check_version(contents.metadata)
-    given = parse_object(contents.metadata.get("model", ""))
-    name = given.pop("estimator", None)
-    kind = ESTIMATORS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise ModelFileError(
-            f"estimator of a model file must be one of {', '.join(ESTIMATORS)}, got {str(name)[:60]!r}"
-        )
-    if not given.keys() >= kind.keys or (given.keys() > kind.keys and not newer):
-        raise ModelFileError(
-            f"a model file of {name} must have {', '.join(sorted(kind.keys))}, got {str(sorted(given))[:200]}"
-        )
+    name, given, newer = header_from(contents.metadata)
+    kind = ESTIMATORS[name]
     arrays = dict(contents.arrays)
     model = kind.read(kind.estimator, given, arrays)
     if arrays and not newer:
@@ -171,6 +168,23 @@ def _model_from(contents: Contents) -> Any:
             f"a model file must hold the arrays of its model and no others, got {str(sorted(arrays))[:200]}"
         )
     return model
+
+
+def header_from(metadata: dict[str, str]) -> tuple[str, dict[str, Any], bool]:
+    """Metadata -> name of the estimator, the rest of its JSON, and whether a newer minor version has written it."""
+    newer = _check_version(metadata)
+    given = parse_object(metadata.get("model", ""))
+    name = given.pop("estimator", None)
+    kind = ESTIMATORS.get(name) if isinstance(name, str) else None
+    if not isinstance(name, str) or kind is None:
+        raise ModelFileError(
+            f"estimator of a model file must be one of {', '.join(ESTIMATORS)}, got {str(name)[:60]!r}"
+        )
+    if not given.keys() >= kind.keys or (given.keys() > kind.keys and not newer):
+        raise ModelFileError(
+            f"a model file of {name} must have {', '.join(sorted(kind.keys))}, got {str(sorted(given))[:200]}"
+        )
+    return name, given, newer
 
 
 def _check_version(metadata: dict[str, str]) -> bool:

@@ -7,6 +7,7 @@ everything else is an object with a key that says what it is::
     {"tuple": [...]}, {"dict": [[key, value], ...]}        Python's containers
     {"array": "parameters.0", "dtype": "float64"}          a NumPy array, one of the file's
     {"rule": "eva", "parameters": {"prior": "log"}}        a rule by its short name
+    {"criterion": "belief", "parameters": {"lam": 0.5}}    a criterion by its short name
     {"decision": "Coverage", "parameters": {...}}          a decision by its class; "fitted" where it is calibrated
 """
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Rule, resolve_rule, rule_names
+from hedgerow.criteria import CRITERIA, Criterion
 from hedgerow.decide import Decision
 from hedgerow.decide.coverage import Coverage
 from hedgerow.decide.registry import DECISIONS
@@ -72,6 +74,8 @@ class Encoder:
             return self.encode(np.asarray(value), where)
         if isinstance(value, Rule):
             return self._rule(value, where)
+        if isinstance(value, Criterion):
+            return self._criterion(value, where)
         if isinstance(value, Decision):
             return self._decision(value, where)
         raise _not_data(where, value)
@@ -102,6 +106,12 @@ class Encoder:
                 f"{where} must be a registered rule to be saved, got {rule!r}; see hedgerow.belief.rules.register"
             )
         return {"rule": name, "parameters": self.parameters(rule, f"{where}__")}
+
+    def _criterion(self, criterion: Criterion, where: str) -> Json:
+        name = getattr(type(criterion), "name", None)
+        if CRITERIA.get(str(name)) is not type(criterion):
+            raise ValueError(f"{where} must be one of {', '.join(CRITERIA)} to be saved, got {criterion!r}")
+        return {"criterion": name, "parameters": self.parameters(criterion, f"{where}__")}
 
     def _decision(self, decision: Decision, where: str) -> Json:
         name = type(decision).__name__
@@ -155,6 +165,8 @@ class Decoder:
                 return self._array(name, word)
             case {"rule": str(name), "parameters": dict(given), **rest} if not rest:
                 return self._rule(name, given, depth)
+            case {"criterion": str(name), "parameters": dict(given), **rest} if not rest:
+                return self._criterion(name, given, depth)
             case {"decision": str(name), "parameters": dict(given), **rest} if rest.keys() <= {"fitted"}:
                 return self._decision(name, given, rest.get("fitted"), depth)
         raise ModelFileError(f"a parameter must be one that hedgerow.save writes, got one with {str(list(value))[:80]}")
@@ -180,6 +192,17 @@ class Decoder:
             )
         kind = type(resolve_rule(name))
         return kind(**self.parameters(given, kind, depth))
+
+    def _criterion(self, name: str, given: Json, depth: int) -> Criterion:
+        kind = CRITERIA.get(name)
+        if kind is None:
+            raise ModelFileError(f"criterion must be one of {', '.join(CRITERIA)}, got {name[:40]!r}")
+        criterion = kind(**self.parameters(given, kind, depth))
+        try:
+            criterion.check()
+        except (TypeError, ValueError) as error:
+            raise ModelFileError(f"a criterion's parameters must be in range: {error}") from None
+        return criterion
 
     def _decision(self, name: str, given: Json, fitted: Json, depth: int) -> Decision:
         kind = DECISION_CLASSES.get(name)

@@ -5,18 +5,22 @@
 `read_table`              a later table, and the schema -> `Table`
 `check_table`             the same for an estimator, with scikit-learn's own words and warnings
 `remember_features`       schema -> ``n_features_in_`` and ``feature_names_in_`` of an estimator
+`NamedColumns`            columns and their names -> a table, where there is no data frame
 ========================  =======================================================================
 
 One file per subject: `schema` (what is remembered and handed on), `read` (the public functions), `arrays`,
-`sparse` and `frames` (one per family of containers), `categories` (distinct values -> category numbers).
+`sparse`, `frames` and `named` (one per family of containers), `categories` (distinct values -> category numbers).
 """
 
 from hedgerow.table.categories import MAX_CATEGORIES
+from hedgerow.table.named import NamedColumns
 from hedgerow.table.read import check_table, read_table, read_training_table, remember_features
-from hedgerow.table.schema import Schema, Table
+from hedgerow.table.schema import Factors, Schema, Table
 
 __all__ = [
     "MAX_CATEGORIES",
+    "Factors",
+    "NamedColumns",
     "Schema",
     "Table",
     "check_table",

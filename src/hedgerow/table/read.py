@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from hedgerow.table.arrays import source_from_array
 from hedgerow.table.categories import kind_of_values, learn_categories, match_categories, nominal_features
 from hedgerow.table.frames import source_from_frame
+from hedgerow.table.named import NamedColumns
 from hedgerow.table.schema import Array, Schema, Source, Table, label
 from hedgerow.table.sparse import source_from_sparse
 
@@ -170,6 +172,8 @@ def _source_from(X: Any) -> Source:
     """Any table -> a source of columns with at least one row and one column."""
     if isinstance(X, np.ndarray):
         return source_from_array(X)
+    if isinstance(X, NamedColumns):
+        return replace(X)  # reading may give it the schema's names
     if issparse(X):
         return source_from_sparse(X)
     return source_from_frame(X) or source_from_array(X)

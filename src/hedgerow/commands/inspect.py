@@ -1,0 +1,112 @@
+"""Inspect: a model file -> what it says of itself, without reading its trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow.commands.source import model_file
+from hedgerow.commands.talk import facts, grid, listed, number_of, show, write_json
+from hedgerow.files import ModelFile, describe_file
+
+#: Columns and categories that are shown; JSON has all of them.
+MOST_COLUMNS = 30
+MOST_CATEGORIES = 6
+
+
+def inspect(path: str, *, as_json: bool) -> None:
+    """Read the header, report."""
+    about = describe_file(model_file(path))
+    if as_json:
+        write_json(_plain(about))
+    else:
+        show(_facts(about), "", _columns(about))
+
+
+def _facts(about: ModelFile) -> Any:
+    """What it says -> the table people read."""
+    caution = "not known" if about.caution is None else f"{about.caution:g}"
+    given = about.parameters
+    chosen = ", chosen out of bag" if given.get("caution") == "auto" else ""
+    shown = ("rule", "caution", "decision", "n_estimators")
+    rest = ", ".join(f"{name}={value!r}" for name, value in given.items() if name not in shown and value is not None)
+    return facts(
+        [
+            ("model", about.estimator),
+            ("rule", str(given["rule"])),
+            ("caution", caution + chosen),
+            ("decision", str(given["decision"])),
+            ("classes", f"{len(about.classes):,}: {listed(about.classes.tolist())}"),
+            ("features", f"{about.schema.n_features:,}, of them {sum(about.schema.nominal):,} nominal"),
+            ("training rows", "not known" if about.n_rows is None else f"{about.n_rows:,}"),
+            (
+                "size",
+                f"{number_of(about.n_trees, 'tree')}, {number_of(about.n_nodes, 'node')},"
+                f" {number_of(about.n_leaves, 'leaf', 'leaves')}, {_bytes(about.n_bytes)}",
+            ),
+            ("written by", f"hedgerow {about.hedgerow_version}, format {about.format_version}"),
+            ("other parameters", rest),
+        ]
+    )
+
+
+def _columns(about: ModelFile) -> Any:
+    """The schema -> a table, a row for each feature."""
+    schema = about.schema
+    rows = [
+        [_name(about, number), schema.kinds[number], "" if known is None else listed(known.tolist(), MOST_CATEGORIES)]
+        for number, known in enumerate(schema.categories[:MOST_COLUMNS])
+    ]
+    if schema.n_features > MOST_COLUMNS:
+        rows.append([f"… and {schema.n_features - MOST_COLUMNS:,} more", "", ""])
+    return grid("Features", ["name", "holds", "categories"], rows, left=3)
+
+
+def _plain(about: ModelFile) -> dict[str, Any]:
+    """What it says -> JSON."""
+    return {
+        "estimator": about.estimator,
+        "hedgerow_version": about.hedgerow_version,
+        "format_version": about.format_version,
+        "classes": about.classes.tolist(),
+        "features": [
+            {
+                "name": _name(about, number),
+                "kind": about.schema.kinds[number],
+                "categories": None if known is None else known.tolist(),
+            }
+            for number, known in enumerate(about.schema.categories)
+        ],
+        "parameters": {name: _plain_value(value) for name, value in about.parameters.items()},
+        "caution": about.caution,
+        "training_rows": about.n_rows,
+        "trees": about.n_trees,
+        "nodes": about.n_nodes,
+        "leaves": about.n_leaves,
+        "bytes": about.n_bytes,
+    }
+
+
+def _name(about: ModelFile, number: int) -> str:
+    """The name of a feature, or its number where the training table had no names."""
+    return f"column {number}" if about.schema.names is None else about.schema.names[number]
+
+
+def _plain_value(value: Any) -> Any:
+    """A parameter -> what JSON knows; rules and decisions as they are written in Python."""
+    if isinstance(value, np.ndarray | tuple | list):
+        return [_plain_value(each) for each in list(value)]
+    if isinstance(value, np.generic):
+        return value.item()
+    plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and np.isfinite(value))
+    return value if plain else repr(value)
+
+
+def _bytes(count: int) -> str:
+    """``12.3 MB``."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:,.3g} GB"

@@ -1,0 +1,124 @@
+"""Match: a sheet and a fitted model -> the table the model expects, whatever the order of the columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.talk import listed, number_of, say
+from hedgerow.errors import ModelFileError
+from hedgerow.table import Factors, NamedColumns, Schema
+
+
+def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = ()) -> NamedColumns:
+    """Columns by the names of the training table, or by position where that had none; `other` are no features."""
+    schema: Schema = model._schema
+    names = schema.names or _by_position(sheet, schema.n_features, other)
+    absent = [name for name in names if name not in sheet.names]
+    if absent:
+        raise DataError(
+            f"the table must have the {number_of(len(names), 'column')} the model has learned from, got none named"
+            f" {listed(map(repr, absent))}; its columns are {listed(sheet.names)}"
+        )
+    ignored = [name for name in sheet.names if name not in names and name not in other]
+    if ignored:
+        say(f"note: not used by the model: {listed(ignored)}")
+    columns = [_fitting(sheet, name, schema.categories[number]) for number, name in enumerate(names)]
+    _tell_unseen(schema, names, columns)
+    return NamedColumns(schema.names, columns)
+
+
+def set_opinion(model: Any, *, rule: str | None, caution: str | None, decision: str | None) -> None:
+    """Change what needs no other fit, as asked."""
+    if rule is not None:
+        model.set_params(rule=checked_rule(rule))
+    if caution is not None:
+        model.set_params(caution=checked_caution(caution, auto=False))
+    if decision is not None:
+        checked_decision(decision)
+        model.set_params(decision=decision)
+    try:  # what out-of-bag rows have taught belongs to the rule, caution and decision of that time
+        model._tree_weights(model._rule, model._caution)
+        model._decision()
+    except (AttributeError, ValueError) as reason:
+        if rule is caution is decision is None:
+            raise ModelFileError(
+                f"a model must have learned what its parameters need, got one without: {reason}"
+            ) from None
+        raise UsageError(
+            f"rule, caution and decision must not be learned from training rows anew, got rule {model.rule!r}, caution"
+            f" {model.caution!r}, decision {model.decision!r}; give them to hedgerow fit"
+        ) from None
+
+
+def checked_rule(rule: str) -> str:
+    """A rule's name."""
+    from hedgerow.belief import resolve_rule
+
+    try:
+        resolve_rule(rule)
+    except ValueError as reason:
+        raise UsageError(str(reason)) from None
+    return rule
+
+
+def checked_decision(decision: str) -> Any:
+    """A decision's name -> the decision."""
+    from hedgerow.decide import resolve_decision
+
+    try:
+        return resolve_decision(decision)
+    except ValueError as reason:
+        raise UsageError(str(reason)) from None
+
+
+def checked_caution(caution: str, *, auto: bool) -> float | str:
+    """A number >= 0, or the word auto where it is allowed."""
+    if caution == "auto" and auto:
+        return caution
+    try:
+        number = float(caution)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        words = "a number >= 0 or 'auto'" if auto else "a number >= 0"
+        raise UsageError(f"caution must be {words}, got {caution!r}")
+    return number
+
+
+def _by_position(sheet: Sheet, n_features: int, other: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of a sheet that are features, as many as the model has."""
+    names = tuple(name for name in sheet.names if name not in other)
+    if len(names) != n_features:
+        raise DataError(
+            f"the table must have {number_of(n_features, 'column')}, as the model has learned from columns without"
+            f" names, got {len(names)} ({listed(names)}); remove the others"
+        )
+    return names
+
+
+def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Factors:
+    """A column -> numbers, or factors of the type the model knows."""
+    if categories is None:
+        return sheet.numbers(name)
+    if categories.dtype == object:
+        factors = sheet.factors(name)
+        return Factors(factors.codes, np.array([str(value) for value in factors.values.tolist()], dtype=object))
+    numbers = sheet.numbers(name)
+    values, codes = np.unique(numbers[~np.isnan(numbers)], return_inverse=True)
+    whole = np.full(len(numbers), -1)
+    whole[~np.isnan(numbers)] = codes
+    return Factors(whole, values.astype(categories.dtype))
+
+
+def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Array | Factors]) -> None:
+    """Say which categories the model has never seen: they count as missing."""
+    for name, known, column in zip(names, schema.categories, columns, strict=True):
+        if known is None or not isinstance(column, Factors):
+            continue
+        unseen = [value for value in column.values.tolist() if value not in set(known.tolist())]
+        if unseen:
+            say(f"note: column {name!r} has values the model has never seen, treated as missing: {listed(unseen)}")

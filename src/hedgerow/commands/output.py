@@ -1,0 +1,184 @@
+"""Output: answers, column by column -> CSV, JSON lines or Parquet, to standard output or to a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.parquet import write_parquet
+from hedgerow.commands.sheet import Array, Sheet
+
+#: Between the classes of a set in a CSV cell.
+BAR = "|"
+#: Decimals in CSV, for people; JSON and Parquet have all of them.
+DECIMALS = 6
+
+_BLOCK = 10_000
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says of n rows."""
+
+    classes: Array  # (K,)
+    label: Array  # (n,)
+    probability: NDArray[np.float64]  # (n,), of the label
+    chosen: NDArray[np.bool_]  # (n, K)
+    bounds: NDArray[np.float64]  # (n, K, 2)
+    uncertainty: dict[str, NDArray[np.float64]]  # (n,) each
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order they are written."""
+        bounds = [f"{end}_{name}" for name in self.classes.tolist() for end in ("lower", "upper")]
+        return ("label", "set", "probability", *bounds, *self.uncertainty)
+
+    def sets(self) -> list[list[Any]]:
+        """(n,): the classes of each set."""
+        names = self.classes.tolist()
+        return [[names[k] for k in np.flatnonzero(row)] for row in self.chosen]
+
+    def numbers(self) -> list[NDArray[np.float64]]:
+        """The columns after label and set."""
+        n_rows = len(self.label)
+        return [self.probability, *self.bounds.reshape(n_rows, -1).T, *self.uncertainty.values()]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Columns of the input that go along, in front."""
+
+    sheet: Sheet
+    names: tuple[str, ...]
+
+    def columns(self) -> list[list[Any]]:
+        """Each column as it came."""
+        return [self.sheet.cells(name).tolist() for name in self.names]
+
+    def columns_with_gaps(self) -> list[list[Any]]:
+        """Each column, None where there is nothing."""
+        gaps = [self.sheet.is_missing(name).tolist() for name in self.names]
+        return [
+            [None if gap else cell for cell, gap in zip(column, where, strict=True)]
+            for column, where in zip(self.columns(), gaps, strict=True)
+        ]
+
+
+def check_out(out: str | None) -> None:
+    """Refuse, before the work, a file that cannot be written after it."""
+    if out in (None, "-"):
+        return
+    path = Path(str(out))
+    if path.is_dir():
+        raise UsageError(f"--out must be a file, got the folder {out!r}")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--out must be in a folder that exists, got {out!r}")
+
+
+def write_answers(answers: Answers, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
+    """Write to a file, or to standard output for None and ``-``."""
+    names = [prefix + name for name in answers.names]
+    clash = sorted({*names, *(["lower", "upper", "uncertainty"] if as_json else [])} & set(kept.names))
+    if clash:
+        raise UsageError(
+            f"kept columns must not have the names of answers, got {clash[0]!r}; give the answers a --prefix"
+        )
+    is_parquet = out is not None and out.endswith((".parquet", ".pq"))
+    if is_parquet and as_json:
+        raise UsageError(f"the output must be JSON or Parquet, got --json and {out!r}")
+    if is_parquet:
+        with _whole_file(Path(str(out))) as passing:
+            write_parquet(dict(zip([*kept.names, *names], _typed_columns(answers, kept), strict=True)), passing)
+        return
+    with _text_file(out) as file:
+        (_write_json_lines if as_json else _write_csv)(file, answers, kept, prefix)
+
+
+def _write_csv(file: TextIO, answers: Answers, kept: Kept, prefix: str) -> None:
+    """A header and a line per row."""
+    names = [*kept.names, *(prefix + name for name in answers.names)]
+    sets = [BAR.join(map(_escaped, members)) for members in answers.sets()]
+    columns = [*kept.columns(), answers.label.tolist(), sets]
+    # Python's writer does not quote a carriage return of its own, and readers take it for the end of a row.
+    returns = any("\r" in cell for column in [names, *columns] for cell in column if isinstance(cell, str))
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
+    writer.writerow(names)
+    numbers = answers.numbers()
+    for first in range(0, len(sets), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        rounded = [np.round(column[part], DECIMALS).tolist() for column in numbers]
+        writer.writerows(zip(*(column[part] for column in columns), *rounded, strict=True))
+
+
+def _write_json_lines(file: TextIO, answers: Answers, kept: Kept, prefix: str) -> None:
+    """An object per line."""
+    names = [str(name) for name in answers.classes.tolist()]
+    kinds, parts = list(answers.uncertainty), np.stack(list(answers.uncertainty.values()), axis=1)
+    given = [
+        dict(zip(kept.names, map(_plain, row), strict=True)) for row in zip(*kept.columns_with_gaps(), strict=True)
+    ]
+    for row, members in enumerate(answers.sets()):
+        said = {
+            "label": answers.label[row].item() if hasattr(answers.label[row], "item") else answers.label[row],
+            "set": members,
+            "probability": float(answers.probability[row]),
+            "lower": dict(zip(names, answers.bounds[row, :, 0].tolist(), strict=True)),
+            "upper": dict(zip(names, answers.bounds[row, :, 1].tolist(), strict=True)),
+            "uncertainty": dict(zip(kinds, parts[row].tolist(), strict=True)),
+        }
+        whole = (given[row] if given else {}) | {prefix + name: value for name, value in said.items()}
+        file.write(json.dumps(whole, ensure_ascii=False) + "\n")
+
+
+def _typed_columns(answers: Answers, kept: Kept) -> list[Any]:
+    """Columns for Parquet: the set is a list of classes."""
+    return [*kept.columns_with_gaps(), answers.label.tolist(), answers.sets(), *answers.numbers()]
+
+
+def _escaped(label: object) -> str:
+    """A class within a set: a bar or backslash of its own gets a backslash in front."""
+    return str(label).replace("\\", "\\\\").replace(BAR, "\\" + BAR)
+
+
+def _plain(cell: Any) -> Any:
+    """A cell -> what JSON knows."""
+    return cell if cell is None or isinstance(cell, str | int | float | bool) else str(cell)
+
+
+@contextmanager
+def _text_file(out: str | None) -> Iterator[TextIO]:
+    """Standard output, or a file that appears whole or not at all."""
+    if out in (None, "-"):
+        sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
+        yield sys.stdout
+        return
+    with _whole_file(Path(str(out))) as passing, open(passing, "w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[Path]:
+    """A path to write to, which becomes `path` when all went well."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # a device or a pipe takes what it is given
+        yield target
+        return
+    passing = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
+    try:
+        yield passing
+        os.replace(passing, target)
+    except BaseException:
+        passing.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,69 @@
+"""Predict: a model file and a table -> label, set, bounds and uncertainty of each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hedgerow.commands.match import set_opinion, table_for
+from hedgerow.commands.output import Answers, Kept, check_out, write_answers
+from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
+from hedgerow.commands.talk import number_of, say
+from hedgerow.table import NamedColumns
+
+#: What `predict_uncertainty` returns that is written.
+PARTS = ("total", "aleatoric", "epistemic", "conflict", "vacuity")
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """What `hedgerow predict` was asked."""
+
+    model: str
+    data: str
+    out: str | None = None
+    target: str | None = None
+    id: str | None = None
+    keep: tuple[str, ...] = ()
+    keep_all: bool = False
+    rule: str | None = None
+    caution: str | None = None
+    decision: str | None = None
+    prefix: str = ""
+    missing: tuple[str, ...] = ()
+    as_json: bool = False
+
+
+def predict(options: PredictOptions) -> None:
+    """Load, read, answer, write."""
+    require_one_stdin(options.model, options.data)
+    check_out(options.out)
+    model = read_model(options.model)
+    set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    sheet = read_sheet(options.data, options.missing)
+    asked = [(name, option) for name, option in ((options.id, "--id"), (options.target, "--target")) if name]
+    asked += [(name, "--keep") for name in options.keep]
+    for name, option in asked:
+        sheet.require(name, option)
+    kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in asked))
+    answers = _answers(model, table_for(model, sheet, tuple(name for name, _ in asked)))
+    write_answers(answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix)
+    is_open = int((answers.chosen.sum(axis=1) > 1).sum())
+    say(f"{number_of(sheet.n_rows, 'row')}, {is_open:,} of them indeterminate")
+
+
+def _answers(model: Any, table: NamedColumns) -> Answers:
+    """A model and the table it expects -> what it says."""
+    opinion = model._opinion(model._codes(table))
+    uncertainty = model.predict_uncertainty(table)
+    best = opinion.probability.argmax(axis=1)
+    return Answers(
+        classes=model.classes_,
+        label=model.classes_[best],
+        probability=opinion.probability[np.arange(len(best)), best],
+        chosen=model._decide(opinion),
+        bounds=np.stack([opinion.lower, opinion.upper], axis=2),
+        uncertainty={part: getattr(uncertainty, part) for part in PARTS},
+    )

@@ -1,0 +1,206 @@
+"""Sheet: the columns of a file, as they came -> numbers, categories and labels, or what is wrong, by line."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.commands.outcome import DataError
+from hedgerow.commands.talk import listed, number_of
+from hedgerow.table import Factors
+
+Array: TypeAlias = NDArray[Any]
+
+#: How many bad cells are named.
+MOST_NAMED = 10
+#: A label that is text although it has digits only: its zeros mean something.
+_PADDED = re.compile(r"[+-]?0[0-9]")
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+class Sheet(ABC):
+    """A table as a file holds it.
+
+    Text columns come as NumPy's ``StringDType``, others as numbers or booleans, and what is neither as objects.
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+    missing: frozenset[str]  # texts that stand for a missing value
+    typed: bool  # whether the file says which columns are numbers
+
+    @abstractmethod
+    def cells(self, name: str) -> Array:
+        """(n_rows,): a column as it came."""
+
+    @abstractmethod
+    def where(self, row: int) -> str:
+        """The words for a row: ``line 17``."""
+
+    def require(self, name: str, role: str) -> None:
+        """Pass the name of a column that is there."""
+        if name not in self.names:
+            raise DataError(f"{role} must be one of the columns ({listed(self.names)}), got {name!r}")
+
+    def is_missing(self, name: str) -> NDArray[np.bool_]:
+        """(n_rows,): where a column has no value."""
+        cells = self.cells(name)
+        if cells.dtype.kind == "T":
+            return _among(cells, self.missing)
+        if cells.dtype.kind == "O":
+            return np.fromiter((cell is None for cell in cells), dtype=bool, count=len(cells))
+        return np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(len(cells), dtype=bool)
+
+    def column(self, name: str, *, nominal: bool | None = None) -> Array | Factors:
+        """A training column -> numbers (n_rows,) or `Factors`; None decides by what it holds.
+
+        In a file without types a column is of numbers if more than half of its values are; then all must be.
+        """
+        cells = self.cells(name)
+        if cells.dtype.kind != "T":
+            return self.factors(name) if nominal else self.numbers(name)
+        if nominal or (nominal is None and self.typed):
+            return self.factors(name)
+        numbers, bad = _parse(cells, self.is_missing(name))
+        n_numbers = int((~np.isnan(numbers)).sum())
+        if nominal is None and (bad.sum() >= n_numbers and bad.any()):
+            return self.factors(name)
+        advice = "correct them, or let --nominal make its values categories, or --missing name what stands for nothing"
+        self._require_numbers(name, cells, bad, advice)
+        return numbers
+
+    def numbers(self, name: str) -> Array:
+        """A column -> numbers or booleans (n_rows,), NaN where missing; other text is refused by line."""
+        cells = self.cells(name)
+        if cells.dtype.kind == "O":
+            raise DataError(
+                f"column {name!r} must hold numbers or text, got {type(_first(cells)).__name__};"
+                " turn dates into numbers and lists into columns, or --drop it"
+            )
+        if cells.dtype.kind != "T":
+            return cells
+        numbers, bad = _parse(cells, self.is_missing(name))
+        self._require_numbers(name, cells, bad, "correct them: the model has learned numbers here")
+        return numbers
+
+    def factors(self, name: str) -> Factors:
+        """A column -> its distinct values and where they occur; numbers stay numbers."""
+        cells = self.cells(name)
+        if cells.dtype.kind in "fiub":
+            values, codes = np.unique(cells, return_inverse=True)
+            return Factors(np.where(self.is_missing(name), -1, codes), values)
+        if cells.dtype.kind == "O":
+            self.numbers(name)  # always raises here
+        codes_of: dict[str, int] = dict.fromkeys(self.missing, -1)
+        n_missing = len(codes_of)
+        codes = np.fromiter(
+            (codes_of.setdefault(cell, len(codes_of) - n_missing) for cell in cells.tolist()), np.int64, len(cells)
+        )
+        return Factors(codes, np.fromiter(list(codes_of)[n_missing:], dtype=object))
+
+    def labels(self, name: str) -> Array:
+        """The target -> labels (n_rows,), none missing: numbers where all are numbers, else text as it came."""
+        gaps = self.is_missing(name)
+        if gaps.any():
+            raise DataError(
+                f"target {name!r} must have a label in every row, got none in {number_of(int(gaps.sum()), 'row')}",
+                tuple(self._named(name, gaps)),
+            )
+        cells = self.cells(name)
+        if cells.dtype.kind == "O":
+            self.numbers(name)  # always raises here
+        if cells.dtype.kind != "T":
+            return cells
+        codes, distinct = self.factors(name)
+        return _labels_from_texts(distinct.tolist(), self.typed)[codes]
+
+    def known_labels(self, name: str, classes: Array) -> Array:
+        """The target of a fitted model -> labels (n_rows,) of the type of its classes; others are refused by line."""
+        of_text = classes.dtype.kind in "UO"
+        place = {label: number for number, label in enumerate(classes.tolist())}
+        cells = (self.cells(name) if of_text else self.numbers(name)).tolist()
+        codes = np.fromiter((place.get(str(cell) if of_text else cell, -1) for cell in cells), np.int64, len(cells))
+        if (codes < 0).any():
+            raise DataError(
+                f"target {name!r} must hold classes of the model ({listed(classes.tolist())}), got others in"
+                f" {number_of(int((codes < 0).sum()), 'row')}; drop those rows",
+                tuple(self._named(name, codes < 0)),
+            )
+        return np.asarray(classes[codes])
+
+    def _require_numbers(self, name: str, cells: Array, bad: NDArray[np.bool_], advice: str) -> None:
+        """Pass a column without bad cells."""
+        if bad.any():
+            raise DataError(
+                f"column {name!r} must hold numbers, got text in {number_of(int(bad.sum()), 'row')}; {advice}",
+                tuple(self._named(name, bad)),
+            )
+
+    def _named(self, name: str, bad: NDArray[np.bool_]) -> list[str]:
+        """Bad rows (n_rows,) -> a line for each of the first."""
+        rows = np.flatnonzero(bad)
+        cells = self.cells(name)
+        said = [f"{self.where(row)}, column {name!r}: {str(cells[row])[:40]!r}" for row in rows[:MOST_NAMED].tolist()]
+        return said + ([f"… and {len(rows) - MOST_NAMED:,} more"] if len(rows) > MOST_NAMED else [])
+
+
+def _among(cells: Array, texts: frozenset[str]) -> NDArray[np.bool_]:
+    """Texts (n,) -> where they are some of those."""
+    found = np.zeros(len(cells), dtype=bool)
+    for text in texts:
+        found |= cells == text
+    return found
+
+
+def _parse(cells: Array, gaps: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Texts (n,), where they are missing (n,) -> numbers (n,), NaN where missing or bad, and which are bad (n,)."""
+    numbers, bad = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
+    there = np.flatnonzero(~gaps)
+    present = cells[there]
+    try:
+        numbers[there] = present.astype(np.float64)
+        cell_by_cell = bool((np.strings.find(present, "_") >= 0).any())  # Python reads 1_000, nobody writes it
+    except ValueError:
+        cell_by_cell = True
+    if cell_by_cell:
+        parsed = [_number(cell) for cell in present.tolist()]
+        numbers[there] = [np.nan if number is None else number for number in parsed]
+        bad[there] = [number is None for number in parsed]
+    return numbers, bad
+
+
+def _number(cell: str) -> float | None:
+    """One text -> its number, None for what is none."""
+    if "_" in cell:
+        return None
+    try:
+        return float(cell)
+    except ValueError:
+        return _TRUTH.get(cell.strip().lower())
+
+
+def _labels_from_texts(texts: list[str], typed: bool) -> Array:
+    """Distinct texts (k,) -> whole numbers, numbers, or the texts."""
+    as_text = np.array(texts)
+    numbers = [None if typed or _PADDED.match(text) else _plain_number(text) for text in texts]
+    if any(number is None for number in numbers):
+        return as_text
+    if all(isinstance(number, int) and abs(number) < 2**63 for number in numbers):
+        return np.array(numbers, dtype=np.int64)
+    return np.array(numbers, dtype=np.float64)
+
+
+def _plain_number(text: str) -> int | float | None:
+    """One text -> int, float, or None for what is neither; words such as ``true`` and ``inf`` are no numbers here."""
+    if not re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text, re.ASCII):
+        return None
+    return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII) else float(text)
+
+
+def _first(cells: Array) -> Any:
+    """The first cell that is there."""
+    return next((cell for cell in cells if cell is not None), None)

@@ -1,0 +1,62 @@
+"""Source: a path, or - for standard input -> a sheet or a model."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.commands.outcome import UsageError
+
+if TYPE_CHECKING:
+    from hedgerow.commands.sheet import Sheet
+
+STDIN = "-"
+
+
+def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
+    """A CSV or Parquet file, told apart by how it begins -> sheet."""
+    from hedgerow.commands.delimited import sheet_from_csv
+    from hedgerow.commands.parquet import MAGIC, sheet_from_parquet
+
+    data = _read_bytes(path, "data")
+    return sheet_from_parquet(data, missing) if data[:4] == MAGIC else sheet_from_csv(data, missing)
+
+
+def read_model(path: str) -> Any:
+    """A model file, all of it checked -> fitted estimator."""
+    from hedgerow.files import load
+
+    return load(model_file(path))
+
+
+def model_file(path: str) -> Any:
+    """A path that is there, or - -> what `hedgerow.load` takes."""
+    return io.BytesIO(_read_bytes(path, "model")) if path == STDIN else _existing(path, "model")
+
+
+def require_one_stdin(*paths: str) -> None:
+    """Refuse to read two files from one standard input."""
+    if paths.count(STDIN) > 1:
+        raise UsageError("only one of model and data must be - (standard input), got both; save one of them to a file")
+
+
+def _read_bytes(path: str, what: str) -> bytes:
+    """All of a file."""
+    if path != STDIN:
+        return _existing(path, what).read_bytes()
+    if sys.stdin.isatty():
+        raise UsageError(f"{what} on standard input must come from a file or a pipe, got a terminal; use < or |")
+    return sys.stdin.buffer.read()
+
+
+def _existing(path: str, what: str) -> Path:
+    """A path that can be a file."""
+    found = Path(path)
+    if not found.exists():
+        raise UsageError(f"{what} must be a file that exists, or - for standard input, got {path!r}")
+    if found.is_dir():
+        raise UsageError(f"{what} must be a file, got the folder {path!r}")
+    return found

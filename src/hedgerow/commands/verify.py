@@ -1,0 +1,37 @@
+"""Verify: a model file -> whether all of it is sound."""
+
+from __future__ import annotations
+
+from hedgerow.commands.source import model_file
+from hedgerow.commands.talk import facts, number_of, show, write_json
+from hedgerow.errors import ModelFileError
+
+
+def verify(path: str, *, as_json: bool) -> None:
+    """Check everything, say so; what is wrong is raised."""
+    file = model_file(path)
+    from hedgerow.files import load  # scikit-learn comes with it: a second that a wrong path need not wait
+
+    try:
+        model = load(file)
+    except ModelFileError as reason:
+        if as_json:
+            write_json({"model": path, "sound": False, "reason": str(reason)})
+        raise
+    forest = model.forest_
+    if as_json:
+        write_json({"model": path, "sound": True, "reason": None})
+        return
+    show(
+        facts(
+            [
+                (path, "sound"),
+                ("estimator", type(model).__name__),
+                (
+                    "checked",
+                    f"{number_of(forest.n_trees, 'tree')}, {number_of(len(forest.nodes), 'node')}, counts, columns,"
+                    " classes, parameters",
+                ),
+            ]
+        )
+    )

@@ -1,0 +1,88 @@
+"""ARFF: lines of an attribute-relation file -> names and rows of text."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_ATTRIBUTE = re.compile(r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.*)""", re.IGNORECASE)
+
+
+@dataclass
+class Rows:
+    """Column names, and rows of text in which None is missing."""
+
+    names: list[str]
+    rows: Iterable[list[str | None]]
+
+    def select(self, names: list[str]) -> Rows:
+        """Some columns, in this order."""
+        at = [self.names.index(name) for name in names]
+        return Rows(names, ([row[i] for i in at] for row in self.rows))
+
+
+def read_arff(lines: Iterable[str]) -> Rows:
+    """Lines -> names and rows; rows may be sparse (``{3 1, 7 2.5}``).
+
+    Parameters
+    ----------
+    lines : iterable of str
+
+    Returns
+    -------
+    Rows
+
+    Examples
+    --------
+    >>> text = ["@relation r", "@attribute a numeric", "@attribute 'b c' {x, 'y z'}", "@data", "1, 'y z'", "?, x"]
+    >>> rows = read_arff(text)
+    >>> rows.names, list(rows.rows)
+    (['a', 'b c'], [['1', 'y z'], [None, 'x']])
+    """
+    remaining = iter(lines)
+    names: list[str] = []
+    first_values: list[str] = []
+    for line in remaining:
+        line = line.strip()
+        if line.lower().startswith("@data"):
+            break
+        if found := _ATTRIBUTE.match(line):
+            names.append(next(part for part in found.groups()[:3] if part is not None).replace("\\", ""))
+            first_values.append(_first_value(found.group(4)))
+    return Rows(names, _rows(remaining, first_values))
+
+
+def _rows(lines: Iterable[str], first_values: list[str]) -> Iterator[list[str | None]]:
+    """Data lines -> rows; a cell a sparse row leaves out is zero, or the first category."""
+    content = (line.strip() for line in lines)
+    kept = (line for line in content if line and not line.startswith("%"))
+    for line in kept:
+        if line.startswith("{"):
+            row: list[str | None] = list(first_values)
+            for cell in _cells(line.strip("{}")):
+                number, value = cell.split(None, 1)
+                row[int(number)] = _value(value)
+            yield row
+        else:
+            yield [_value(cell) for cell in _cells(line)]
+
+
+def _cells(line: str) -> list[str]:
+    """One line -> its cells; text may stand in single or double quotes."""
+    quote = '"' if '"' in line and "'" not in line else "'"
+    cells = next(csv.reader([line], quotechar=quote, skipinitialspace=True, escapechar="\\"), [])
+    return [cell.strip() for cell in cells if cell is not None]
+
+
+def _value(cell: str) -> str | None:
+    """A cell -> its text, None for a question mark."""
+    cell = cell.strip("'\"") if len(cell) > 1 else cell
+    return None if cell == "?" else cell
+
+
+def _first_value(kind: str) -> str:
+    """An attribute's kind -> what a sparse row leaves out."""
+    kind = kind.strip()
+    return _cells(kind.strip("{}"))[0].strip("'\"") if kind.startswith("{") else "0"

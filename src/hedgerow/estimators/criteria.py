@@ -1,0 +1,63 @@
+"""Criteria: a criterion with an open parameter and a table -> the one that judges held-out rows best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow.bins import Bins, Codes
+from hedgerow.criteria import LAMBDAS, Criterion
+from hedgerow.grow import GrowSettings, Labels, grow_forest
+
+N_FOLDS = 5
+MOST_TREES = 10
+"""Trees per candidate: enough to rank them."""
+
+
+def choose_lam(
+    codes: Codes, bins: Bins, labels: Labels, settings: GrowSettings, n_trees: int, n_threads: int = 1
+) -> Criterion:
+    """Codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows rightly.
+
+    The folds are cut once and serve all candidates; of equals the largest ``lam``, which grows the larger trees,
+    is taken. A table with fewer rows than folds gets the middle of the range.
+    """
+    candidates: list[Criterion] = [clone(settings.criterion).set_params(lam=lam) for lam in LAMBDAS]
+    n_folds = min(N_FOLDS, int(np.bincount(labels.numbers).max()))
+    if n_folds < 2:
+        return candidates[len(candidates) // 2]
+    right = np.zeros(len(candidates))
+    fold_of = _folds(labels.numbers, n_folds, settings.seed)
+    for fold in range(n_folds):
+        train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        held_in, held_out = np.ascontiguousarray(codes[:, train]), np.ascontiguousarray(codes[:, test])
+        for number, criterion in enumerate(candidates):
+            forest = grow_forest(
+                held_in,
+                bins,
+                _rows_of(labels, train),
+                replace(settings, criterion=criterion),
+                n_trees=min(n_trees, MOST_TREES),
+                n_threads=n_threads,
+            )
+            guessed = forest.probability(held_out, n_threads).argmax(axis=1)
+            right[number] += (guessed == labels.numbers[test]).sum()
+    return candidates[len(candidates) - 1 - int(right[::-1].argmax())]
+
+
+def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.int64]:
+    """(n,) classes -> (n,) folds: shuffled, then dealt out class after class."""
+    shuffled = np.random.default_rng(seed).permutation(len(numbers))
+    by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
+    folds = np.empty(len(numbers), dtype=np.int64)
+    folds[by_class] = np.arange(len(numbers)) % n_folds
+    return folds
+
+
+def _rows_of(labels: Labels, rows: NDArray[np.int64]) -> Labels:
+    """Labels of some of the rows."""
+    weights = None if labels.weights is None else labels.weights[rows]
+    return replace(labels, numbers=labels.numbers[rows], weights=weights)

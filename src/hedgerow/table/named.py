@@ -1,0 +1,93 @@
+"""Named: columns that are already apart, each with its name -> columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from hedgerow.table.arrays import numeric_column
+from hedgerow.table.categories import factors_from_numbers
+from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns
+
+Listed: TypeAlias = Array | Factors
+
+
+@dataclass
+class NamedColumns:
+    """A table for those who have its columns and no data frame, such as the command line.
+
+    Parameters
+    ----------
+    names : tuple of str of length n_features, or None
+        Names, all different.
+    listed : list of length n_features
+        Numbers or booleans (n_rows,), NaN is missing; or `Factors` for a nominal column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow.table import Factors, NamedColumns, read_training_table
+    >>> colour = Factors(np.array([0, 1, 0, -1]), np.array(["red", "blue"], dtype=object))
+    >>> table = read_training_table(NamedColumns(("size", "colour"), [np.array([1.0, 2.0, np.nan, 3.0]), colour]))
+    >>> table.schema
+    Schema(2 features, 1 nominal, from columns)
+    """
+
+    names: tuple[str, ...] | None
+    listed: list[Listed]
+    container = "columns"
+
+    def __post_init__(self) -> None:
+        if 0 in self.shape:
+            check_array(np.empty(self.shape))  # scikit-learn's words; it always raises here
+
+    @property
+    def native(self) -> Array:
+        """An array of the same shape, for scikit-learn to compare."""
+        return np.broadcast_to(np.float64(0), self.shape)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_features)."""
+        if not self.listed:
+            return 0, 0
+        first = self.listed[0]
+        return len(first.codes if isinstance(first, Factors) else first), len(self.listed)
+
+    def kinds(self) -> list[Kind]:
+        """Text or categories, booleans, numbers."""
+        return [_kind(column) for column in self.listed]
+
+    def nominal_by_type(self) -> list[bool]:
+        """Those given as `Factors`."""
+        return [isinstance(column, Factors) for column in self.listed]
+
+    def factors(self, feature: int) -> Factors:
+        """The column's distinct values, and where they occur."""
+        column = self.listed[feature]
+        return column if isinstance(column, Factors) else factors_from_numbers(column)
+
+    def columns(self, given: Mapping[int, Array]) -> Columns:
+        """Views of the columns where no conversion is needed."""
+        listed = [given[j] if j in given else _numbers(column) for j, column in enumerate(self.listed)]
+        return ListedColumns(listed, self.shape[0])
+
+
+def _kind(column: Listed) -> Kind:
+    """A column -> the word for what it holds."""
+    if isinstance(column, Factors):
+        return "text" if column.values.dtype == object else "category"
+    return "boolean" if column.dtype.kind == "b" else "number"
+
+
+def _numbers(column: Listed) -> Column:
+    """A column -> floats, or how to make them; categories must be numbers to become some."""
+    if isinstance(column, Factors):
+        values = np.append(column.values.astype(np.float64), np.nan)
+        return partial(values.__getitem__, column.codes)
+    return numeric_column(column)

@@ -1,0 +1,112 @@
+"""Averages: errors of single learners -> the error of their mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+def mean_error(errors: ArrayLike) -> float:
+    """The expected squared error of a learner picked at random.
+
+    Parameters
+    ----------
+    errors : array-like of shape (n_learners,)
+        Root mean squared error of each learner.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mean_error([1.0, 3.0])
+    5.0
+    """
+    return float(np.mean(_checked_errors(errors) ** 2))
+
+
+def averaged_error(errors: ArrayLike, correlation: ArrayLike = 0.0) -> float:
+    """The expected squared error of the mean of several learners.
+
+    Learners whose errors are independent have, together, 1/L of the error of one; learners whose errors agree gain
+    nothing but Cauchy's inequality: the square of the mean is at most the mean of the squares.
+
+    Parameters
+    ----------
+    errors : array-like of shape (n_learners,)
+        Root mean squared error of each learner.
+    correlation : float or array-like of shape (n_learners, n_learners), default=0.0
+        How the errors of two learners go together: E[e_i e_j] over the product of the root mean squared errors.
+
+    Returns
+    -------
+    float
+        (1/L²) Σ_i Σ_j correlation_ij errors_i errors_j.
+
+    Examples
+    --------
+    >>> averaged_error([2.0, 2.0, 2.0, 2.0]), mean_error([2.0, 2.0, 2.0, 2.0])
+    (1.0, 4.0)
+    >>> averaged_error([1.0, 3.0], correlation=1.0)
+    4.0
+    """
+    each = _checked_errors(errors)
+    together = _checked_correlation(correlation, len(each))
+    return float(each @ together @ each) / len(each) ** 2
+
+
+def averaged_variance(sigma2: ArrayLike, rho: ArrayLike, n_learners: ArrayLike) -> Floats:
+    """The variance of the mean of learners with equal variance and equal correlation: ρσ² + (1 − ρ)σ²/B.
+
+    More trees shrink the second part and never the first; other features at each split shrink the first.
+
+    Parameters
+    ----------
+    sigma2, rho : float or array-like
+        Variance of one learner; correlation of two.
+    n_learners : int or array-like
+        B; all three are broadcast.
+
+    Returns
+    -------
+    ndarray of the broadcast shape
+
+    Examples
+    --------
+    >>> averaged_variance(1.0, 0.25, [1, 3, 1_000_000]).round(4)
+    array([1.  , 0.5 , 0.25])
+    """
+    variance, shared, learners = (np.asarray(value, dtype=np.float64) for value in (sigma2, rho, n_learners))
+    if (variance < 0).any() or (np.abs(shared) > 1).any() or (learners < 1).any():
+        raise ValueError(
+            "sigma2 must be >= 0, rho in [-1, 1] and n_learners >= 1, got"
+            f" sigma2={sigma2!r}, rho={rho!r}, n_learners={n_learners!r}"
+        )
+    return np.asarray(shared * variance + (1 - shared) * variance / learners)
+
+
+def _checked_errors(errors: ArrayLike) -> Floats:
+    each = np.asarray(errors, dtype=np.float64)
+    if each.ndim != 1 or not len(each) or not (np.isfinite(each) & (each >= 0)).all():
+        raise ValueError(f"errors must be one number >= 0 for each learner, got {errors!r}")
+    return each
+
+
+def _checked_correlation(correlation: ArrayLike, n_learners: int) -> Floats:
+    """A number or a matrix -> (L, L), ones on its diagonal."""
+    given: Any = np.asarray(correlation, dtype=np.float64)
+    if given.ndim == 0:
+        given = np.full((n_learners, n_learners), given)
+        np.fill_diagonal(given, 1.0)
+    right = given.shape == (n_learners, n_learners) and np.array_equal(given, given.T) and (given.diagonal() == 1).all()
+    if not right or np.linalg.eigvalsh(given).min() < -1e-9:
+        raise ValueError(
+            f"correlation must be a number, or a matrix of {n_learners} × {n_learners} that errors can have (symmetric,"
+            f" ones on its diagonal, no negative eigenvalue), got {correlation!r}"
+        )
+    return np.asarray(given)

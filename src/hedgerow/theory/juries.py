@@ -1,0 +1,123 @@
+"""Juries: how often one voter is right -> how often the vote is."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln, xlogy
+from scipy.stats import binom
+
+Floats = NDArray[np.float64]
+
+
+def condorcet(p: ArrayLike, n_voters: ArrayLike) -> Floats:
+    """Condorcet's jury: how often the majority of independent voters is right, between two answers.
+
+    Parameters
+    ----------
+    p : float or array-like
+        How often one voter is right.
+    n_voters : int or array-like
+        How many vote; broadcast with `p`. A tie, which only an even number can have, is decided by a coin.
+
+    Returns
+    -------
+    ndarray of the broadcast shape
+
+    Examples
+    --------
+    >>> condorcet(0.6, [1, 3, 5, 101]).round(4)
+    array([0.6   , 0.648 , 0.6826, 0.9791])
+    >>> float(condorcet(0.5, 7))
+    0.5
+    """
+    right, voters = np.asarray(p, dtype=np.float64), np.asarray(n_voters)
+    _check_probability(right)
+    if voters.dtype.kind not in "iu" or (voters < 1).any():
+        raise ValueError(f"n_voters must be whole numbers >= 1, got {n_voters!r}")
+    tied = np.where(voters % 2 == 0, binom.pmf(voters // 2, voters, right), 0.0)
+    return np.asarray(binom.sf(voters // 2, voters, right) + tied / 2)
+
+
+def plurality(p: ArrayLike, n_voters: int, n_classes: int | None = None) -> float:
+    """How often the most frequent answer of independent voters is right, among any number of answers.
+
+    For more than two classes a plurality wins without a majority, so this is at least `condorcet`.
+
+    Parameters
+    ----------
+    p : float or array-like of shape (n_classes,)
+        How often one voter is right, the other answers being equally likely; or the probability of every answer, the
+        right one first.
+    n_voters : int
+        How many vote. Ties are decided by lot.
+    n_classes : int, default=None
+        Number of answers; needed when `p` is a number.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(plurality(0.4, 3, n_classes=3), 4), round(float(condorcet(0.4, 3)), 4)
+    (0.424, 0.352)
+    >>> round(plurality([0.4, 0.3, 0.3], 101), 4)
+    0.8127
+    """
+    answers = _answers(p, n_classes)
+    if not isinstance(n_voters, Integral) or isinstance(n_voters, bool) or n_voters < 1:
+        raise ValueError(f"n_voters must be a whole number >= 1, got {n_voters!r}")
+    votes = _votes(answers, int(n_voters))
+    return min(1.0, float(sum(_wins_with(own, votes) for own in range(1, int(n_voters) + 1)) / _sum_of(int(n_voters))))
+
+
+def _wins_with(own: int, votes: Floats) -> float:
+    """Votes (K, n + 1) -> probability that the right answer gets `own` of n and wins, a tie of m counting 1/m.
+
+    The other answers are taken in one after the other: `ways[tied, sum]` is the probability of their votes so far.
+    """
+    left = votes.shape[1] - 1 - own
+    ways = np.zeros((len(votes), left + 1))
+    ways[0, 0] = votes[0, own]
+    for other in votes[1:]:
+        taken = np.stack([np.convolve(row, other[: min(own, left + 1)])[: left + 1] for row in ways])
+        if own <= left:
+            taken[1:, own:] += ways[:-1, : left + 1 - own] * other[own]
+        ways = taken
+    return float(ways[:, left] @ (1 / np.arange(1, len(votes) + 1)))
+
+
+def _votes(answers: Floats, n_voters: int) -> Floats:
+    """(K,) -> (K, n + 1): probability of so many votes if each answer gets a Poisson number of them by itself.
+
+    Given that they sum to n, such numbers are the votes of n people; and they neither over- nor underflow.
+    """
+    number, rate = np.arange(n_voters + 1), n_voters * answers[:, None]
+    return np.asarray(np.exp(xlogy(number, rate) - rate - gammaln(number + 1)))
+
+
+def _sum_of(n_voters: int) -> float:
+    """Probability that the Poisson numbers of all answers sum to n."""
+    return float(_votes(np.ones(1), n_voters)[0, -1])
+
+
+def _answers(p: ArrayLike, n_classes: int | None) -> Floats:
+    """-> (K,): the probability of every answer, the right one first."""
+    given: Any = np.asarray(p, dtype=np.float64)
+    _check_probability(given)
+    if given.ndim == 0:
+        if not isinstance(n_classes, Integral) or n_classes < 2:
+            raise ValueError(f"n_classes must be a whole number >= 2 when p is a number, got {n_classes!r}")
+        return np.array([given, *[(1 - given) / (n_classes - 1)] * (int(n_classes) - 1)])
+    if given.ndim != 1 or len(given) < 2 or abs(given.sum() - 1) > 1e-9 or n_classes not in (None, len(given)):
+        raise ValueError(f"p must be a number or the probabilities of all answers, summing to 1, got {p!r}")
+    return np.asarray(given)
+
+
+def _check_probability(p: Floats) -> None:
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"p must be in [0, 1], got {p!r}")
