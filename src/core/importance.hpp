@@ -14,15 +14,13 @@
 
 namespace hedgerow {
 
-// The training table as the trees that have not seen its rows judge them.
+// The training table, and how its rows were drawn into bags.
 template <class Code>
 struct BaggedRows {
     const Code* by_column = nullptr;
     std::size_t n_rows = 0, n_features = 0;
-    const std::uint16_t* labels = nullptr;
     std::uint64_t seed = 0;
     double bag_mean = 0;
-    bool counted = false;  // leaves have counted rows outside the bag, and so the row itself
 };
 
 // What a leaf's answer is worth to a row of a class.
@@ -49,6 +47,28 @@ inline double worth_of(const LeafView& leaves, std::int64_t leaf, std::uint16_t 
     return mine == largest ? 1.0 / n_largest : 0.0;
 }
 
+// What the answer of a leaf is worth to a row that reaches it: at home, or led astray by another's values.
+struct ClassJudge {
+    const LeafView& leaves;
+    const std::uint16_t* labels;
+    Worth worth;
+    bool counted;  // leaves have counted rows outside the bag, and so the row itself
+
+    double at_home(std::size_t row, std::int64_t leaf) const { return worth_of(leaves, leaf, labels[row], counted, worth); }
+    double astray(std::size_t row, std::int64_t leaf) const { return worth_of(leaves, leaf, labels[row], false, worth); }
+};
+
+struct NumberJudge {
+    const double* predicted;  // by leaf
+    const double* targets;
+
+    double at_home(std::size_t row, std::int64_t leaf) const {
+        const double error = targets[row] - predicted[leaf];
+        return -error * error;
+    }
+    double astray(std::size_t row, std::int64_t leaf) const { return at_home(row, leaf); }
+};
+
 // Features that are permuted together.
 struct FeatureGroups {
     const std::int64_t* features = nullptr;
@@ -57,12 +77,12 @@ struct FeatureGroups {
 };
 
 // How much a tree's answers to the rows outside its bag lose when a group of features is permuted among these rows.
-template <class Code>
+template <class Code, class Judge>
 class OutsidePermuter {
 public:
-    OutsidePermuter(const ForestView& forest, const LeafView& leaves, const BaggedRows<Code>& rows, const FeatureGroups& groups,
-                    Worth worth, std::uint64_t key, std::size_t n_repeats)
-        : forest_(forest), leaves_(leaves), rows_(rows), groups_(groups), worth_(worth), key_(key), n_repeats_(n_repeats) {}
+    OutsidePermuter(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups, const Judge& judge,
+                    std::uint64_t key, std::size_t n_repeats)
+        : forest_(forest), rows_(rows), groups_(groups), judge_(judge), key_(key), n_repeats_(n_repeats) {}
 
     // decrease[group]: mean over the rows outside and the repeats, NaN when there are no such rows.
     void permute(std::size_t number, double* decrease) {
@@ -107,7 +127,7 @@ private:
                 ++start_[feature + 1];
             }
             home_[i] = at;
-            worth_at_home_[i] = worth_of(leaves_, first_leaf_ + leaf_number(tree_, at), rows_.labels[outside_[i]], rows_.counted, worth_);
+            worth_at_home_[i] = judge_.at_home(outside_[i], first_leaf_ + leaf_number(tree_, at));
         }
         for (std::size_t feature = 0; feature < p; ++feature) start_[feature + 1] += start_[feature];
         by_feature_.resize(paths_.size());
@@ -149,8 +169,7 @@ private:
         route_listed(tree_, by_row_.data(), p, touched_.data(), touched_.size(), [&](std::size_t i, std::uint32_t node) {
             const std::uint32_t row = touched_[i];
             if (node == home_[row]) return;
-            const std::uint16_t label = rows_.labels[outside_[row]];
-            lost += worth_at_home_[row] - worth_of(leaves_, first_leaf_ + leaf_number(tree_, node), label, false, worth_);
+            lost += worth_at_home_[row] - judge_.astray(outside_[row], first_leaf_ + leaf_number(tree_, node));
         });
         write(old, features, n_features);
         return lost;
@@ -166,10 +185,9 @@ private:
         std::uint32_t feature, row;
     };
     const ForestView& forest_;
-    const LeafView& leaves_;
     const BaggedRows<Code>& rows_;
     const FeatureGroups& groups_;
-    const Worth worth_;
+    const Judge& judge_;
     const std::uint64_t key_;
     const std::size_t n_repeats_;
     TreeView tree_;
@@ -182,54 +200,75 @@ private:
 };
 
 // decrease (trees, groups).
-template <class Code>
-void permute_outside(const ForestView& forest, const LeafView& leaves, const BaggedRows<Code>& rows, const FeatureGroups& groups,
-                     Worth worth, std::uint64_t key, std::size_t n_repeats, std::size_t n_threads, double* decrease, Control& control) {
-    std::vector<OutsidePermuter<Code>> permuters(n_threads, OutsidePermuter<Code>(forest, leaves, rows, groups, worth, key, n_repeats));
+template <class Code, class Judge>
+void permute_outside(const ForestView& forest, const BaggedRows<Code>& rows, const FeatureGroups& groups, const Judge& judge,
+                     std::uint64_t key, std::size_t n_repeats, std::size_t n_threads, double* decrease, Control& control) {
+    using Permuter = OutsidePermuter<Code, Judge>;
+    std::vector<Permuter> permuters(n_threads, Permuter(forest, rows, groups, judge, key, n_repeats));
     run_tasks(forest.n_trees, n_threads, control, [&](std::size_t number, std::size_t thread) {
         permuters[thread].permute(number, decrease + number * groups.n_groups);
     });
 }
 
+// What is to be told about rows: for each class 1 for its rows and 0 for the others, or one number a row.
+struct Responses {
+    std::vector<std::uint32_t> rows, start;   // the rows that are not 0 in response k: from start[k] to start[k + 1]
+    const double* amounts = nullptr;          // by row; nullptr: 1 each
+
+    static Responses of_classes(const std::uint16_t* labels, std::size_t n_rows, std::uint32_t n_classes) {
+        Responses responses{std::vector<std::uint32_t>(n_rows), std::vector<std::uint32_t>(n_classes + 1, 0)};
+        for (std::size_t row = 0; row < n_rows; ++row) ++responses.start[labels[row] + 1U];
+        for (std::uint32_t k = 0; k < n_classes; ++k) responses.start[k + 1] += responses.start[k];
+        std::vector<std::uint32_t> next(responses.start.begin(), responses.start.end() - 1);
+        for (std::size_t row = 0; row < n_rows; ++row) responses.rows[next[labels[row]]++] = static_cast<std::uint32_t>(row);
+        return responses;
+    }
+    static Responses of_numbers(const double* targets, std::size_t n_rows) {
+        Responses responses{std::vector<std::uint32_t>(n_rows), {0, static_cast<std::uint32_t>(n_rows)}, targets};
+        for (std::size_t row = 0; row < n_rows; ++row) responses.rows[row] = static_cast<std::uint32_t>(row);
+        return responses;
+    }
+    std::size_t n_responses() const { return start.size() - 1; }
+};
+
 // How much the splits on each feature of a tree tell about the rows outside its bag.
 //
-// A split sends each of the rows at its node to a child, and so gives the row's class a share: that of the class among
-// the bag's rows in the child. Its gain is how much larger these shares are than if the same children had been dealt
-// out to the rows at random. With the bag's own rows in the place of those outside, this is the decrease of Gini
-// impurity; outside, it is zero on average for a feature that has nothing to do with the classes of the rows at a node.
+// A split sends each of the rows at its node to a child, whose rows in the bag have a mean response. Its gain is the sum
+// of response times mean over the rows outside, less what it would be had the same children been dealt out to them at
+// random. With the bag's own rows in the place of those outside, this is the decrease of Gini impurity or of squared
+// error; outside, it is zero on average for a feature that has nothing to do with the responses of the rows at a node.
 template <class Code>
 class OutsideGains {
 public:
-    OutsideGains(const ForestView& forest, const BaggedRows<Code>& rows, std::uint32_t n_classes)
-        : forest_(forest), rows_(rows), n_classes_(n_classes), leaf_of_row_(rows.n_rows), times_(rows.n_rows) {}
+    OutsideGains(const ForestView& forest, const BaggedRows<Code>& rows, const Responses& responses)
+        : forest_(forest), rows_(rows), responses_(responses), leaf_of_row_(rows.n_rows), times_(rows.n_rows) {}
 
-    // by_class: the rows, those of one class side by side from class_start[class]. gains[feature]: per row outside, NaN
-    // when there are none.
-    void measure(std::size_t number, const Code* by_row, const std::vector<std::uint32_t>& by_class,
-                 const std::vector<std::uint32_t>& class_start, double* gains) {
+    // gains[feature]: per row outside, NaN when there are none.
+    void measure(std::size_t number, const Code* by_row, double* gains) {
         tree_ = forest_.tree(number);
         n_nodes_ = static_cast<std::size_t>(forest_.node_start[number + 1] - forest_.node_start[number]);
         const Bag bag(rows_.seed, number, rows_.n_rows, rows_.bag_mean);
         for (std::size_t row = 0; row < rows_.n_rows; ++row) times_[row] = bag.multiplicity(row);
         route_listed(tree_, by_row, rows_.n_features, nullptr, rows_.n_rows,
                      [&](std::size_t i, std::uint32_t node) { leaf_of_row_[i] = node; });
-        count(by_class.data(), by_class.data() + by_class.size(), all_inside_, all_outside_);
+        sum_up(0, responses_.rows.size(), nullptr, all_inside_, all_outside_);
         const double n_outside = all_outside_[0];
         std::fill(gains, gains + rows_.n_features, n_outside > 0 ? 0.0 : std::nan(""));
-        for (std::uint32_t label = 0; label < n_classes_ && n_outside > 0; ++label) {
-            count(by_class.data() + class_start[label], by_class.data() + class_start[label + 1], inside_, outside_);
+        for (std::size_t k = 0; k < responses_.n_responses() && n_outside > 0; ++k) {
+            sum_up(responses_.start[k], responses_.start[k + 1], responses_.amounts, inside_, outside_);
             for (std::uint32_t at = 0; at < n_nodes_; ++at)
-                if (outside_[at] > 0 && !is_leaf(tree_, at)) gains[split_feature(tree_, at)] += gain_at(at) / n_outside;
+                if (outside_[at] != 0 && !is_leaf(tree_, at)) gains[split_feature(tree_, at)] += gain_at(at) / n_outside;
         }
     }
 
 private:
-    // How often listed rows are in the bag, and how many are outside, at every node.
-    void count(const std::uint32_t* begin, const std::uint32_t* end, std::vector<double>& inside, std::vector<double>& outside) {
+    // Amounts of listed rows, as often as they are in the bag, and of those outside, summed up at every node.
+    void sum_up(std::size_t begin, std::size_t end, const double* amounts, std::vector<double>& inside, std::vector<double>& outside) {
         inside.assign(n_nodes_, 0), outside.assign(n_nodes_, 0);
         for (; begin < end; ++begin) {
-            inside[leaf_of_row_[*begin]] += times_[*begin];
-            outside[leaf_of_row_[*begin]] += times_[*begin] == 0;
+            const std::uint32_t row = responses_.rows[begin];
+            const double amount = amounts ? amounts[row] : 1.0;
+            (times_[row] ? inside : outside)[leaf_of_row_[row]] += amount * std::max<std::uint32_t>(1, times_[row]);
         }
         for (std::size_t i = n_nodes_; i-- > 0;) {
             const auto at = static_cast<std::uint32_t>(i);
@@ -240,21 +279,21 @@ private:
         }
     }
 
-    // What rows of one class outside the bag gain by the split of a node.
+    // What one response of the rows outside gains by the split of a node. A child without rows of the bag says nothing.
     double gain_at(std::uint32_t at) const {
-        double given = 0, dealt = 0, n_dealt = 0, n_given = 0;
+        double given = 0, means = 0, n_rows = 0, total = 0;
         for (std::uint32_t child = first_child(tree_, at); child < first_child(tree_, at) + n_children(tree_, at); ++child) {
             if (all_inside_[child] == 0) continue;
-            const double share = inside_[child] / all_inside_[child];
-            given += outside_[child] * share, n_given += outside_[child];
-            dealt += all_outside_[child] * share, n_dealt += all_outside_[child];
+            const double mean = inside_[child] / all_inside_[child];
+            given += outside_[child] * mean, total += outside_[child];
+            means += all_outside_[child] * mean, n_rows += all_outside_[child];
         }
-        return n_dealt > 0 ? given - n_given * dealt / n_dealt : 0.0;
+        return n_rows > 0 ? given - total * means / n_rows : 0.0;
     }
 
     const ForestView& forest_;
     const BaggedRows<Code>& rows_;
-    std::uint32_t n_classes_;
+    const Responses& responses_;
     TreeView tree_;
     std::size_t n_nodes_ = 0;
     std::vector<std::uint32_t> leaf_of_row_, times_;
@@ -263,18 +302,13 @@ private:
 
 // gains (trees, p).
 template <class Code>
-void gain_outside(const ForestView& forest, const BaggedRows<Code>& rows, std::uint32_t n_classes, std::size_t n_threads,
+void gain_outside(const ForestView& forest, const BaggedRows<Code>& rows, const Responses& responses, std::size_t n_threads,
                   double* gains, Control& control) {
-    std::vector<std::uint32_t> by_class(rows.n_rows), class_start(n_classes + 1, 0);
-    for (std::size_t row = 0; row < rows.n_rows; ++row) ++class_start[rows.labels[row] + 1U];
-    for (std::uint32_t k = 0; k < n_classes; ++k) class_start[k + 1] += class_start[k];
-    std::vector<std::uint32_t> next(class_start.begin(), class_start.end() - 1);
-    for (std::size_t row = 0; row < rows.n_rows; ++row) by_class[next[rows.labels[row]]++] = static_cast<std::uint32_t>(row);
     std::vector<Code> by_row;
     lay_out_rows(rows.by_column, rows.n_rows, rows.n_features, 0, rows.n_rows, by_row);
-    std::vector<OutsideGains<Code>> measures(n_threads, OutsideGains<Code>(forest, rows, n_classes));
+    std::vector<OutsideGains<Code>> measures(n_threads, OutsideGains<Code>(forest, rows, responses));
     run_tasks(forest.n_trees, n_threads, control, [&](std::size_t number, std::size_t thread) {
-        measures[thread].measure(number, by_row.data(), by_class, class_start, gains + number * rows.n_features);
+        measures[thread].measure(number, by_row.data(), gains + number * rows.n_features);
     });
 }
 

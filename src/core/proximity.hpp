@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "bag.hpp"
@@ -104,52 +105,106 @@ struct SparseRows {
     std::vector<double> values;
 };
 
-// For each row of the table the rows it meets, in ascending order: all, or (most > 0) those it meets most, the earlier
-// of equals. first_row: the number the table's first row has among the others (share_of_outside).
-inline SparseRows meet(const LeafTable& table, const LeafRows& others, Meeting meeting, std::size_t first_row, std::size_t most,
-                       std::size_t n_threads, Control& control) {
+// The rows that one row meets, found tree by tree. Amount: whole numbers where meetings are counted, else double.
+template <class Amount>
+class Meetings {
+public:
+    Meetings(const LeafTable& table, const LeafRows& others, Meeting meeting, std::size_t first_row, std::size_t most)
+        : table_(table), others_(others), meeting_(meeting), first_row_(first_row), most_(most), amount_(others.n_rows(), Amount{0}) {}
+
+    // The rows met, in ascending order: all, or (most > 0) those met most, the earlier of equals.
+    void append(std::size_t row, SparseRows& part) {
+        add_up(row);
+        if (most_ > 0 && found_.size() > most_) {
+            const auto more = [](const Met& a, const Met& b) { return a.value != b.value ? a.value > b.value : a.row < b.row; };
+            std::nth_element(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(most_), found_.end(), more);
+            found_.resize(most_);
+            in_order_ = false;
+        }
+        if (!in_order_) std::sort(found_.begin(), found_.end(), [](const Met& a, const Met& b) { return a.row < b.row; });
+        for (const Met& met : found_) {
+            part.columns.push_back(static_cast<std::int32_t>(met.row));
+            part.values.push_back(met.value);
+        }
+        part.start.push_back(static_cast<std::int64_t>(part.columns.size()));
+    }
+
+private:
+    struct Met {
+        std::uint32_t row;
+        double value;
+    };
+
+    // Where a row has about as many meetings as there are rows, looking through all of them is faster than noting whom
+    // it meets and sorting that.
+    void add_up(std::size_t row) {
+        const std::size_t n_rows = others_.n_rows();
+        leaves_.clear();
+        std::int64_t n_meetings = 0;
+        n_heard_ = 0;
+        for (std::size_t tree = 0; tree < table_.n_trees; ++tree) {
+            if (meeting_ == Meeting::share_of_outside && !others_.is_outside(first_row_ + row, tree)) continue;
+            const std::size_t leaf = table_.leaf(row, tree);
+            leaves_.push_back(leaf);
+            n_meetings += others_.end(leaf) - others_.begin(leaf);
+            n_heard_ += others_.total(leaf) > 0;
+        }
+        found_.clear();
+        in_order_ = static_cast<std::size_t>(n_meetings) > n_rows / 4;
+        for (const std::size_t leaf : leaves_) {
+            if (in_order_) each_in(leaf, [&](std::uint32_t other, Amount more) { amount_[other] += more; });
+            else each_in(leaf, [&](std::uint32_t other, Amount more) {
+                if (amount_[other] == 0) found_.push_back({other, 0});
+                amount_[other] += more;
+            });
+        }
+        if (in_order_) {
+            for (std::uint32_t other = 0; other < n_rows; ++other)
+                if (amount_[other] != 0) found_.push_back({other, 0});
+        }
+        for (Met& met : found_) {
+            met.value = static_cast<double>(amount_[met.row]) / out_of(row, met.row);
+            amount_[met.row] = 0;
+        }
+    }
+
+    template <class Add>
+    void each_in(std::size_t leaf, Add&& add) const {
+        for (std::int64_t at = others_.begin(leaf); at < others_.end(leaf); ++at) {
+            if constexpr (std::is_floating_point_v<Amount>) add(others_.row(at), others_.times(at) / others_.total(leaf));
+            else add(others_.row(at), Amount{1});
+        }
+    }
+
+    double out_of(std::size_t row, std::uint32_t other) const {
+        if (meeting_ == Meeting::share_of_outside) return others_.n_outside_both(first_row_ + row, other);
+        return static_cast<double>(meeting_ == Meeting::share_of_leaf ? n_heard_ : table_.n_trees);
+    }
+
+    const LeafTable& table_;
+    const LeafRows& others_;
+    const Meeting meeting_;
+    const std::size_t first_row_, most_;
+    std::vector<Amount> amount_;  // zeros between rows
+    std::vector<Met> found_;
+    std::vector<std::size_t> leaves_;
+    std::size_t n_heard_ = 0;
+    bool in_order_ = false;
+};
+
+// For each row of the table the rows it meets. first_row: the number the table's first row has among the others
+// (share_of_outside).
+template <class Amount>
+SparseRows meet_by(const LeafTable& table, const LeafRows& others, Meeting meeting, std::size_t first_row, std::size_t most,
+                   std::size_t n_threads, Control& control) {
     constexpr std::size_t block = 64;
     const std::size_t n_blocks = (table.n_rows + block - 1) / block;
     std::vector<SparseRows> parts(n_blocks);
-    std::vector<std::vector<double>> amounts(n_threads);
-    std::vector<std::vector<std::uint32_t>> met(n_threads);
+    std::vector<Meetings<Amount>> meetings(std::max<std::size_t>(1, std::min(n_threads, n_blocks)),
+                                           Meetings<Amount>(table, others, meeting, first_row, most));
     run_tasks(n_blocks, n_threads, control, [&](std::size_t task, std::size_t thread) {
-        std::vector<double>& amount = amounts[thread];
-        std::vector<std::uint32_t>& found = met[thread];
-        amount.resize(others.n_rows(), 0.0);
-        SparseRows& part = parts[task];
-        for (std::size_t row = task * block; row < std::min(table.n_rows, (task + 1) * block); ++row) {
-            std::size_t n_heard = 0;
-            found.clear();
-            for (std::size_t tree = 0; tree < table.n_trees; ++tree) {
-                if (meeting == Meeting::share_of_outside && !others.is_outside(first_row + row, tree)) continue;
-                const std::size_t leaf = table.leaf(row, tree);
-                const double total = others.total(leaf);
-                n_heard += total > 0;
-                for (std::int64_t at = others.begin(leaf); at < others.end(leaf); ++at) {
-                    const std::uint32_t other = others.row(at);
-                    if (amount[other] == 0) found.push_back(other);
-                    amount[other] += meeting == Meeting::share_of_leaf ? others.times(at) / total : 1.0;
-                }
-            }
-            for (const std::uint32_t other : found) {
-                if (meeting == Meeting::share_of_outside) amount[other] /= others.n_outside_both(first_row + row, other);
-                else amount[other] /= static_cast<double>(meeting == Meeting::share_of_leaf ? n_heard : table.n_trees);
-            }
-            if (most > 0 && found.size() > most) {
-                std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(most), found.end(),
-                                 [&](std::uint32_t a, std::uint32_t b) { return amount[a] != amount[b] ? amount[a] > amount[b] : a < b; });
-                for (std::size_t i = most; i < found.size(); ++i) amount[found[i]] = 0;
-                found.resize(most);
-            }
-            std::sort(found.begin(), found.end());
-            for (const std::uint32_t other : found) {
-                part.columns.push_back(static_cast<std::int32_t>(other));
-                part.values.push_back(amount[other]);
-                amount[other] = 0;
-            }
-            part.start.push_back(static_cast<std::int64_t>(part.columns.size()));
-        }
+        for (std::size_t row = task * block; row < std::min(table.n_rows, (task + 1) * block); ++row)
+            meetings[thread].append(row, parts[task]);
     });
     SparseRows all;
     std::size_t n_entries = 0;
@@ -163,6 +218,12 @@ inline SparseRows meet(const LeafTable& table, const LeafRows& others, Meeting m
         part = {};
     }
     return all;
+}
+
+inline SparseRows meet(const LeafTable& table, const LeafRows& others, Meeting meeting, std::size_t first_row, std::size_t most,
+                       std::size_t n_threads, Control& control) {
+    if (meeting == Meeting::share_of_leaf) return meet_by<double>(table, others, meeting, first_row, most, n_threads, control);
+    return meet_by<std::uint32_t>(table, others, meeting, first_row, most, n_threads, control);
 }
 
 }  // namespace hedgerow

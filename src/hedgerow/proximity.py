@@ -14,8 +14,8 @@ from hedgerow.bins import Codes
 from hedgerow.grow import COUNT_SENSES
 from hedgerow.tree import Forest
 
-#: Rows whose leaves are looked up at a time.
-BLOCK_ROWS = 8192
+#: Rows that are compared with all others at a time.
+BLOCK_ROWS = 1024
 
 _SHARE_OF_TREES, _SHARE_OF_OUTSIDE, _SHARE_OF_LEAF = 0, 1, 2
 
@@ -95,11 +95,13 @@ def _joined(
     parts: Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]], n_columns: int
 ) -> sparse.csr_array:
     """Blocks of sparse rows -> one table."""
-    starts, columns, values, before = [np.zeros(1, dtype=np.int64)], [], [], 0
+    starts = [np.zeros(1, dtype=np.int64)]
+    columns, values = np.empty(0, dtype=np.int32), np.empty(0)
     for start, column, value in parts:
+        before = len(columns)
         starts.append(start[1:] + before)
-        columns.append(column)
-        values.append(value)
-        before += len(column)
+        for whole, part in ((columns, column), (values, value)):
+            whole.resize(before + len(part), refcheck=False)  # grows in place: joining a list would need twice as much
+            whole[before:] = part
     start = np.concatenate(starts)
-    return sparse.csr_array((np.concatenate(values), np.concatenate(columns), start), shape=(len(start) - 1, n_columns))
+    return sparse.csr_array((values, columns, start), shape=(len(start) - 1, n_columns))

@@ -24,6 +24,7 @@ from hedgerow.estimators.labels import make_labels, read_classes, read_weights, 
 from hedgerow.estimators.opinions import Bagged
 from hedgerow.estimators.parameters import check_opinion, check_switches, most_trees, resolve_settings, thread_count
 from hedgerow.estimators.progress import CallbackSupport, batches, has_callbacks, progress_bar, with_callbacks
+from hedgerow.estimators.structure import StructureMixin
 from hedgerow.fold import StateCache
 from hedgerow.grow import GrowSettings, Labels, grow_forest
 from hedgerow.oob import stages
@@ -71,7 +72,7 @@ class _Training:
         return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
-class TreesClassifier(BaggingMixin, ClassifierMixin, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class TreesClassifier(BaggingMixin, StructureMixin, ClassifierMixin, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """What all tree and forest classifiers share; the public classes are presets of it."""
 
     _splitter: ClassVar[str] = "best"

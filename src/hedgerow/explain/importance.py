@@ -48,9 +48,9 @@ class Importance:
 
     @property
     def scaled(self) -> Floats:
-        """(p,): the mean divided by its standard deviation, deviation/√T, as Breiman's program does; 0 where both are."""
+        """(p,): the mean divided by its standard error, deviation/√T, as in Breiman's program; 0 where both are."""
         error = self.deviation / np.sqrt(len(self.per_tree))
-        return np.divide(self.mean, error, out=np.zeros_like(error), where=error > 0)
+        return np.asarray(np.divide(self.mean, error, out=np.zeros_like(error), where=error > 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +252,7 @@ def permutation_importance(
     baseline = score(codes)
     scores = np.empty((len(start) - 1, n_repeats))
     for group in range(len(scores)):
-        columns, rng = features[start[group] : start[group + 1]], np.random.RandomState(seed)  # noqa: NPY002
+        columns, rng = features[start[group] : start[group + 1]], np.random.RandomState(seed)
         kept, order = codes[columns].copy(), np.arange(codes.shape[1])
         for repeat in range(n_repeats):
             rng.shuffle(order)
@@ -315,12 +315,12 @@ def permuted_outside(
     trees._reader.permute(
         bagged.codes,
         bagged.labels,
+        WORTHS[worth],
+        bagged.counted,
         bagged.seed,
         bagged.bag_mean,
-        bagged.counted,
         features,
         start,
-        WORTHS[worth],
         key,
         n_repeats,
         n_threads,

@@ -103,7 +103,7 @@ def importance_test(
     for place in range(len(chosen)) if null == "feature" else [slice(None)]:
         for _ in range(n_permutations):
             order = rng.permutation(len(bagged.labels))
-            other = _permuted(bagged, order, None if null == "labels" else chosen[place])
+            other = _permuted(bagged, order, None if null == "labels" else int(chosen[place]))
             as_large[place] += again.of_other(other, rng)[chosen][place] >= seen[place]
     pvalue = as_large / (n_permutations + 1)
     return ImportanceTest(seen, pvalue, correct_pvalues(pvalue, correction))
