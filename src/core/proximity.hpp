@@ -27,9 +27,9 @@ struct LeafTable {
 };
 
 // The rows in each leaf of each tree.
-class LeafRows {
+class RowsInLeaves {
 public:
-    LeafRows(const LeafTable& table, Present present, std::uint64_t seed, double bag_mean)
+    RowsInLeaves(const LeafTable& table, Present present, std::uint64_t seed, double bag_mean)
         : n_rows_(table.n_rows), start_(static_cast<std::size_t>(table.leaf_start[table.n_trees]) + 1, 0),
           total_(start_.size() - 1, 0.0), n_words_(present == Present::oob ? (table.n_trees + 63) / 64 : 0),
           outside_(n_words_ * table.n_rows, 0) {
@@ -109,7 +109,7 @@ struct SparseRows {
 template <class Amount>
 class Meetings {
 public:
-    Meetings(const LeafTable& table, const LeafRows& others, Meeting meeting, std::size_t first_row, std::size_t most)
+    Meetings(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row, std::size_t most)
         : table_(table), others_(others), meeting_(meeting), first_row_(first_row), most_(most), amount_(others.n_rows(), Amount{0}) {}
 
     // The rows met, in ascending order: all, or (most > 0) those met most, the earlier of equals.
@@ -182,7 +182,7 @@ private:
     }
 
     const LeafTable& table_;
-    const LeafRows& others_;
+    const RowsInLeaves& others_;
     const Meeting meeting_;
     const std::size_t first_row_, most_;
     std::vector<Amount> amount_;  // zeros between rows
@@ -195,7 +195,7 @@ private:
 // For each row of the table the rows it meets. first_row: the number the table's first row has among the others
 // (share_of_outside).
 template <class Amount>
-SparseRows meet_by(const LeafTable& table, const LeafRows& others, Meeting meeting, std::size_t first_row, std::size_t most,
+SparseRows meet_by(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row, std::size_t most,
                    std::size_t n_threads, Control& control) {
     constexpr std::size_t block = 64;
     const std::size_t n_blocks = (table.n_rows + block - 1) / block;
@@ -220,7 +220,7 @@ SparseRows meet_by(const LeafTable& table, const LeafRows& others, Meeting meeti
     return all;
 }
 
-inline SparseRows meet(const LeafTable& table, const LeafRows& others, Meeting meeting, std::size_t first_row, std::size_t most,
+inline SparseRows meet(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row, std::size_t most,
                        std::size_t n_threads, Control& control) {
     if (meeting == Meeting::share_of_leaf) return meet_by<double>(table, others, meeting, first_row, most, n_threads, control);
     return meet_by<std::uint32_t>(table, others, meeting, first_row, most, n_threads, control);

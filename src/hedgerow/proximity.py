@@ -44,8 +44,19 @@ def proximity_table(
 
     `most` > 0 keeps as many of each row's largest proximities.
     """
-    known = _core.LeafRows(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
+    known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_TREES, most, n_threads), others.shape[1])
+
+
+def proximity_blocks(
+    forest: Forest, codes: Codes, others: Codes, *, n_threads: int = 1
+) -> Iterator[tuple[int, sparse.csr_array]]:
+    """The rows of `proximity_table` in blocks, for those who need not keep them: number of the first row, (rows, m)."""
+    known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
+    first = 0
+    for start, columns, values in _meetings(forest, codes, known, _SHARE_OF_TREES, 0, n_threads):
+        yield first, sparse.csr_array((values, columns, start), shape=(len(start) - 1, others.shape[1]))
+        first += len(start) - 1
 
 
 def outside_proximity_table(
@@ -54,7 +65,7 @@ def outside_proximity_table(
     """Codes (p, n) of the training rows -> (n, n): share of the trees in which two rows fall into one leaf, among the
     trees that have seen neither of them."""
     leaves = _leaves(forest, codes, n_threads)
-    known = _core.LeafRows(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.bag_mean)
+    known = _core.RowsInLeaves(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.bag_mean)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_OUTSIDE, most, n_threads), codes.shape[1])
 
 
@@ -65,7 +76,7 @@ def weight_table(
     leaves reached; rows sum to one unless `most` leaves some out."""
     leaves = _leaves(forest, training, n_threads)
     sense = COUNT_SENSES[bags.leaf_counts if bags.bag_mean > 0 else "all"]
-    known = _core.LeafRows(leaves, forest.leaf_start, sense, bags.seed, bags.bag_mean)
+    known = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.bag_mean)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_LEAF, most, n_threads), training.shape[1])
 
 
@@ -83,7 +94,7 @@ def _leaves(forest: Forest, codes: Codes, n_threads: int) -> NDArray[np.int32]:
 
 
 def _meetings(
-    forest: Forest, codes: Codes, known: _core.LeafRows, meeting: int, most: int, n_threads: int
+    forest: Forest, codes: Codes, known: _core.RowsInLeaves, meeting: int, most: int, n_threads: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]]:
     """Codes (p, n) -> starts, columns and values of sparse rows, block by block."""
     for first in range(0, codes.shape[1], BLOCK_ROWS):

@@ -6,10 +6,19 @@ from hedgerow.estimators.classifiers import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.estimators.pairwise import PairwiseTreesClassifier
+from hedgerow.estimators.regressors import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
+from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
 
 __all__ = [
     "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "PairwiseTreesClassifier",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
+    "RandomForestRegressor",
+    "RandomTreesEmbedding",
+    "UnsupervisedForest",
 ]

@@ -39,7 +39,7 @@ class StructureMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
-            Samples; None takes the training rows of a bootstrapped forest that was fitted here.
+            Samples; None takes the training rows of a model that was fitted here (a classifier with a bootstrap).
         Y : {array-like, sparse matrix, data frame} of shape (m_samples, n_features), default=None
             Samples to compare with; None takes X.
         oob : bool, default=False
@@ -69,15 +69,15 @@ class StructureMixin:
         """How much each training row weighs in the prediction for a sample.
 
         With unweighted rows and the rule "average", ``row_weights(X) @ (y[:, None] == forest.classes_)`` is
-        ``predict_proba(X)``.
+        ``predict_proba(X)``; of a regressor whose leaves predict means, ``row_weights(X) @ y`` is ``predict(X)``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
-            The training rows; None takes those of a bootstrapped forest that was fitted here (those with a
-            ``sample_weight`` above zero, if weights were given).
+            The training rows; None takes those of a model that was fitted here (a classifier with a bootstrap), and
+            of these the ones with a ``sample_weight`` above zero, if weights were given.
         top : int, default=None
             Keep the largest weights of each sample.
 
@@ -138,13 +138,13 @@ class StructureMixin:
 
     def _training_codes(self) -> Codes:
         """(p, n) of the training rows, where they have been kept."""
-        bagged = getattr(self, "_bagged", None)
-        if bagged is None:
+        kept = getattr(self, "_bagged", None) or getattr(self, "_trained", None)
+        if kept is None:
             raise ValueError(
                 "the training rows must be given to a forest that has not kept them, got none: it is without a"
                 " bootstrap, unpickled, loaded, or warm-started on other rows; pass them, or fit again"
             )
-        codes: Codes = bagged.codes
+        codes: Codes = kept.codes
         return codes
 
     def _bags(self) -> Bags:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hedgerow.bins import Codes
 from hedgerow.estimators.opinions import Bagged
+from hedgerow.estimators.regression import Trained
 from hedgerow.tree import Forest
 
 Floats = NDArray[np.float64]
@@ -21,6 +23,8 @@ Grouped = tuple[NDArray[np.int64], NDArray[np.int64]]  # features end to end, an
 
 #: What the answer of a tree is worth to a row: 1 if its class leads in the leaf (ties share), or its class's share.
 WORTHS = {"accuracy": 0, "probability": 1}
+#: The same of a regressor: minus the squared error.
+SQUARED_ERROR = "squared_error"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,7 @@ class PermutationImportance:
 def oob_permutation_importance(
     forest: Any,
     *,
-    worth: str = "accuracy",
+    worth: str | None = None,
     groups: Groups | None = None,
     n_repeats: int = 1,
     random_state: Any = 0,
@@ -88,11 +92,12 @@ def oob_permutation_importance(
 
     Parameters
     ----------
-    forest : fitted classifier with bootstrap=True
+    forest : fitted forest with bootstrap=True
         One that was fitted here: model files and pickles do not keep the training rows.
-    worth : {"accuracy", "probability"}, default="accuracy"
-        What a tree's answer is worth to a row: 1 if the row's class leads in the leaf (ties share), as Breiman has it,
-        or the class's share of the leaf, which is smoother. Leaves that have counted the row itself do without it.
+    worth : {"accuracy", "probability", "squared_error"}, default=None
+        What a tree's answer is worth to a row: 1 if the row's class leads in the leaf (ties share), as Breiman has it
+        and None means, or the class's share of the leaf, which is smoother. Leaves that have counted the row itself do
+        without it. Of a regressor, minus the squared error.
     groups : list of feature numbers, names or lists of them, default=None
         Features of a list are permuted together, so that correlated ones cannot stand in for each other; see
         `correlated_groups`. None takes every feature by itself.
@@ -113,31 +118,35 @@ def oob_permutation_importance(
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
     >>> oob_permutation_importance(forest).mean.round(2)
-    array([0.02, 0.01, 0.33, 0.32])
+    array([0.05, 0.01, 0.32, 0.26])
     >>> oob_permutation_importance(forest, groups=[[0, 1], [2, 3]]).mean.round(2)
-    array([0.04, 0.6 ])
+    array([0.06, 0.58])
     """
-    if worth not in WORTHS:
-        raise ValueError(f"worth must be one of {', '.join(WORTHS)}, got {worth!r}; choose one of these")
     if not (isinstance(n_repeats, int | np.integer) and n_repeats >= 1):
         raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}; one is enough for many trees")
     bagged = require_bagged(forest)
+    worths = (SQUARED_ERROR,) if isinstance(bagged, Trained) else tuple(WORTHS)
+    if worth is not None and worth not in worths:
+        raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}; choose one of these")
     key = int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
     chosen = read_groups(forest, groups)
-    return Importance(permuted_outside(forest.forest_, bagged, chosen, worth, int(n_repeats), key, threads_of(forest)))
+    each = permuted_outside(forest.forest_, bagged, chosen, worth or worths[0], int(n_repeats), key, threads_of(forest))
+    return Importance(each)
 
 
 def debiased_importance(forest: Any) -> Importance:
-    """Decrease of Gini impurity, measured on rows outside the bags: zero on average for a feature that tells nothing.
+    """Decrease of impurity, measured on rows outside the bags: zero on average for a feature that tells nothing.
 
     `feature_importances_` measures splits on the rows they were chosen for, so a random column with a hundred levels
     looks important. Here a split gains what it adds, for a row outside the bag, to the share of the row's class among
     the bag's rows, compared with the same children dealt out to the rows at random. (Li et al. 2019 compare with the
-    bag's rows at the node, which leaves a small negative bias.) Values may be negative and do not sum to one.
+    bag's rows at the node, which leaves a small negative bias.) On the bag's own rows this would be the decrease of
+    Gini impurity; for a regressor, with targets and means instead of classes and shares, that of squared error. Values
+    may be negative and do not sum to one.
 
     Parameters
     ----------
-    forest : fitted classifier with bootstrap=True
+    forest : fitted forest with bootstrap=True
         One that was fitted here. Rows count alike, whatever their weights.
 
     Returns
@@ -157,8 +166,10 @@ def debiased_importance(forest: Any) -> Importance:
     >>> X, y = load_iris(return_X_y=True)
     >>> X = np.column_stack([X, np.random.default_rng(0).normal(size=len(X))])
     >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
-    >>> forest.feature_importances_.round(2)[-1], abs(debiased_importance(forest).mean.round(2)[-1])
-    (np.float64(0.04), np.float64(0.0))
+    >>> forest.feature_importances_.round(2)
+    array([0.15, 0.06, 0.4 , 0.38, 0.01])
+    >>> debiased_importance(forest).mean.round(2)
+    array([0.08, 0.03, 0.24, 0.22, 0.  ])
     """
     return Importance(gained_outside(forest.forest_, require_bagged(forest), threads_of(forest)))
 
@@ -168,7 +179,7 @@ def first_use_depth(forest: Any) -> Importance:
 
     Parameters
     ----------
-    forest : fitted classifier
+    forest : fitted tree or forest
         Any of them; no rows are looked at.
 
     Returns
@@ -207,14 +218,15 @@ def permutation_importance(
 
     Parameters
     ----------
-    forest : fitted classifier
+    forest : fitted tree or forest
         Under its rule.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Samples, best such as were not used to fit.
     y : array-like of shape (n_samples,)
-        Their labels.
+        Their labels or targets.
     metric : callable, default=None
-        ``metric(y, probability)``, larger is better; None is accuracy.
+        ``metric(y, probability)``, or of a regressor ``metric(y, prediction)``; larger is better. None is accuracy or
+        R².
     groups : list of feature numbers, names or lists of them, default=None
         Features of a list are permuted together. None takes every feature by itself.
     n_repeats : int, default=5
@@ -244,12 +256,14 @@ def permutation_importance(
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
 
     def score(permuted: Codes) -> float:
-        probability = _probability(forest, permuted)
+        said = _said(forest, permuted)
         if metric is not None:
-            return float(metric(labels, probability))
-        return float((forest.classes_[probability.argmax(axis=1)] == labels).mean())
+            return float(metric(labels, said))
+        if said.ndim == 1:
+            return float(r2_score(labels, said))
+        return float((forest.classes_[said.argmax(axis=1)] == labels).mean())
 
-    baseline = score(codes)
+    as_they_are = score(codes)
     scores = np.empty((len(start) - 1, n_repeats))
     for group in range(len(scores)):
         columns, rng = features[start[group] : start[group + 1]], np.random.RandomState(seed)
@@ -259,7 +273,7 @@ def permutation_importance(
             codes[columns] = codes[columns][:, order]
             scores[group, repeat] = score(codes)
         codes[columns] = kept
-    return PermutationImportance(baseline - scores)
+    return PermutationImportance(as_they_are - scores)
 
 
 def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
@@ -307,32 +321,27 @@ def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
 
 
 def permuted_outside(
-    trees: Forest, bagged: Bagged, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
+    trees: Forest, bagged: Bagged | Trained, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
 ) -> Floats:
     """-> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
-    features, start = groups
-    decrease = np.empty((trees.n_trees, len(start) - 1))
-    trees._reader.permute(
-        bagged.codes,
-        bagged.labels,
-        WORTHS[worth],
-        bagged.counted,
-        bagged.seed,
-        bagged.bag_mean,
-        features,
-        start,
-        key,
-        n_repeats,
-        n_threads,
-        decrease,
-    )
+    decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
+    rest = (bagged.seed, bagged.bag_mean, *groups, key, n_repeats, n_threads, decrease)
+    if isinstance(bagged, Trained):
+        assert trees.values is not None
+        trees._reader.permute_numbers(bagged.codes, bagged.y, trees.values, *rest)
+    else:
+        trees._reader.permute(bagged.codes, bagged.labels, WORTHS[worth], bagged.counted, *rest)
     return _judged(decrease)
 
 
-def gained_outside(trees: Forest, bagged: Bagged, n_threads: int) -> Floats:
+def gained_outside(trees: Forest, bagged: Bagged | Trained, n_threads: int) -> Floats:
     """-> (trees with rows outside their bags, p): what the splits on each feature gain."""
     gains = np.empty((trees.n_trees, len(bagged.codes)))
-    trees._reader.gains(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, n_threads, gains)
+    if isinstance(bagged, Trained):  # about their mean, where products lose the fewest digits
+        away = bagged.y - bagged.y.mean()
+        trees._reader.gains_numbers(bagged.codes, away, bagged.seed, bagged.bag_mean, n_threads, gains)
+    else:
+        trees._reader.gains(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, n_threads, gains)
     return _judged(gains)
 
 
@@ -344,14 +353,19 @@ def _judged(per_tree: Floats) -> Floats:
     return judged
 
 
-def require_bagged(forest: Any) -> Bagged:
-    """A fitted forest -> its binned training table, refused when it has none."""
+def require_bagged(forest: Any) -> Bagged | Trained:
+    """A fitted forest -> its binned training table, refused when no row is outside a bag."""
     check_is_fitted(forest)
-    bagged: Bagged | None = getattr(forest, "_bagged", None)
-    if bagged is None:
+    bagged: Bagged | Trained | None = getattr(forest, "_bagged", None) or getattr(forest, "_trained", None)
+    if bagged is None or bagged.bag_mean == 0:
         raise ValueError(
             "forest must be fitted here with bootstrap=True, got one without a bootstrap, unpickled or loaded, or"
             " warm-started on other rows: no row is outside a bag; fit it again, or use permutation_importance"
+        )
+    if isinstance(bagged, Bagged) and bagged.own is not None:
+        raise ValueError(
+            "forest must be fitted to labels that are certain, got uncertain ones, about which no tree is right or"
+            " wrong; use permutation_importance on rows whose class is known"
         )
     return bagged
 
@@ -375,8 +389,10 @@ def read_groups(forest: Any, groups: Groups | None) -> Grouped:
     return np.concatenate(numbers).astype(np.int64), start.astype(np.int64)
 
 
-def _probability(forest: Any, codes: Codes) -> Floats:
-    """Codes (p, n) -> (n, K) under the forest's rule."""
+def _said(forest: Any, codes: Codes) -> Floats:
+    """Codes (p, n) -> (n, K) probabilities under the forest's rule, or (n,) numbers."""
+    if not hasattr(forest, "classes_"):
+        return np.asarray(forest._fold(codes, forest.forest_.values[:, None])[:, 0])
     if forest._averages():
         return np.asarray(forest.forest_.probability(codes, forest._reading_threads(codes.shape[1])))
     return np.asarray(forest._opinion(codes).probability)

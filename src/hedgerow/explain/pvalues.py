@@ -12,9 +12,12 @@ from sklearn.utils import check_random_state
 
 from hedgerow.estimators.opinions import Bagged
 from hedgerow.estimators.parameters import resolve_settings
+from hedgerow.estimators.regression import Trained
+from hedgerow.estimators.targets import numbers_on_grid
 from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, require_bagged, threads_of
 from hedgerow.grow import Labels, grow_forest
-from hedgerow.prune import prune_forest
+from hedgerow.moments import NumberTree, error_importance
+from hedgerow.prune import prune_forest, prune_numbers
 from hedgerow.tree import Forest, Tree, impurity_importance
 
 Floats = NDArray[np.float64]
@@ -46,19 +49,20 @@ def importance_test(
     The p-value of a feature is the share of forests, the given one included, in which it is at least as important.
     Under the null hypothesis all of them are equally likely to be the given one, so p-values are uniform (up to ties)
     for any number of rows and trees. A test over trees or rows of one forest would not be: trees share their rows and
-    rows their trees.
+    rows their trees. What the fit chose by looking at the rows (``max_features="oob"``, the ``lam`` of a criterion) is
+    kept.
 
     Parameters
     ----------
-    forest : fitted classifier with bootstrap=True
+    forest : fitted forest with bootstrap=True
         One that was fitted here, without weights of rows or classes.
     null : {"feature", "labels"}, default="feature"
         What has nothing to do with what: "feature" permutes one feature at a time (it is independent of labels and
         other features, whatever these tell) and grows `n_permutations` forests for each; "labels" permutes the labels
-        (no feature tells anything) and grows `n_permutations` forests for all (Altmann et al. 2010).
+        or targets (no feature tells anything) and grows `n_permutations` forests for all (Altmann et al. 2010).
     statistic : {"permutation", "debiased", "impurity"}, default="permutation"
-        `oob_permutation_importance` by probability, `debiased_importance`, or the decrease of impurity, whose liking
-        for features with many values the test sees through.
+        `oob_permutation_importance` by probability or squared error, `debiased_importance`, or the decrease of
+        impurity, whose liking for features with many values the test sees through.
     features : list of feature numbers or names, default=None
         Those to test; None takes all.
     n_permutations : int, default=99
@@ -102,7 +106,7 @@ def importance_test(
     as_large = np.ones(len(chosen))
     for place in range(len(chosen)) if null == "feature" else [slice(None)]:
         for _ in range(n_permutations):
-            order = rng.permutation(len(bagged.labels))
+            order = rng.permutation(bagged.codes.shape[1])
             other = _permuted(bagged, order, None if null == "labels" else int(chosen[place]))
             as_large[place] += again.of_other(other, rng)[chosen][place] >= seen[place]
     pvalue = as_large / (n_permutations + 1)
@@ -150,26 +154,40 @@ def correct_pvalues(pvalues: ArrayLike, correction: str | None = "holm") -> Floa
 class _Again:
     """A forest, to be grown again on other rows with the same settings."""
 
-    def __init__(self, forest: Any, bagged: Bagged, statistic: str) -> None:
+    def __init__(self, forest: Any, bagged: Bagged | Trained, statistic: str) -> None:
         if forest.forest_.weights is not None:
             raise ValueError("forest must be fitted without weights of rows or classes, got one with; fit without them")
-        names = forest._schema.names
+        if isinstance(bagged, Bagged) and not hasattr(forest, "classes_"):
+            raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}: it has no labels to tell")
         self.forest, self.statistic, self.n_threads = forest, statistic, threads_of(forest)
-        self.settings = resolve_settings(forest, len(bagged.labels), len(bagged.codes), names, forest.n_classes_)
+        self.alpha = getattr(forest, "ccp_alpha", 0.0)
+        n_features, n_rows = bagged.codes.shape
+        n_classes = forest.forest_.n_classes
+        settings = resolve_settings(forest, n_rows, n_features, forest._schema.names, n_classes)
+        self.settings = replace(settings, leaf_counts="inbag") if isinstance(bagged, Trained) else settings
+        if hasattr(forest, "criterion_"):  # what the fit has chosen stays chosen
+            self.settings = replace(self.settings, criterion=forest.criterion_)
+        if hasattr(forest, "max_features_"):
+            self.settings = replace(self.settings, max_features=forest.max_features_)
 
-    def of_other(self, bagged: Bagged, rng: np.random.RandomState) -> Floats:
+    def of_other(self, bagged: Bagged | Trained, rng: np.random.RandomState) -> Floats:
         """Other rows -> importances (p,) in a forest grown on them."""
-        forest = self.forest
-        seed = int(rng.randint(0, 2**63 - 1, dtype=np.int64))
-        labels = Labels(bagged.labels, None, 1.0, forest.n_classes_)
-        settings = replace(self.settings, seed=seed)
-        n_trees = forest.forest_.n_trees
-        trees = grow_forest(bagged.codes, forest._bins, labels, settings, n_trees=n_trees, n_threads=self.n_threads)
-        alpha = getattr(forest, "ccp_alpha", 0.0)
-        trees = prune_forest(trees, forest._bins, forest._schema, forest.classes_, settings.criterion, alpha)
-        return self.importance(trees, replace(bagged, seed=seed))
+        bagged = replace(bagged, seed=int(rng.randint(0, 2**63 - 1, dtype=np.int64)))
+        return self.importance(self.grown(bagged), bagged)
 
-    def importance(self, trees: Forest, bagged: Bagged) -> Floats:
+    def grown(self, bagged: Bagged | Trained) -> Forest:
+        """Rows -> as many trees as the forest has, pruned like these."""
+        forest, settings = self.forest, replace(self.settings, seed=bagged.seed)
+        size = {"n_trees": forest.forest_.n_trees, "n_threads": self.n_threads}
+        if isinstance(bagged, Trained):
+            numbers = numbers_on_grid(bagged.y, None, centred=settings.criterion != "poisson")
+            trees = grow_forest(bagged.codes, forest._bins, numbers, settings, **size)
+            return prune_numbers(trees, forest._bins, forest._schema, settings.criterion, self.alpha)
+        labels = Labels(bagged.labels, None, 1.0, forest.n_classes_)
+        trees = grow_forest(bagged.codes, forest._bins, labels, settings, **size)
+        return prune_forest(trees, forest._bins, forest._schema, forest.classes_, settings.criterion, self.alpha)
+
+    def importance(self, trees: Forest, bagged: Bagged | Trained) -> Floats:
         """-> (p,)"""
         if self.statistic == "debiased":
             return np.asarray(gained_outside(trees, bagged, self.n_threads).mean(axis=0))
@@ -177,16 +195,24 @@ class _Again:
             each = (np.arange(len(bagged.codes)), np.arange(len(bagged.codes) + 1))
             key = bagged.seed  # another key of the same seed: purposes never share draws
             return np.asarray(permuted_outside(trees, bagged, each, "probability", 1, key, self.n_threads).mean(axis=0))
-        forest = self.forest
-        shown = [Tree(trees, number, forest._bins, forest._schema, forest.classes_) for number in range(trees.n_trees)]
-        each_tree = [impurity_importance(tree, len(bagged.codes), self.settings.criterion) for tree in shown]
-        return np.asarray(np.mean(each_tree, axis=0))
+        return np.asarray(np.mean([self.impurity(trees, number) for number in range(trees.n_trees)], axis=0))
+
+    def impurity(self, trees: Forest, number: int) -> Floats:
+        """One tree -> (p,)"""
+        forest, criterion = self.forest, self.settings.criterion
+        if trees.values is not None:
+            number_tree = NumberTree(trees, number, forest._bins, forest._schema)
+            return error_importance(number_tree, forest.n_features_in_, criterion)
+        tree = Tree(trees, number, forest._bins, forest._schema, forest.classes_)
+        return impurity_importance(tree, forest.n_features_in_, criterion)
 
 
-def _permuted(bagged: Bagged, order: NDArray[np.int64], feature: int | None) -> Bagged:
-    """The same rows with one feature in another order, or with their labels in another."""
-    if feature is None:
-        return replace(bagged, labels=bagged.labels[order])
-    codes = bagged.codes.copy()
-    codes[feature] = codes[feature][order]
-    return replace(bagged, codes=codes)
+def _permuted(bagged: Bagged | Trained, order: NDArray[np.int64], feature: int | None) -> Bagged | Trained:
+    """The same rows with one feature in another order, or with their labels or targets in another."""
+    if feature is not None:
+        codes = bagged.codes.copy()
+        codes[feature] = codes[feature][order]
+        return replace(bagged, codes=codes)
+    if isinstance(bagged, Trained):
+        return replace(bagged, y=bagged.y[order])
+    return replace(bagged, labels=bagged.labels[order])
