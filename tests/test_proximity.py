@@ -14,7 +14,12 @@ from tests.reference.fold import multiplicities
 from tests.reference.proximity import dense_outside_proximity, dense_proximity, dense_weights
 
 import hedgerow.proximity
-from hedgerow import DecisionTreeClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
+from hedgerow import (
+    DecisionTreeClassifier,
+    RandomDecisionTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 SENSES = ["all", "inbag", "distinct", "oob"]
 
@@ -57,6 +62,18 @@ def test_weighted_training_labels_are_the_prediction(leaf_counts):
     forest, X, y = fitted(leaf_counts=leaf_counts)
     weights = forest.row_weights(X)
     np.testing.assert_allclose(weights @ (y[:, None] == forest.classes_), forest.predict_proba(X), rtol=0, atol=1e-14)
+
+
+def test_weighted_training_targets_are_the_prediction_of_a_regressor():
+    X, _ = mixed_table(90, 3, seed=2)
+    y = np.arange(90.0) ** 1.5
+    forest = RandomForestRegressor(20, random_state=0).fit(X, y)
+    np.testing.assert_allclose(forest.row_weights(X) @ y, forest.predict(X), rtol=1e-13)
+    leaves = forest.apply(X)
+    np.testing.assert_allclose(forest.proximity().toarray(), dense_proximity(leaves, leaves), rtol=1e-15)
+    expected = dense_outside_proximity(leaves, multiplicities(forest, len(X)))
+    np.testing.assert_allclose(forest.proximity(oob=True).toarray(), expected, rtol=1e-15)
+    assert forest.embed(X).shape == (90, forest.forest_.leaf_start[-1])
 
 
 def test_training_rows_may_be_given_to_trees_that_have_not_kept_them():

@@ -11,13 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.inspection import permutation_importance as sklearn_importance
 from sklearn.utils import check_random_state
 from tests.explain.test_shap import mixed_table
 from tests.reference.importance import class_worth, slow_first_uses, slow_gains, slow_losses
 
-from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier
+from hedgerow import (
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from hedgerow.explain import (
     correct_pvalues,
     correlated_groups,
@@ -27,6 +32,7 @@ from hedgerow.explain import (
     oob_permutation_importance,
     permutation_importance,
 )
+from hedgerow.labels import from_plausibilities
 
 GROUPS = [[0], [1], [2, 3], [0, 2]]
 
@@ -82,6 +88,34 @@ def test_debiased_importance_of_the_bags_own_rows_would_be_the_decrease_of_gini_
         assert covariance == pytest.approx(gini[node] - gini[children].sum(), abs=1e-9)
 
 
+@cache
+def number_forest(**parameters: Any) -> tuple[RandomForestRegressor, pd.DataFrame, np.ndarray]:
+    """The same where rows have numbers."""
+    X, y = mixed_table(120, 30, seed=6)
+    targets = y + 0.01 * np.arange(120)
+    return RandomForestRegressor(6, max_features="sqrt", random_state=2, **parameters).fit(X, targets), X, targets
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+def test_permutation_per_tree_of_a_regressor_loses_squared_error(criterion):
+    forest, X, y = number_forest(criterion=criterion)
+    values = [tree.value for tree in forest.trees_]
+
+    def worth(row: int, tree: int, node: int, at_home: bool) -> float:
+        return float(-((y[row] - values[tree][node]) ** 2))
+
+    key = int(check_random_state(7).randint(0, 2**63 - 1, dtype=np.int64))
+    expected = slow_losses(forest, X, worth, GROUPS, 2, key)
+    found = oob_permutation_importance(forest, groups=GROUPS, n_repeats=2, random_state=7)
+    np.testing.assert_allclose(found.per_tree, expected, rtol=1e-11)
+
+
+def test_debiased_importance_of_a_regressor_is_what_its_definition_says():
+    forest, X, y = number_forest()
+    expected = slow_gains(forest, X, y[:, None], X.shape[1])
+    np.testing.assert_allclose(debiased_importance(forest).per_tree, expected, rtol=1e-10, atol=1e-11)
+
+
 def test_first_use_depth_is_what_its_definition_says():
     forest, X, _ = mixed_forest()
     np.testing.assert_array_equal(first_use_depth(forest).per_tree, slow_first_uses(forest, X.shape[1]))
@@ -108,6 +142,18 @@ def test_permutation_importance_is_that_of_scikit_learn():
     np.testing.assert_array_equal(ours.importances, theirs.importances)
     np.testing.assert_array_equal(ours.importances_mean, theirs.importances_mean)
     np.testing.assert_array_equal(ours.importances_std, theirs.importances_std)
+
+
+def test_permutation_importance_of_a_regressor_is_that_of_scikit_learn():
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(10, random_state=0).fit(X[::2], y[::2])
+    given = {"n_repeats": 3, "random_state": 4}
+    ours = permutation_importance(forest, X[1::2], y[1::2], **given)
+    theirs = sklearn_importance(forest, X[1::2], y[1::2], **given)
+    np.testing.assert_array_equal(ours.importances, theirs.importances)
+    by_error = permutation_importance(forest, X[1::2], y[1::2], metric=lambda y, p: -((y - p) ** 2).mean(), **given)
+    theirs = sklearn_importance(forest, X[1::2], y[1::2], scoring="neg_mean_squared_error", **given)
+    np.testing.assert_allclose(by_error.importances, theirs.importances, rtol=1e-12)
 
 
 def test_permutation_importance_by_log_loss_under_another_rule_is_that_of_scikit_learn():
@@ -183,7 +229,7 @@ def test_groups_may_be_names():
 # ---- p-values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("statistic", "n_tables"), [("permutation", 120), ("debiased", 120), ("impurity", 50)])
+@pytest.mark.parametrize(("statistic", "n_tables"), [("permutation", 120), ("debiased", 120), ("impurity", 30)])
 def test_pvalues_are_uniform_under_the_null_hypothesis(statistic, n_tables):
     """A feature that has nothing to do with labels or features; ranks among 20 forests, ties broken at random."""
     rng, pvalues = np.random.default_rng(3), []
@@ -204,6 +250,27 @@ def test_pvalues_under_permuted_labels_are_uniform_where_no_feature_tells_anythi
         found = importance_test(forest, null="labels", n_permutations=19, random_state=seed)
         pvalues.append(found.pvalue[0] - rng.random() / 20)
     assert stats.kstest(pvalues, "uniform").pvalue > 0.05
+
+
+@pytest.mark.parametrize("statistic", ["permutation", "debiased"])
+def test_pvalues_of_a_regressor_are_uniform_under_the_null_hypothesis(statistic):
+    rng, pvalues = np.random.default_rng(5), []
+    for seed in range(100):
+        X = np.column_stack([rng.normal(size=40), rng.integers(0, 20, 40)])
+        forest = RandomForestRegressor(5, random_state=seed).fit(X, X[:, 0] + rng.normal(size=40))
+        found = importance_test(forest, statistic=statistic, features=[1], n_permutations=19, random_state=seed)
+        pvalues.append(found.pvalue[0] - rng.random() / 20)
+    assert stats.kstest(pvalues, "uniform").pvalue > 0.05
+
+
+@pytest.mark.parametrize("null", ["feature", "labels"])
+@pytest.mark.parametrize("statistic", ["permutation", "debiased", "impurity"])
+def test_a_feature_that_tells_the_target_has_the_smallest_possible_pvalue(statistic, null):
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    forest = RandomForestRegressor(10, random_state=0).fit(X, X[:, 0])
+    found = importance_test(forest, statistic=statistic, null=null, n_permutations=19)
+    assert found.pvalue[0] == 1 / 20
+    assert found.pvalue[1] > 1 / 20
 
 
 def test_a_feature_that_tells_the_class_has_the_smallest_possible_pvalue():
@@ -236,6 +303,15 @@ def test_importances_outside_bags_are_refused_where_there_is_no_bag():
         for measure in (oob_permutation_importance, debiased_importance, importance_test):
             with pytest.raises(ValueError, match="fitted here with bootstrap=True"):
                 measure(forest)
+
+
+def test_importances_outside_bags_are_refused_where_labels_are_uncertain():
+    X, y = levels()
+    plausible = np.eye(2)[y]
+    plausible[:9] = 1.0
+    forest = RandomForestClassifier(5, random_state=0).fit(X, from_plausibilities(plausible, [0, 1]))
+    with pytest.raises(ValueError, match="labels that are certain"):
+        debiased_importance(forest)
 
 
 @pytest.mark.parametrize(

@@ -330,7 +330,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         real = encode(table, bins, n_threads=n_threads)
         codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
         labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
-        bag = (None, table.n_rows, settings.bag_mean, settings.leaf_counts)
+        bag = (None, len(labels), settings.bag_mean, settings.leaf_counts)
         training = _Training(table, Labels(labels, None, 1.0, 2), settings, bag)
         forest = self._grow(X, None, training, bins, codes, None, n_threads)
         bagged = Bagged(codes, labels, settings.seed, settings.bag_mean, counted=True)

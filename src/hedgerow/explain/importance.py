@@ -169,7 +169,7 @@ def debiased_importance(forest: Any) -> Importance:
     >>> forest.feature_importances_.round(2)
     array([0.15, 0.06, 0.4 , 0.38, 0.01])
     >>> debiased_importance(forest).mean.round(2)
-    array([0.08, 0.03, 0.24, 0.22, 0.  ])
+    array([0.09, 0.03, 0.24, 0.22, 0.  ])
     """
     return Importance(gained_outside(forest.forest_, require_bagged(forest), threads_of(forest)))
 

@@ -106,5 +106,7 @@ def _numbers(classes: NDArray[Any], y: NDArray[Any]) -> Labels:
     numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     unknown = classes[numbers] != y
     if unknown.any():
-        raise ValueError(f"y must hold classes of the forest, got {y[unknown][0]!r}; leave y out for predicted ones")
+        raise ValueError(
+            f"y must hold classes of the forest, got {y[unknown].tolist()[0]!r}; leave y out for predicted ones"
+        )
     return numbers
