@@ -20,7 +20,7 @@ leaves = st.integers(2, 3).flatmap(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(leaves, st.fractions(0, 6, max_denominator=4), st.data())
 def test_doubt_is_what_its_definition_says_in_fractions(counts, caution, data):
     distrust = data.draw(
@@ -36,7 +36,7 @@ def test_doubt_is_what_its_definition_says_in_fractions(counts, caution, data):
     assert found.total[0] == pytest.approx(float(1 - held_margin), abs=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(leaves, st.floats(0, 6))
 def test_shares_sum_to_one_or_there_is_no_doubt(counts, caution):
     found = doubt_from_counts(np.array([counts], dtype=float), caution)
@@ -44,7 +44,7 @@ def test_shares_sum_to_one_or_there_is_no_doubt(counts, caution):
     assert found.shares.sum() == pytest.approx(1.0, abs=1e-12) if found.total[0] > 0 else found.shares.sum() == 0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(leaves, st.floats(0.1, 6), st.randoms(use_true_random=False))
 def test_the_order_of_trees_does_not_matter(counts, caution, random):
     shuffled = random.sample(counts, len(counts))

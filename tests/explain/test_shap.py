@@ -230,7 +230,7 @@ def test_groups_of_trees_say_what_all_trees_say(monkeypatch):
     np.testing.assert_allclose(parts.base, whole.base, rtol=0, atol=1e-15)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(0, 10**6))
 def test_any_tree_adds_up(n_rows, n_features, seed):
     rng = np.random.default_rng(seed)

@@ -110,7 +110,7 @@ def test_a_category_that_borrowed_its_counts_gets_a_leaf_with_its_first_row() ->
 
 
 @given(cuts=st.lists(st.integers(1, 79), max_size=6), weighted=st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_way_of_cutting_the_rows_gives_the_same_leaves(cuts: list[int], weighted: bool) -> None:
     X, y = mixed_table(140, seed=1)
     weights = np.random.default_rng(0).random(80) + 0.1 if weighted else None
