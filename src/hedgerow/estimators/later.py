@@ -188,12 +188,15 @@ class LaterMixin:
                     " loaded has not kept them"
                 )
         else:
-            training = self._read_training(X, y, sample_weight, earlier)
+            training = self._read_again(X, y, sample_weight, earlier)
             all_codes = encode(training.table, self._bins, n_threads=thread_count(getattr(self, "n_jobs", None)))
             codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
             if codes.shape[1] != n_rows:
                 raise ValueError(f"X must be the {n_rows} rows seen so far, got {codes.shape[1]}")
             seen = Seen(self._with_shares(training, self._bins, codes, 1), codes, all_codes)
+            counted = self._known_origins()[-1].class_rows
+            if not np.allclose(seen.training.origin(1, 0).class_rows, counted):
+                raise ValueError(f"y must hold the labels seen so far, {counted[:10]} of each class, got others")
         return replace(seen, training=self._further(seen, earlier))
 
     def _further(self, seen: Seen, earlier: Earlier) -> Any:
@@ -262,6 +265,7 @@ class LaterMixin:
     _codes: Any
     _reading_threads: Any
     _read_training: Any
+    _read_again: Any
     _with_shares: Any
     _finish_fit: Any
     _bagged_rows: Any
@@ -402,6 +406,10 @@ class LaterClassifier(LaterMixin):
             for name, value in self._judge_out_of_bag(forest, *rows, n_threads).items():
                 setattr(self, name, value)
 
+    def _read_again(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier) -> Any:
+        """All rows seen; classes that were declared need not occur."""
+        return self._read_training(X, y, sample_weight, earlier, earlier.classes)
+
     def _adapted(self, training: Any, settings: Any) -> Any:
         """Settings for rows of uncertain class are about weights."""
         from hedgerow.estimators.refine import settings_for_shares
@@ -524,6 +532,10 @@ class LaterRegressor(LaterMixin):
             return {}
         fresh = some_trees(forest, earlier.forest.n_trees, forest.n_trees)
         return {"_later": self._later.joined(LaterMoments.none(fresh))}
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier) -> Any:
+        """All rows seen."""
+        return self._read_training(X, y, sample_weight, earlier)
 
     def _adapted(self, training: Any, settings: Any) -> Any:
         """Leaves of a regression hold the rows of their bags."""
