@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-import hedgerow
 from hedgerow import DecisionTreeClassifier, PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from hedgerow.belief.rules import rule_names
 from hedgerow.explain import Explanation, explain, shap_values
 from hedgerow.explain.words import percents
+from hedgerow.rules import Belief
 
 KEYS = [
     *("row", "name", "label", "set", "determinate", "classes", "probability", "lower", "upper", "caution", "rule"),
@@ -95,7 +96,7 @@ def test_rules_that_are_no_sum_over_trees_have_less_shap(flowers, rule, unit):
     assert why.to_html()
 
 
-@pytest.mark.parametrize("rule", sorted(hedgerow.belief.rule_names()))
+@pytest.mark.parametrize("rule", sorted(rule_names()))
 def test_every_rule_can_be_explained(flowers, rule):
     forest, X = flowers
     other = RandomForestClassifier(12, rule=rule, caution=2.0, random_state=0).fit(X, forest.predict(X))
@@ -130,7 +131,7 @@ def test_weights_and_tree_weights_count():
     draw = np.random.default_rng(1)
     X = draw.normal(size=(300, 3))
     y = (X[:, 0] + draw.normal(0, 1, 300) > 0).astype(int)
-    forest = RandomForestClassifier(20, rule=hedgerow.rules.Belief(weights="learned"), caution=2.0, random_state=0)
+    forest = RandomForestClassifier(20, rule=Belief(weights="learned"), caution=2.0, random_state=0)
     forest.fit(X, y, sample_weight=draw.uniform(0.5, 2, 300))
     sets = forest.predict_set(X[:30])
     found = forest.explain(X[:30], time_limit=0)

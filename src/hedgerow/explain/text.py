@@ -15,6 +15,8 @@ WIDTH, BAR = 96, 41
 MOST_FEATURES, MOST_CLASSES = 6, 8
 #: Characters of a cell.
 CELL = 18
+#: What the line through the intervals means.
+WALL = "the largest lower bound: a class whose interval ends before it is ruled out."
 
 
 def text_from_explanation(explanation: Explanation) -> str:
@@ -62,6 +64,11 @@ def decision_words(explanation: Explanation) -> str:
     return f"{how}: {remain}."
 
 
+def by_bounds(explanation: Explanation) -> bool:
+    """Whether a class is ruled out where another's lower bound lies above its interval."""
+    return explanation.decision in ("dominance", "maximality")
+
+
 def _intervals(explanation: Explanation) -> str:
     """Classes with their intervals as pictures, a bar where the largest lower bound is, and what remains."""
     shown = shown_classes(explanation)
@@ -86,14 +93,8 @@ def _intervals(explanation: Explanation) -> str:
     hidden = len(explanation.classes) - len(shown)
     if hidden:
         lines.append(f"  … and {hidden} less probable classes")
-    note = "┼ ┆ the largest lower bound: a class whose interval ends before it is ruled out."
-    return "\n".join(
-        [*lines, "", f"  {decision_words(explanation)}", *([f"  {note}"] if _by_bounds(explanation) else [])]
-    )
-
-
-def _by_bounds(explanation: Explanation) -> bool:
-    return explanation.decision in ("dominance", "maximality")
+    note = [f"  ┼ ┆ {WALL}"] if by_bounds(explanation) else []
+    return "\n".join([*lines, "", f"  {decision_words(explanation)}", *note])
 
 
 def _doubt(explanation: Explanation) -> list[str]:
