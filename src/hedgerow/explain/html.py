@@ -8,7 +8,7 @@ from typing import Any
 
 from hedgerow.explain.cases import value_words
 from hedgerow.explain.explanation import Explanation
-from hedgerow.explain.text import WALL, by_bounds, decision_words, shown_classes, shown_features
+from hedgerow.explain.text import UNITS, WALL, by_bounds, decision_words, shown_classes, shown_features
 from hedgerow.explain.words import percents, settle_words
 
 STYLE = """
@@ -126,8 +126,7 @@ def _shap(explanation: Explanation) -> str:
     shap = explanation.shap
     if shap is None:
         return ""
-    what = "probability" if shap.unit == "probability" else "log-odds"
-    title = f"What each value adds to the {what} of {explanation.label}"
+    title = f"What each value adds to the {UNITS[shap.unit]} of {explanation.label}"
     rows = []
     for name in shown_features(explanation):
         at = shap.features.index(name)

@@ -13,6 +13,8 @@ from hedgerow.explain.words import percents, settle_words
 WIDTH, BAR = 96, 41
 #: Features and classes shown.
 MOST_FEATURES, MOST_CLASSES = 6, 8
+#: What features add to.
+UNITS = {"probability": "probability", "log_odds": "log-odds", "lower": "lower probability"}
 #: Characters of a cell.
 CELL = 18
 #: What the line through the intervals means.
@@ -144,7 +146,7 @@ def _shap(explanation: Explanation) -> tuple[str, list[str]]:
     shap = explanation.shap
     if shap is None:
         return "", []
-    what = "probability" if shap.unit == "probability" else "log-odds"
+    what = UNITS[shap.unit]
     title = f"What each value adds to the {what} of {explanation.label}" + (", and to the width of its interval" if shap.width else "")  # fmt: skip  # noqa: E501
     rows = [["", "label", *(["width"] if shap.width else [])]]
     shown = shown_features(explanation)
