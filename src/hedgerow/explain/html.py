@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hedgerow.explain.cases import value_words
+from hedgerow.explain.cases import class_words, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.text import UNITS, WALL, by_bounds, decision_words, shown_classes, shown_features
 from hedgerow.explain.words import percents, settle_words
@@ -126,7 +126,7 @@ def _shap(explanation: Explanation) -> str:
     shap = explanation.shap
     if shap is None:
         return ""
-    title = f"What each value adds to the {UNITS[shap.unit]} of {explanation.label}"
+    title = f"What each value adds to the {UNITS[shap.unit]} of {class_words(explanation.label)}"
     rows = []
     for name in shown_features(explanation):
         at = shap.features.index(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from hedgerow.explain.cases import Case, number, value_words
+from hedgerow.explain.cases import Case, class_words, number, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.words import percents, settle_words
 
@@ -147,7 +147,7 @@ def _shap(explanation: Explanation) -> tuple[str, list[str]]:
     if shap is None:
         return "", []
     what = UNITS[shap.unit]
-    title = f"What each value adds to the {what} of {explanation.label}" + (", and to the width of its interval" if shap.width else "")  # fmt: skip  # noqa: E501
+    title = f"What each value adds to the {what} of {class_words(explanation.label)}" + (", and to the width of its interval" if shap.width else "")  # fmt: skip  # noqa: E501
     rows = [["", "label", *(["width"] if shap.width else [])]]
     shown = shown_features(explanation)
     for name in shown:
