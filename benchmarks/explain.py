@@ -1,6 +1,6 @@
 """Explain: a forest -> what SHAP values, importances and proximities cost beside other programs.
 
-python -m benchmarks.explain [--quick] [--rows 10000] [--trees 100] [--threads 2] [--no-memory] [--json FILE]
+python -m benchmarks.explain [--quick] [--only shap permutation] [--trees 100] [--threads 2] [--no-memory] [--json FILE]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -26,7 +26,7 @@ from tests.reference.shap import trees_for_shap
 
 from benchmarks import show
 from benchmarks.data import Shape, Split, synthetic
-from benchmarks.measure import Timing, in_turns, quiet, reset_peak, status
+from benchmarks.measure import quiet, reset_peak, status
 from hedgerow import RandomForestClassifier
 from hedgerow.explain import (
     debiased_importance,
@@ -54,7 +54,8 @@ class Plan:
     threads: int
     seed: int
     repeats: int
-    spend: float
+    patience: float
+    """Seconds: what takes longer is called once."""
     shap_rows: dict[str, int]
     """Rows that hedgerow, shap and ydf explain: times are per row."""
     permuted_rows: int
@@ -112,22 +113,17 @@ def main(arguments: list[str] | None = None) -> int:
     plan, start = _plan(options), time.monotonic()
     split = synthetic(Shape(plan.rows, FEATURES, 2), plan.seed)
     forest = _forest(plan.trees, plan.threads, plan.seed).fit(split.X, split.y)
-    costs = [cost for question in _questions(forest, split, plan) for cost in _compare(*question, plan)]
+    costs = []
+    for word in options.only or QUESTIONS:
+        title, calls = QUESTIONS[word]
+        show.progress(title)
+        costs += _compare(title, calls(forest, split, plan), plan)
     peak = None if options.no_memory else _peak(plan)
     _print(costs, peak, plan, time.monotonic() - start)
     if options.json:
         record = {"plan": asdict(plan), "costs": [asdict(cost) for cost in costs], "peak": peak and asdict(peak)}
         Path(options.json).write_text(json.dumps(record, indent=1) + "\n")
     return int(any(cost.apart is not None and cost.apart > _tolerance(cost) for cost in costs))
-
-
-def _questions(forest: RandomForestClassifier, split: Split, plan: Plan) -> Iterator[tuple[str, dict[str, Call]]]:
-    """What is compared: a title, and who answers it."""
-    yield "SHAP, path-dependent", _shap_calls(forest, split, plan)
-    yield f"SHAP, against {BACKGROUND} background rows", _background_calls(forest, split, plan)
-    yield f"permutation importance, {REPEATS} repeats", _permutation_calls(forest, split, plan)
-    yield "out-of-bag importances, beside a fit", _outside_calls(forest, split, plan)
-    yield "proximities of all pairs", _pair_calls(forest, split, plan)
 
 
 def _shap_calls(forest: RandomForestClassifier, split: Split, plan: Plan) -> dict[str, Call]:
@@ -213,24 +209,40 @@ def _dense_proximity(leaves: Array) -> Array:
     return table / leaves.shape[1]
 
 
+#: What is compared: a word for the command line, a title, and who answers.
+QUESTIONS: dict[str, tuple[str, Callable[[RandomForestClassifier, Split, Plan], dict[str, Call]]]] = {
+    "shap": ("SHAP, path-dependent", _shap_calls),
+    "background": (f"SHAP, against {BACKGROUND} background rows", _background_calls),
+    "permutation": (f"permutation importance, {REPEATS} repeats", _permutation_calls),
+    "outside": ("out-of-bag importances, beside a fit", _outside_calls),
+    "pairs": ("proximities of all pairs", _pair_calls),
+}
+
+
 def _compare(question: str, calls: dict[str, Call], plan: Plan) -> list[Cost]:
     """Every call in turns; the first is the measure of the others."""
-    show.progress(question)
-    answers = {name: call.answer(call.run()) for name, call in calls.items() if call.answer}
-    timed = {name: (lambda call=call: _seconds(call.run)) for name, call in calls.items()}
-    timings: dict[str, Timing] = in_turns(timed, plan.repeats, spend=plan.spend, most=5)
+    answers: dict[str, Array] = {}
+    timings: dict[str, list[float]] = {name: [] for name in calls}
+    for number in range(plan.repeats):
+        for name, call in calls.items():
+            if number and timings[name][0] > plan.patience:
+                continue
+            start = time.perf_counter()
+            found = call.run()
+            timings[name].append(time.perf_counter() - start)
+            if call.answer and not number:
+                answers[name] = call.answer(found)
+            del found
     first = next(iter(calls))
-    base = min(timings[first].seconds) / calls[first].rows
+    base = min(timings[first]) / calls[first].rows
     costs = []
     for name, call in calls.items():
-        seconds = timings[name].seconds
-        least = min(seconds)
-        apart = None
+        least, apart = min(timings[name]), None
         if name != first and name in answers and first in answers:
             n = min(len(answers[name]), len(answers[first]))
             apart = float(np.abs(answers[name][:n] - answers[first][:n]).max())
         ratio = least / call.rows / base
-        costs.append(Cost(question, name, ratio, least, call.rows, median(seconds) / least, apart))
+        costs.append(Cost(question, name, ratio, least, call.rows, median(timings[name]) / least, apart))
     return costs
 
 
@@ -364,10 +376,10 @@ def _plan(options: argparse.Namespace) -> Plan:
         trees=options.trees or (20 if quick else 100),
         threads=options.threads,
         seed=options.seed,
-        repeats=2 if quick else 3,
-        spend=0.0 if quick else 1.0,
-        shap_rows={OURS: 200, "shap": 10, "ydf": 20} if quick else {OURS: 500, "shap": 10, "ydf": 20},
-        permuted_rows=2_000 if quick else 10_000,
+        repeats=2 if quick else 4,
+        patience=3.0,
+        shap_rows={OURS: 200, "shap": 10, "ydf": 10},
+        permuted_rows=2_000 if quick else 5_000,
         pair_rows=1_000 if quick else 3_000,
         memory_rows=10_000 if quick else 100_000,
     )
@@ -377,6 +389,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="2k rows, 20 trees, few repeats: half a minute")
+    parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), help="some of the questions (else all)")
     parser.add_argument("--rows", type=int, help="to fit (10,000, quick 2,000)")
     parser.add_argument("--trees", type=int, help="(100, quick 20)")
     parser.add_argument("--threads", type=int, default=2)
