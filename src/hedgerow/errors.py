@@ -5,7 +5,8 @@ scikit-learn's ``NotFittedError``, because that is what their callers look for. 
 from `HedgerowError`::
 
     HedgerowError
-    └── ModelFileError (also a ValueError)    a file is no model, is damaged, or is of a version that cannot be read
+    ├── ModelFileError (also a ValueError)    a file is no model, is damaged, or is of a version that cannot be read
+    └── ClusterError (also a RuntimeError)    a cluster has lost its workers, or cannot read or compute a partition
 """
 
 from __future__ import annotations
@@ -28,3 +29,7 @@ class ModelFileError(HedgerowError, ValueError):
     ...     print(error)
     a model file must have a header of 8 bytes or more, got a file of 8 bytes; was it cut off?
     """
+
+
+class ClusterError(HedgerowError, RuntimeError):
+    """A fit on a cluster cannot go on: no worker is left, or one of the partitions cannot be read or computed."""

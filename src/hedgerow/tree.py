@@ -23,6 +23,8 @@ DENSE_CLASSES = 8
 SHARE_BUDGET = 32 << 20
 
 _SUBSET, _MULTIWAY = 1, 2
+#: What the leaves of a regression forest keep besides their counts.
+_OF_NUMBERS = ("values", "means", "variances")
 
 
 class Distinct(NamedTuple):
@@ -268,6 +270,7 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
         entry_start=starts,
         entry_class=classes,
         weights=None if forest.weights is None else forest.weights[cells],
+        **{name: getattr(forest, name)[cells] for name in _OF_NUMBERS if getattr(forest, name) is not None},
     )
 
 
