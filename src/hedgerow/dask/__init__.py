@@ -30,6 +30,8 @@ from hedgerow.dask.estimators import (
     RandomForestRegressor,
 )
 from hedgerow.dask.lazy import lazily
+from hedgerow.dask.partitions import for_each_partition, open_parquet
+from hedgerow.dask.run import client_for
 from hedgerow.errors import ClusterError
 
 __all__ = [
@@ -41,5 +43,8 @@ __all__ = [
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "client_for",
+    "for_each_partition",
     "lazily",
+    "open_parquet",
 ]

@@ -7,7 +7,7 @@ from typing import Any, Self
 import hedgerow.estimators as local
 from hedgerow.dask.forest import grow_on_cluster
 from hedgerow.dask.lazy import lazily
-from hedgerow.dask.partitions import Partitions, is_dask, partitions_from, partitions_from_parquet
+from hedgerow.dask.partitions import Partitions, is_dask, open_parquet, partitions_from
 from hedgerow.dask.progress import progress_on_cluster
 from hedgerow.dask.run import PATIENCE, Runner, client_for
 from hedgerow.dask.training import read_on_cluster
@@ -69,7 +69,7 @@ class OnDask:
         """
         if not is_dask(X):
             return super().fit(X, y, sample_weight)  # type: ignore[misc, no-any-return]
-        return self._fit_partitions(partitions_from(X, y, sample_weight), **cluster)
+        return self.fit_partitions(partitions_from(X, y, sample_weight), **cluster)
 
     def fit_parquet(
         self,
@@ -99,7 +99,7 @@ class OnDask:
         -------
         self
         """
-        return self._fit_partitions(partitions_from_parquet(path, target, weight, **(options or {})), **cluster)
+        return self.fit_partitions(open_parquet(path, target, weight, **(options or {})), **cluster)
 
     def to_local(self) -> Any:
         """The ordinary estimator with the same parameters and the same trees."""
@@ -108,7 +108,7 @@ class OnDask:
         made.__dict__.update(self.__dict__)
         return made
 
-    def _fit_partitions(
+    def fit_partitions(
         self,
         partitions: Partitions,
         *,
@@ -117,7 +117,7 @@ class OnDask:
         sum_bytes: int = SUM_BYTES,
         patience: float = PATIENCE,
     ) -> Self:
-        """Check, read, encode, grow, remember."""
+        """Check, read, encode, grow, remember: what `fit` and `fit_parquet` do with the partitions they have found."""
         regression = isinstance(self, TreesRegressor)
         self._refuse_what_needs_the_rows()
         if not regression:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from dask.delayed import delayed
+
+from hedgerow.dask.run import Runner, same
 
 #: What targets and weights are called while they travel in the data frame.
 TARGET, WEIGHT = "__hedgerow_target__", "__hedgerow_weight__"
@@ -31,6 +35,15 @@ class Partitions:
     target: str | None
     weight: str | None
     is_frame: bool
+    kinds: dict[str, str] = field(default_factory=dict)  # types of the features by name, where they are known
+
+    def nominal_with(self, names: Sequence[str]) -> list[str]:
+        """The features that are nominal by their type, and those named."""
+        unknown = [name for name in names if name not in self.kinds]
+        if unknown:
+            raise ValueError(f"nominal must name columns, got {unknown[0]!r}; there are {list(self.kinds)[:20]}")
+        numeric = ("int", "uint", "float", "bool", "Int", "UInt", "Float", "double", "decimal")
+        return [name for name, kind in self.kinds.items() if name in names or not kind.startswith(numeric)]
 
     def __len__(self) -> int:
         return len(self.X)
@@ -85,15 +98,30 @@ def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
     return Partitions(list(parts), y_parts, weights, target, weight, True)
 
 
-def partitions_from_parquet(path: Any, target: str, weight: str | None, **options: Any) -> Partitions:
-    """Parquet files -> their partitions; `options` are those of ``dask.dataframe.read_parquet``."""
+def open_parquet(
+    path: Any, target: str, weight: str | None = None, *, drop: Sequence[str] = (), **options: Any
+) -> Partitions:
+    """Parquet files -> their partitions, without columns to drop; `options` are those of dask's ``read_parquet``."""
     import dask.dataframe as dd
 
     frame = dd.read_parquet(path, **options)
-    for name, column in (("target", target), ("weight", weight)):
+    for name, column in [("target", target), ("weight", weight), *(("drop", each) for each in drop)]:
         if column is not None and column not in frame.columns:
             raise ValueError(f"{name} must be a column of {path}, got {column!r}; there are {list(frame.columns)[:20]}")
-    return Partitions(list(frame.to_delayed()), None, None, target, weight, True)
+    frame = frame.drop(columns=list(drop)) if drop else frame
+    kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in (target, weight)}
+    return Partitions(list(frame.to_delayed()), None, None, target, weight, True, kinds)
+
+
+def for_each_partition(client: Any, path: Any, function: Callable[..., Any], *args: Any) -> list[Any]:
+    """Parquet files -> ``function(partition, number, *args)`` of each partition, computed where it is read."""
+    import dask.dataframe as dd
+
+    parts = dd.read_parquet(path).to_delayed()
+    with Runner(client) as run:
+        shared = [run.submit("shared", same, each, keep=True) for each in args]
+        tasks = run.compute([delayed(function, pure=False)(part, i, *shared) for i, part in enumerate(parts)])
+        return run.gather(tasks, lambda i: f"partition {i}")
 
 
 def read_partition(X: Any, y: Any, weights: Any, target: str | None, weight: str | None) -> Rows:
