@@ -1,4 +1,4 @@
-"""Scale: the same forest here and on a Dask cluster of two processes -> time, memory, traffic, faults, and the peers."""
+"""Scale: the same forest here and on a Dask cluster of two processes -> time, memory, traffic, faults and peers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 WORKERS = 2
+PEERS = {
+    "sklearn": "scikit-learn, one machine",
+    "joblib": "scikit-learn by joblib on Dask",
+    "xgboost": "XGBoost rf on Dask",
+}
 
 
 def main() -> None:
@@ -205,11 +210,7 @@ def _print_size(n_rows: int, given: argparse.Namespace) -> None:
         for said, found in rows:
             _print_row(said, found, here)
     if given.peers:
-        for name, said in (
-            ("sklearn", "scikit-learn, one machine"),
-            ("joblib", "scikit-learn by joblib on Dask"),
-            ("xgboost", "XGBoost rf on Dask"),
-        ):
+        for name, said in PEERS.items():
             _print_row(said, _run(name, n_rows, given.partitions[0], given), here)
 
 
@@ -229,9 +230,8 @@ def _print_faults(given: argparse.Namespace) -> None:
         return
     n_rows, n_partitions = given.rows[0], given.partitions[0]
     whole = _run("top", n_rows, n_partitions, given)
-    print(
-        f"\nA worker killed at a random moment, {given.faults} fits of {n_rows:,} rows; undisturbed {whole['seconds']:.1f}s"
-    )
+    fits = f"{given.faults} fits of {n_rows:,} rows"
+    print(f"\nA worker killed at a random moment, {fits}; undisturbed {whole['seconds']:.1f}s")
     os.environ["HEDGEROW_FIT_SECONDS"] = str(whole["seconds"])
     for _ in range(given.faults):
         _print_row("a worker killed", _run("fault", n_rows, n_partitions, given), whole)
@@ -256,12 +256,10 @@ def print_traffic(n_rows: int, n_features: int, n_trees: int, n_workers: int, *,
     features = max(1, int(math.sqrt(n_features)))
     node_bytes = features * 256 * (n_classes + 1) * 4
     n_levels = max(0, math.ceil(math.log2(n_rows / gather_rows)))
-    print(
-        f"\nTraffic of {n_rows:,} rows x {n_features} features, {n_trees} trees, {n_workers} workers (arithmetic, not run)"
-    )
-    print(
-        f"  sums of a node: {features} features x 256 bins x {n_classes + 1} cells x 4 bytes = {node_bytes / 1e3:.1f} kB"
-    )
+    what = f"{n_rows:,} rows x {n_features} features, {n_trees} trees"
+    print(f"\nTraffic of {what}, {n_workers} workers with a partition each (arithmetic, not run)")
+    cells = f"{features} features x 256 bins x {n_classes + 1} cells x 4 bytes"
+    print(f"  sums of a node: {cells} = {node_bytes / 1e3:.1f} kB")
     print(f"  a node is gathered from {gather_rows:,} rows on: {gather_bytes >> 20} MiB / {row_bytes} bytes a row")
     print(f"  so about log2({n_rows:,} / {gather_rows:,}) = {n_levels} levels of balanced trees")
     print("  level   nodes   sums a worker sends   all workers")
@@ -272,7 +270,7 @@ def print_traffic(n_rows: int, n_features: int, n_trees: int, n_workers: int, *,
         total += sent
         print(f"  {level:5} {nodes:7,} {sent / 1e6:18.1f} MB {sent * n_workers / 1e9:10.2f} GB")
     gathered = n_trees * n_rows * row_bytes
-    print(f"  all levels: {total / 1e6:,.0f} MB from each worker; each sums its own partitions first")
+    print(f"  all levels: {total / 1e6:,.0f} MB from each partition, added up eight at a time")
     print(
         f"  gathering: {n_trees} trees x {n_rows:,} rows x {row_bytes} bytes = {gathered / 1e12:.1f} TB,"
         f" {gathered / n_workers / 1e9:.0f} GB for each worker, {gathered / n_workers / 1.25e9:.0f} s at 10 Gbit/s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -25,6 +27,7 @@ from dask import delayed  # noqa: E402
 
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
+from hedgerow.cli import _with_address, app  # noqa: E402
 
 #: So little that nodes of a few hundred rows are grown where their rows lie.
 LITTLE = 12_000
@@ -165,6 +168,30 @@ def test_parquet_files_are_fitted_and_predicted_where_they_are(client: Any, tmp_
     assert (computed.to_numpy() == expected).all()
     assert computed.columns.tolist() == ["high", "low", "middle"]
     assert (computed.index == X.index.compute()).all()
+
+
+def test_the_command_line_fits_and_predicts_parquet_files(client: Any, tmp_path: Any) -> None:
+    frame = make_frame().drop(columns=["two", "number", "weight"])
+    for i in range(2):
+        frame.iloc[1_200 * i : 1_200 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    files, model, out = sorted(map(str, tmp_path.glob("*.parquet"))), str(tmp_path / "m.hedge"), str(tmp_path / "out")
+    on = ["--dask", client.scheduler.address]
+    options = ["--target", "class", "--drop", "d", "--nominal", "a", "--trees", "3", "--json"]
+    fitted = CliRunner().invoke(app, ["fit", *files, *on, *options, "-o", model])
+    assert fitted.exit_code == 0, fitted.output
+    assert json.loads(fitted.stdout)["features"] == {"all": 5, "numeric": 2, "nominal": 3}
+    predicted = CliRunner().invoke(app, ["predict", model, *files, *on, "-o", out, "--target", "class"])
+    assert predicted.exit_code == 0, predicted.output
+    answers = pd.read_parquet(out)
+    assert answers["class"].tolist() == frame["class"].tolist()
+    loaded = hedgerow.load(model)
+    assert answers["label"].tolist() == loaded.predict(frame[["a", "b", "c", "colour", "size"]]).tolist()
+
+
+def test_an_address_may_be_left_out_on_the_command_line() -> None:
+    assert _with_address(["fit", "--dask", "--target", "y"]) == ["fit", "--dask", "local", "--target", "y"]
+    assert _with_address(["fit", "--dask", "tcp://h:1", "x"]) == ["fit", "--dask", "tcp://h:1", "x"]
+    assert _with_address(["fit", "a.parquet", "--dask"]) == ["fit", "a.parquet", "--dask", "local"]
 
 
 def test_every_prediction_is_lazy_and_the_same(client: Any) -> None:
