@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,46 +66,81 @@ def _grow_whole(run: Runner, plan_there: Any, parts: list[Any], n_trees: int, sh
     return join_all(run.gather(tasks, lambda i: f"trees {firsts[i]} and on"))
 
 
+@dataclass
+class _Tree:
+    """A tree on its way: its top, the groups of nodes that are to be gathered, and what has come back."""
+
+    top: Top
+    waiting: int = 0
+    counts: Any = None
+    below: dict[int, Below] = field(default_factory=dict)
+
+
+class _Wave(NamedTuple):
+    """Groups of one tree's nodes whose rows are gathered together."""
+
+    tree: _Tree
+    groups: list[list[TopNode]]
+    n_bytes: int
+
+
 class _Growing:
-    """A forest on its way: tops for some trees at a time, then what lies below them, a few trees at once."""
+    """A forest on its way: the tops of all trees, then what lies below them, in waves of bounded size."""
 
     def __init__(
         self, run: Runner, plan: Plan, plan_there: Any, parts: list[Any], gather_bytes: int, sum_bytes: int, show: Show
     ) -> None:
         self.run, self.plan, self.plan_there, self.parts, self.show = run, plan, plan_there, parts, show
         self.gather_bytes, self.n_done = gather_bytes, 0
+        self.wave_bytes = 2 * gather_bytes * max(1, n_threads_of(run))
         gather_rows = gather_bytes // plan.row_bytes
-        say = lambda what: show(self.n_done, what)  # noqa: E731
-        self.tops = TopGrower(run, plan, plan_there, parts, gather_rows, sum_bytes, say)
+        self.tops = TopGrower(run, plan, plan_there, parts, gather_rows, sum_bytes, self._say)
 
     def grow(self, n_trees: int) -> Forest:
-        tops = deque(self.tops.grow(list(range(n_trees))))
-        waiting: deque[tuple[Top, dict[Any, list[TopNode]], Any]] = deque()
-        trees = []
-        at_once = max(2, n_threads_of(self.run))
-        while tops or waiting:
-            while tops and len(waiting) < at_once:
-                waiting.append(self._submit(tops.popleft()))
-            trees.append(self._finish(*waiting.popleft()))
-            self.n_done += 1
-            self.show(self.n_done, "growing what lies below the tops")
-        return join_all(trees)
+        trees = [_Tree(top) for top in self.tops.grow(list(range(n_trees)))]
+        waves = deque(wave for tree in trees for wave in self._waves(tree))
+        flying: dict[Any, tuple[_Wave, list[TopNode]]] = {}
+        finished: dict[int, Forest] = {}
+        while waves or flying:
+            # Two waves at a time: while the last tasks of one run, the rows of the next are gathered.
+            while waves and sum({id(wave): wave.n_bytes for wave, _ in flying.values()}.values()) <= self.wave_bytes:
+                wave = waves.popleft()
+                flying |= {task: (wave, nodes) for task, nodes in self._submit(wave).items()}
+                if not wave.groups:
+                    self._finish_if_complete(wave.tree, finished)
+            self._collect_some(flying, finished)
+        return join_all([finished[number] for number in range(n_trees)])
 
-    def _submit(self, top: Top) -> tuple[Top, dict[Any, list[TopNode]], Any]:
-        """Tasks that grow what lies below a top, with the nodes of each, and one that counts its own leaves."""
+    def _say(self, what: str) -> None:
+        self.show(self.n_done, what)
+
+    def _waves(self, tree: _Tree) -> list[_Wave]:
+        """What lies below a top, in waves; at least one, perhaps of nothing."""
         numbers = isinstance(self.plan.labels, Numbers)
-        gathered = [node for node in top.nodes if node.state == "gathered" or (numbers and node.state == "leaf")]
+        gathered = [node for node in tree.top.nodes if node.state == "gathered" or (numbers and node.state == "leaf")]
         groups = list(in_batches(gathered, self._bytes_of, self.gather_bytes))
-        grown: dict[Any, list[TopNode]] = {}
-        if groups:
-            starts = np.cumsum([0, *(len(group) for group in groups)]).tolist()
-            request = GatherRequest(top.sketch(), slots_of(top, gathered), starts)
-            rows = [self.run.submit("gather", gather_rows, part, self.plan_there, request) for part in self.parts]
-            for number, group in enumerate(groups):
-                blocks = [self.run.submit("block", pick, blocks, number) for blocks in rows]
-                nodes = [node.start for node in group]
-                grown[self.run.submit("grow", grow_gathered, self.plan_there, nodes, *blocks)] = group
-        return top, grown, None if numbers else self._count(top)
+        tree.waiting = len(groups)
+        batches = list(in_batches(groups, self._bytes_of_group, self.wave_bytes)) or [[]]
+        return [_Wave(tree, batch, sum(map(self._bytes_of_group, batch))) for batch in batches]
+
+    def _submit(self, wave: _Wave) -> dict[Any, list[TopNode]]:
+        """Tasks that gather and grow the groups of a wave, with the nodes of each."""
+        top = wave.tree.top
+        if wave.tree.counts is None and not isinstance(self.plan.labels, Numbers):
+            wave.tree.counts = self._count(top)
+        if not wave.groups:
+            return {}
+        nodes = [node for group in wave.groups for node in group]
+        starts = np.cumsum([0, *(len(group) for group in wave.groups)]).tolist()
+        request = self.run.submit("request", same, GatherRequest(top.sketch(), slots_of(top, nodes), starts))
+        rows = [self.run.submit("gather", gather_rows, part, self.plan_there, request) for part in self.parts]
+        tasks = {}
+        for number, group in enumerate(wave.groups):
+            blocks = [self.run.submit("block", pick, blocks, number) for blocks in rows]
+            tasks[self.run.submit("grow", grow_gathered, self.plan_there, [node.start for node in group], *blocks)] = (
+                group
+            )
+        return tasks
 
     def _count(self, top: Top) -> Any:
         """Partitions -> the future of what the top's own leaves count; None where it has none."""
@@ -115,20 +151,35 @@ class _Growing:
         tasks = [self.run.submit("count", count_leaves, part, self.plan_there, request) for part in self.parts]
         return self.run.sum("count", tasks, add_arrays)
 
-    def _finish(self, top: Top, grown: dict[Any, list[TopNode]], counts: Any) -> Forest:
-        """Wait for a tree's tasks and put the tree together."""
-        below: dict[int, Below] = {}
-        about = f"the part below tree {top.tree}"
-        for task in self.run.each(dict.fromkeys(grown, about)):
-            below |= below_from(grown[task], *task.result())
+    def _collect_some(self, flying: dict[Any, tuple[_Wave, list[TopNode]]], finished: dict[int, Forest]) -> None:
+        """Wait for a task, or several, and put trees together that have all they need."""
+        if not flying:
+            return
+        about = {task: f"the part below tree {wave.tree.top.tree}" for task, (wave, _) in flying.items()}
+        for task in self.run.some(about):
+            wave, nodes = flying.pop(task)
+            wave.tree.below |= below_from(nodes, *task.result())
+            wave.tree.waiting -= 1
+            self._finish_if_complete(wave.tree, finished)
+
+    def _finish_if_complete(self, tree: _Tree, finished: dict[int, Forest]) -> None:
+        top = tree.top
+        if tree.waiting or top.tree in finished:
+            return
         counted: dict[int, NDArray[np.int64]] = {}
-        if counts is not None:
-            total = self.run.gather([counts], lambda _: f"the leaves of tree {top.tree}")[0]
+        if tree.counts is not None:
+            total = self.run.gather([tree.counts], lambda _: f"the leaves of tree {top.tree}")[0]
             counted = {node.number: total[:, i] for i, node in enumerate(_counted_nodes(top))}
-        return assemble_tree(self.plan, top, below, counted)
+        finished[top.tree] = assemble_tree(self.plan, top, tree.below, counted)
+        tree.below, tree.counts = {}, None
+        self.n_done += 1
+        self._say("growing what lies below the tops")
 
     def _bytes_of(self, node: TopNode) -> int:
         return int(node.n_rows * node.top.outside_share * self.plan.row_bytes)
+
+    def _bytes_of_group(self, group: list[TopNode]) -> int:
+        return sum(map(self._bytes_of, group))
 
 
 def join_all(forests: list[Forest]) -> Forest:

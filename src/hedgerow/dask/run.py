@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
+from weakref import WeakSet
 
 from hedgerow.errors import ClusterError
 
@@ -30,6 +31,7 @@ class Runner:
         self.client, self.patience = client, patience
         self._alive = self._looked = time.monotonic()
         self._kept: list[Any] = []
+        self._made: WeakSet[Any] = WeakSet()
         self._numbered = 0
 
     def __enter__(self) -> Self:
@@ -37,17 +39,18 @@ class Runner:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         """Whatever has happened, nothing of the fit goes on."""
-        kept, self._kept = self._kept, []
-        if kind is not None and kept and self.client.status == "running":
-            self.client.cancel(kept, force=True, asynchronous=_is_interrupt(kind))
-        for future in kept:
+        if kind is not None and self.client.status == "running":
+            self.client.cancel(list(self._made), force=True)
+        for future in self._kept:
             future.release()
+        self._kept = []
 
     def submit(self, name: str, function: Callable[..., Any], *args: Any, keep: bool = False) -> Any:
         """A task -> its future; `name` shows on Dask's dashboard. Kept futures live as long as the fit."""
         self._numbered += 1
         key = f"{name}-{id(self):x}-{self._numbered}"
         future = self.client.submit(function, *args, key=key, pure=False)
+        self._made.add(future)
         if keep:
             self._kept.append(future)
         return future
@@ -56,6 +59,7 @@ class Runner:
         """Delayed objects -> futures that live as long as the fit."""
         futures = list(self.client.compute(delayed))
         self._kept += futures
+        self._made.update(futures)
         return futures
 
     def forget(self, futures: list[Any]) -> None:
@@ -65,20 +69,23 @@ class Runner:
         for future in futures:
             future.release()
 
-    def each(self, futures: dict[Any, str]) -> Iterator[Any]:
-        """Futures and what they are about -> the futures, as they finish; an error names what it is about."""
-        waiting = dict(futures)
+    def some(self, futures: dict[Any, str]) -> list[Any]:
+        """Futures and what they are about -> those that are finished, at least one; an error names what it is about."""
         pause = 0.002
+        while not (done := [future for future in futures if future.done()]):
+            self._check_alive(next(iter(futures.values())))
+            time.sleep(pause)
+            pause = min(0.05, pause * 1.5)
+        for future in done:
+            self._check_result(future, futures[future])
+        return done
+
+    def each(self, futures: dict[Any, str]) -> Iterator[Any]:
+        """Futures and what they are about -> the futures, as they finish."""
+        waiting = dict(futures)
         while waiting:
-            done = [future for future in waiting if future.done()]
-            if not done:
-                self._check_alive(next(iter(waiting.values())))
-                time.sleep(pause)
-                pause = min(0.05, pause * 1.5)
-                continue
-            pause = 0.002
-            for future in done:
-                self._check_result(future, waiting.pop(future))
+            for future in self.some(waiting):
+                del waiting[future]
                 yield future
 
     def wait(self, futures: list[Any], about: Callable[[int], str]) -> None:
@@ -178,7 +185,3 @@ def in_batches(items: Iterable[Any], size_of: Callable[[Any], int], most: int) -
         size += size_of(item)
     if batch:
         yield batch
-
-
-def _is_interrupt(kind: Any) -> bool:
-    return issubclass(kind, KeyboardInterrupt)
