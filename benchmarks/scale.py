@@ -155,10 +155,18 @@ def _on_cluster(
 
 
 def _cluster() -> Any:
-    """Two processes of a thread each."""
+    """Two processes of a thread each, which have imported what they need, as those of a standing cluster have."""
     from distributed import Client
 
-    return Client(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0", memory_limit=0)
+    client = Client(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0", memory_limit=0)
+    client.run(_import)
+    return client
+
+
+def _import() -> None:
+    import sklearn.ensemble  # noqa: F401
+
+    import hedgerow.dask  # noqa: F401
 
 
 def _whole(n_rows: int, n_features: int, n_partitions: int) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
@@ -208,6 +209,11 @@ def test_every_prediction_is_lazy_and_the_same(client: Any) -> None:
     blocks = da.from_array(X.to_numpy(), chunks=(900, 2))
     assert (there.predict_bounds(blocks).compute() == here.predict_bounds(X)).all()
     assert (there.predict_uncertainty(blocks).conflict.compute() == here.predict_uncertainty(X).conflict).all()
+
+
+def test_a_function_that_mentions_the_package_travels_to_workers() -> None:
+    function = cloudpickle.loads(cloudpickle.dumps(eval("lambda: hedgerow.load", {"hedgerow": hedgerow})))
+    assert function() is hedgerow.load
 
 
 def test_what_needs_the_training_rows_is_refused(client: Any) -> None:
