@@ -206,9 +206,23 @@ def test_every_prediction_is_lazy_and_the_same(client: Any) -> None:
     assert (there.predict_set(parts).compute().to_numpy() == here.predict_set(X)).all()
     assert (there.predict_bounds(parts).compute().to_numpy() == here.predict_bounds(X).reshape(N_ROWS, -1)).all()
     assert (there.predict_uncertainty(parts)["vacuity"].compute() == here.predict_uncertainty(X).vacuity).all()
+    opinion = here.evidence(X).combine("eva", caution=2.0)
+    combined = there.evidence(parts).combine("eva", caution=2.0).compute()
+    assert (combined.filter(like="probability").to_numpy() == opinion.probability).all()
     blocks = da.from_array(X.to_numpy(), chunks=(900, 2))
     assert (there.predict_bounds(blocks).compute() == here.predict_bounds(X)).all()
     assert (there.predict_uncertainty(blocks).conflict.compute() == here.predict_uncertainty(X).conflict).all()
+
+
+def test_evaluating_partitions_is_evaluating_the_table(client: Any) -> None:
+    frame = make_frame()
+    forest = hedgerow.RandomForestClassifier(5, random_state=0).fit(frame[["c", "d"]], frame["class"])
+    parts = in_parts(frame, [300, 0, 2_100])
+    found = hedgerow.dask.evaluate(forest, parts[["c", "d"]], parts["class"]).compute()
+    labels, sets = forest.predict(frame[["c", "d"]], return_set=True)
+    assert found["rows"] == N_ROWS
+    assert found["accuracy"] == pytest.approx(np.mean(labels == frame["class"]), abs=1e-12)
+    assert found["u65"] == pytest.approx(hedgerow.metrics.u65(frame["class"], sets), abs=1e-12)
 
 
 def test_a_function_that_mentions_the_package_travels_to_workers() -> None:

@@ -3,6 +3,7 @@
 ========================  =======================================================================
 forests and trees         the names of `hedgerow`, with `fit` on dask collections and `fit_parquet`
 `lazily`                  any fitted model, a method and a dask collection -> its results, lazily
+`evaluate`                any classifier and a dask collection -> how good its labels and sets are
 ========================  =======================================================================
 
 One file per stage: `partitions` (collections -> partitions), `describe` (what partitions hold -> schema and cuts),
@@ -29,7 +30,7 @@ from hedgerow.dask.estimators import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.dask.lazy import lazily
+from hedgerow.dask.lazy import LazyEvidence, evaluate, lazily
 from hedgerow.dask.partitions import for_each_partition, open_parquet
 from hedgerow.dask.run import client_for
 from hedgerow.errors import ClusterError
@@ -40,10 +41,12 @@ __all__ = [
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "LazyEvidence",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "client_for",
+    "evaluate",
     "for_each_partition",
     "lazily",
     "open_parquet",

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import hedgerow.estimators as local
 from hedgerow.dask.forest import grow_on_cluster
-from hedgerow.dask.lazy import lazily
+from hedgerow.dask.lazy import LazyEvidence, lazily
 from hedgerow.dask.partitions import Partitions, is_dask, open_parquet, partitions_from
 from hedgerow.dask.progress import progress_on_cluster
 from hedgerow.dask.run import PATIENCE, Runner, client_for
@@ -100,6 +100,20 @@ class OnDask:
         self
         """
         return self.fit_partitions(open_parquet(path, target, weight, **(options or {})), **cluster)
+
+    def evidence(self, X: Any) -> Any:
+        """The leaves the samples reach, to be combined under any rule; of a dask collection, lazily.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_samples, n_features)
+            Anything else is answered as by the ordinary estimator.
+
+        Returns
+        -------
+        LazyEvidence or Evidence
+        """
+        return LazyEvidence(self.to_local(), X) if is_dask(X) else self.to_local().evidence(X)
 
     def to_local(self) -> Any:
         """The ordinary estimator with the same parameters and the same trees."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
+from dask.delayed import delayed
 from numpy.typing import NDArray
+
+from hedgerow.dask.partitions import partitions_from, read_partition
+from hedgerow.estimators.evidence import score_sets
 
 
 def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
@@ -54,6 +59,77 @@ def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
     return _blocks(X, told, np.asarray(example), stacked=False)
 
 
+class LazyEvidence:
+    """The leaves that the rows of a dask collection reach, to be combined under any rule; nothing is computed yet.
+
+    Parameters
+    ----------
+    model, X
+        As in `lazily`.
+    """
+
+    def __init__(self, model: Any, X: Any) -> None:
+        self.model, self.X = model, X
+
+    @property
+    def leaves(self) -> Any:
+        """(n, T): the leaf each sample reaches in each tree."""
+        return lazily(self.model, "apply", self.X)
+
+    def combine(self, rule: Any = None, *, caution: float | None = None) -> Any:
+        """What a rule concludes: lower, probability and upper of each class.
+
+        Returns
+        -------
+        dask array of shape (n, K, 3), or data frame of 3 K columns
+        """
+        changed: dict[str, Any] = {"rule": rule, "caution": caution}
+        model = copy(self.model).set_params(**{name: value for name, value in changed.items() if value is not None})
+        return lazily(model, "_bounds_and_probability", self.X)
+
+
+def evaluate(model: Any, X: Any, y: Any, metrics: tuple[str, ...] = ("accuracy", "u65", "determinacy")) -> Any:
+    """How good a classifier's labels and sets are on a dask collection with known classes.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        An ordinary one of hedgerow, or one fitted on Dask.
+    X, y : dask array or data frame of shape (n_samples, n_features), dask array or series of shape (n_samples,)
+        Samples and their classes, with the same partitions.
+    metrics : tuple of str
+        "accuracy", or names that `hedgerow.metrics.scorer` knows; means over samples.
+
+    Returns
+    -------
+    Delayed
+        ``.compute()`` gives a dict of the metrics and "rows".
+    """
+    model = model.to_local() if hasattr(model, "to_local") else model
+    partitions = partitions_from(X, y)
+    told = delayed(model, pure=False)
+    parts = [delayed(_judge)(told, metrics, *partitions.of(i)) for i in range(len(partitions))]
+    return delayed(_mean)(metrics, parts)
+
+
+def _judge(model: Any, metrics: tuple[str, ...], *given: Any) -> tuple[int, list[float]]:
+    """A partition -> its rows, and the sum of each metric over them."""
+    rows = read_partition(*given)
+    if len(rows.X) == 0:
+        return 0, [0.0] * len(metrics)
+    opinion = model._opinion(model._codes(rows.X))
+    sets = model._decide(opinion)
+    means = [score_sets(metric, model.classes_, rows.y, opinion, sets) for metric in metrics]
+    return len(rows.X), [len(rows.X) * mean for mean in means]
+
+
+def _mean(metrics: tuple[str, ...], parts: list[tuple[int, list[float]]]) -> dict[str, float]:
+    """Sums over partitions -> means over rows."""
+    n_rows = sum(n for n, _ in parts)
+    sums = np.sum([each for _, each in parts], axis=0)
+    return {"rows": n_rows} | {name: float(total / n_rows) for name, total in zip(metrics, sums, strict=True)}
+
+
 class _Told:
     """A method and its further arguments: samples -> its result. A model travels to a worker once."""
 
@@ -61,6 +137,9 @@ class _Told:
         self.model, self.method, self.args, self.options = model, method, args, options
 
     def __call__(self, X: Any) -> Any:
+        if self.method == "_bounds_and_probability":
+            opinion = self.model._opinion(self.model._codes(X))
+            return np.stack([opinion.lower, opinion.probability, opinion.upper], axis=2)
         return getattr(self.model, self.method)(X, *self.args, **dict(self.options))
 
 
@@ -115,7 +194,8 @@ def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
     classes = [str(label) for label in getattr(told.model, "classes_", [])]
     width = int(np.prod(result.shape[1:]))
     if result.ndim == 3 and len(classes) == result.shape[1]:
-        return [f"{label} {side}" for label in classes for side in ("lower", "upper")]
+        sides = ("lower", "upper") if result.shape[2] == 2 else ("lower", "probability", "upper")
+        return [f"{label} {side}" for label in classes for side in sides]
     if result.ndim == 2 and len(classes) == width and told.method != "apply":
         return classes
     if told.method == "predict_bounds" and width == 2:
