@@ -158,7 +158,7 @@ class _Growing:
         about = {task: f"the part below tree {wave.tree.top.tree}" for task, (wave, _) in flying.items()}
         for task in self.run.some(about):
             wave, nodes = flying.pop(task)
-            wave.tree.below |= below_from(nodes, *task.result())
+            wave.tree.below |= below_from(nodes, *self.run.result(task, about[task]))
             wave.tree.waiting -= 1
             self._finish_if_complete(wave.tree, finished)
 

@@ -96,7 +96,20 @@ class Runner:
     def gather(self, futures: list[Any], about: Callable[[int], str]) -> list[Any]:
         """Futures -> their results, in order."""
         self.wait(futures, about)
-        return list(self.client.gather(futures)) if futures else []
+        return [self.result(future, about(i)) for i, future in enumerate(futures)]
+
+    def result(self, future: Any, about: str) -> Any:
+        """A finished future -> its result, though its worker may die while it is fetched."""
+        pause = 5.0
+        while True:
+            try:
+                return future.result(timeout=pause)
+            except TimeoutError:
+                self._check_alive(about)
+                pause = min(60.0, 2 * pause)
+            except Exception:
+                self._check_result(future, about)
+                raise
 
     def sum(self, name: str, futures: list[Any], add: Callable[..., Any]) -> Any:
         """Futures of parts -> the future of their sum, added up in a tree of tasks."""
@@ -108,7 +121,7 @@ class Runner:
         return futures[0]
 
     def _check_result(self, future: Any, about: str) -> None:
-        if future.status == "finished":
+        if future.status in ("finished", "pending"):  # pending once more where the worker that had the result is lost
             return
         reason = future.exception() if future.status == "error" else None
         for kind in (ValueError, TypeError):  # what is wrong with the table, in the words of a fit on one machine
