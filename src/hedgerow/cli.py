@@ -193,6 +193,32 @@ def evaluate(
 
 
 @app.command()
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Page to write, or - for standard output.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the true classes; found by itself where only one can be it."),
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the page.")] = None,
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    missing: Missing = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+) -> None:
+    """One page to e-mail: metrics, where the undecided cases live, each case with live sliders. Needs no network."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.report import ReportOptions
+    from hedgerow.commands.report import report as run_report
+
+    options = ReportOptions(model, data, out, target, id, title, rule, caution, decision, tuple(missing or ()), json)
+    raise typer.Exit(run(lambda: run_report(options)))
+
+
+@app.command()
 def inspect(model: Model, json: Json = False) -> None:
     """What a model file says of itself: features, classes, parameters, sizes, versions. Its trees are not read."""
     from hedgerow.commands.inspect import inspect as run_inspect

@@ -102,7 +102,7 @@ def write_answers(answers: Answers, kept: Kept, out: str | None, *, as_json: boo
         with _whole_file(Path(str(out))) as passing:
             write_parquet(dict(zip([*kept.names, *names], _typed_columns(answers, kept), strict=True)), passing)
         return
-    with _text_file(out) as file:
+    with text_file(out) as file:
         (_write_json_lines if as_json else _write_csv)(file, answers, kept, prefix)
 
 
@@ -155,7 +155,7 @@ def _plain(cell: Any) -> Any:
 
 
 @contextmanager
-def _text_file(out: str | None) -> Iterator[TextIO]:
+def text_file(out: str | None) -> Iterator[TextIO]:
     """Standard output, or a file that appears whole or not at all."""
     if out in (None, "-"):
         sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
