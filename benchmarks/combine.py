@@ -25,11 +25,11 @@ from sklearn.base import clone
 
 from benchmarks import show
 from benchmarks.data import Shape, synthetic
-from benchmarks.measure import Timing, _reset_peak, _status, in_turns, quiet
+from benchmarks.measure import Timing, in_turns, quiet, reset_peak, status
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.belief import Opinion, Rule, Setting, all_rules
 from hedgerow.estimators.evidence import Evidence
-from hedgerow.fold import StateCache
+from hedgerow.fold import StateCache, finish_rows
 
 Array = NDArray[Any]
 BATCH_TARGET, ONE_ROW_TARGET = 1.3, 2.0
@@ -161,7 +161,7 @@ def _cost(
     state, setting = _merged(rule, evidence if is_fold else forest.evidence(X[:10]))
     if is_fold:
         calls["combine"] = lambda: forest.evidence(X).combine(rule)
-        calls["finish"] = lambda: rule.finish(state, setting)
+        calls["finish"] = lambda: finish_rows(rule, state, setting, plan.threads)
     timings = _in_turns(calls, plan.repeats, plan.spend if is_fold else 0.0)
     best = {name: timing.best or np.nan for name, timing in timings.items()}
     plain, in_numpy = _in_numpy(rule, counts, evidence.prior, plan.spend)
@@ -188,16 +188,18 @@ def _cost(
 
 def _merged(rule: Rule, evidence: Evidence) -> tuple[Array, Setting]:
     """What the rule's finish is given: merged states (or a stack of them), and the setting."""
-    given: list[tuple[Array, Setting]] = []
+    blocks: list[Array] = []
+    settings: list[Setting] = []
     spy = clone(rule)
 
     def finish(state: Array, setting: Setting) -> Opinion:
-        given.append((state, setting))
+        blocks.append(state)
+        settings.append(setting)
         return rule.finish(state, setting)
 
     spy.finish = finish
     evidence.combine(spy)
-    return given[0]
+    return np.concatenate(blocks), settings[0]
 
 
 def _one_row(rule: Rule, forest: RandomForestClassifier, X: Array, calls: int) -> float:
@@ -285,11 +287,11 @@ def _peaks_here(classes: int, trees: int, fitted: int, threads: int, seed: int) 
 def _peak_of(call: Callable[[], Opinion]) -> tuple[int, int]:
     """Most resident bytes during a call beyond those right before it, and the bytes of its result."""
     gc.collect()
-    if not _reset_peak():
+    if not reset_peak():
         return 0, 0
-    before = _status("VmRSS") or 0
+    before = status("VmRSS") or 0
     opinion = call()
-    taken = max(0, (_status("VmHWM") or 0) - before)
+    taken = max(0, (status("VmHWM") or 0) - before)
     return taken, sum(value.nbytes for value in vars(opinion).values() if value is not None)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 import hedgerow
 from benchmarks import show
 from benchmarks.data import Shape, synthetic
-from benchmarks.measure import _reset_peak, _status, in_turns
+from benchmarks.measure import in_turns, reset_peak, status
 from hedgerow.files.forests import tree_rows
 from hedgerow.tree import join_forests
 
@@ -135,14 +135,14 @@ def _peak(name: str, folder: Path) -> int:
 
 def _child(name: str, folder: Path) -> int:
     """Load once and print the peak."""
-    _reset_peak()
-    before = _status("VmRSS") or 0
+    reset_peak()
+    before = status("VmRSS") or 0
     kept = (
         _undump(folder / "model.pickle")
         if name == "pickle"
         else hedgerow.load(folder / "model.hedge", memory_map=name == "hedgerow")
     )
-    print((_status("VmHWM") or 0) - before)
+    print((status("VmHWM") or 0) - before)
     return 0 if kept is not None else 1
 
 

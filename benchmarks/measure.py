@@ -262,11 +262,11 @@ class _Bench:
         few = few[few < len(self.data.y)]
         self.peer.make(2, self.threads, 0).fit(self.data.X[few], self.data.y[few])
         gc.collect()
-        reset = _reset_peak()
-        before = _status("VmRSS") or 0
+        reset = reset_peak()
+        before = status("VmRSS") or 0
         forest = self.peer.make(trees, self.threads, 1)
         forest.fit(self.data.X, self.data.y)
-        after = _status("VmHWM") if reset else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        after = status("VmHWM") if reset else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         self.forest = forest
         how = "VmHWM, reset before" if reset else "ru_maxrss, never reset: an upper bound"
         return {
@@ -303,7 +303,7 @@ def _serve(connection: Connection, name: str, threads: int) -> None:
             connection.send(("failed", traceback.format_exc(limit=-3)))
 
 
-def _status(key: str, pid: int | None = None) -> int | None:
+def status(key: str, pid: int | None = None) -> int | None:
     """A memory line of /proc/<pid>/status in bytes, or None where there is no such file."""
     try:
         lines = Path(f"/proc/{pid or 'self'}/status").read_text().splitlines()
@@ -314,10 +314,10 @@ def _status(key: str, pid: int | None = None) -> int | None:
 
 def _resident(pid: int | None) -> int:
     """Resident bytes of a process, 0 when unknown."""
-    return _status("VmRSS", pid) or 0
+    return status("VmRSS", pid) or 0
 
 
-def _reset_peak() -> bool:
+def reset_peak() -> bool:
     """Set the process's peak memory back to its present memory; False where the system does not let us."""
     try:
         Path("/proc/self/clear_refs").write_text("5")

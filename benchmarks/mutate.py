@@ -28,7 +28,7 @@ from tests.reference.models import MODELS
 from tests.reference.mutate import mutated
 
 import hedgerow
-from benchmarks.measure import _reset_peak, _status
+from benchmarks.measure import reset_peak, status
 
 MOST_SECONDS, MOST_BYTES = 1.0, 64 << 20
 CHUNK = 500
@@ -104,11 +104,11 @@ class Trial:
         """-> what became of the file, seconds, bytes beyond twice the file."""
         data, asked = self.mutate(number)
         self.path.write_bytes(data)
-        known = _reset_peak()
-        before, start = _status("VmRSS") or 0, time.perf_counter()
+        known = reset_peak()
+        before, start = status("VmRSS") or 0, time.perf_counter()
         outcome = self._load_and_ask(asked)
         took = time.perf_counter() - start
-        peak = (_status("VmHWM") or 0) - before if known else 0
+        peak = (status("VmHWM") or 0) - before if known else 0
         return ("as it was" if data in self.files else outcome), took, peak - 2 * len(data)
 
     def _load_and_ask(self, asked: Any) -> str:

@@ -11,6 +11,8 @@
 
 #include "core/bins.hpp"
 #include "core/grow.hpp"
+#include "core/moments.hpp"
+#include "core/quantiles.hpp"
 #include "core/read.hpp"
 #include "core/shap.hpp"
 #include "core/shap_background.hpp"
@@ -239,11 +241,36 @@ std::vector<std::optional<Grown>> grow_for(const CodeTable<Code>& table, const G
     return grow_by(table, request, WholeSide(ask_python(criterion.uncertainty, options.weight_unit)), control);
 }
 
+// What the leaves of a regression forest remember, all trees end to end.
+void pack_moments(const std::vector<std::optional<Grown>>& trees, bool weighted, bool values_are_means, nb::dict& forest) {
+    LeafMoments all;
+    const auto join = [&](auto LeafMoments::*member) {
+        std::size_t n_leaves = 0;
+        for (const auto& grown : trees) n_leaves += (grown->moments.*member).size();
+        (all.*member).reserve(n_leaves);
+        for (const auto& grown : trees) (all.*member).insert((all.*member).end(), (grown->moments.*member).begin(), (grown->moments.*member).end());
+    };
+    join(&LeafMoments::counts);
+    join(&LeafMoments::values);
+    join(&LeafMoments::variances);
+    if (weighted) join(&LeafMoments::weights);
+    if (!values_are_means) join(&LeafMoments::means);
+    forest["counts"] = to_numpy(std::move(all.counts));
+    forest["values"] = to_numpy(std::move(all.values));
+    forest["variances"] = to_numpy(std::move(all.variances));
+    forest["weights"] = weighted ? to_numpy(std::move(all.weights)) : nb::none();
+    forest["means"] = values_are_means ? nb::none() : to_numpy(std::move(all.means));
+}
+
 // The completed trees, up to the first that is not: a forest of fewer trees, not one with holes.
-nb::dict pack_forest(std::vector<std::optional<Grown>>&& trees, std::uint32_t n_classes, bool weighted) {
+void keep_complete(std::vector<std::optional<Grown>>& trees) {
     std::size_t n_complete = 0;
     while (n_complete < trees.size() && trees[n_complete]) ++n_complete;
     trees.resize(n_complete);
+}
+
+nb::dict pack_forest(std::vector<std::optional<Grown>>&& trees, std::uint32_t n_classes, bool weighted) {
+    keep_complete(trees);
     std::vector<std::uint64_t> nodes, set_words;
     std::vector<std::int32_t> payload;
     std::vector<std::uint32_t> counts;
@@ -271,7 +298,7 @@ nb::dict pack_forest(std::vector<std::optional<Grown>>&& trees, std::uint32_t n_
             for (std::size_t leaf = 0; leaf < leaves.n_leaves; ++leaf) entry_start.push_back(entries_before + leaves.entry_start[leaf + 1]);
         }
         node_start.push_back(static_cast<std::int64_t>(nodes.size()));
-        leaf_start.push_back(leaf_start.back() + leaves.n_leaves);
+        leaf_start.push_back(leaf_start.back() + tree.n_leaves);
         set_start.push_back(static_cast<std::int64_t>(set_words.size()));
         depth.push_back(tree.depth);
         has_nominal |= tree.has_nominal;
@@ -314,11 +341,21 @@ GrowOptions read_options(const nb::dict& given) {
     return options;
 }
 
+// The entries of labels that stand for several classes of one row.
+void check_entries(const In<std::uint32_t>& rows, const In<std::uint16_t>& labels,
+                   const std::optional<In<std::int64_t>>& weights, std::size_t n_rows) {
+    if (!weights || rows.shape(0) != labels.shape(0) || weights->shape(0) != labels.shape(0))
+        throw nb::value_error("every entry of labels must have a row and a weight");
+    if (rows.shape(0) >= (std::size_t{1} << 31)) throw nb::value_error("labels must have fewer than 2^31 entries");
+    for (std::size_t i = 0; i < rows.shape(0); ++i)
+        if (rows.data()[i] >= n_rows || (i > 0 && rows.data()[i] < rows.data()[i - 1]))
+            throw nb::value_error("the rows of labels must ascend within the table");
+}
+
+// A table as the grower sees it; the columns are Python's.
 template <class Code>
-nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
-              const In<double>& centers, const In<std::int64_t>& center_start, const In<std::uint16_t>& labels,
-              const std::optional<In<std::int64_t>>& weights, const nb::dict& given, const nb::dict& criterion,
-              std::size_t first_tree, std::size_t n_trees, std::size_t n_threads, const nb::object& progress) {
+CodeTable<Code> table_of(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
+                         const In<double>& centers, const In<std::int64_t>& center_start) {
     const std::size_t n_features = codes.shape(0), n_rows = codes.shape(1);
     if (n_features > Node::max_feature) throw nb::value_error("a table must have fewer than 131,072 features");
     if (n_rows >= (std::size_t{1} << 31)) throw nb::value_error("a table must have fewer than 2^31 rows");
@@ -328,25 +365,74 @@ nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const 
     for (std::size_t i = 0; i < n_features; ++i)
         table.features.push_back({static_cast<std::uint32_t>(n_bins.data()[i]), nominal.data()[i] != 0,
                                   centers.data() + center_start.data()[i]});
-    GrowRequest request{read_options(given), {}, {labels.data(), weights ? weights->data() : nullptr},
+    return table;
+}
+
+// Looks through the columns once, and lays them out row by row in `by_row` where that pays.
+template <class Code>
+void prepare(CodeTable<Code>& table, std::vector<Code>& by_row) {
+    table.note_missing();
+    // Whole rows are worth copying while they are not much longer than what a node reads of them.
+    if (table.n_features() > 256) return;
+    const std::size_t stride = padded_width<Code>(table.n_features());
+    by_row.resize(table.n_rows * stride);
+    transpose_codes(table.by_column.codes, table.n_rows, table.n_features(), table.n_rows, by_row.data(), stride);
+    table.by_row = {by_row.data(), stride, 1};
+}
+
+template <class Code>
+nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
+              const In<double>& centers, const In<std::int64_t>& center_start, const In<std::uint16_t>& labels,
+              const std::optional<In<std::int64_t>>& weights, const std::optional<In<std::uint32_t>>& rows,
+              const nb::dict& given, const nb::dict& criterion,
+              std::size_t first_tree, std::size_t n_trees, std::size_t n_threads, const nb::object& progress) {
+    CodeTable<Code> table = table_of(codes, n_bins, nominal, centers, center_start);
+    if (rows) check_entries(*rows, labels, weights, table.n_rows);
+    GrowRequest request{read_options(given), {},
+                        {labels.data(), weights ? weights->data() : nullptr, rows ? rows->data() : nullptr, labels.shape(0)},
                         first_tree, n_trees, n_threads};
     const CriterionRequest judged_by(criterion);
     std::vector<std::optional<Grown>> trees;
     Control control(look_on_with(progress));
     {
         const nb::gil_scoped_release no_gil;
-        table.note_missing();
         std::vector<Code> by_row;
-        // Whole rows are worth copying while they are not much longer than what a node reads of them.
-        if (n_features <= 256) {
-            const std::size_t stride = padded_width<Code>(n_features);
-            by_row.resize(n_rows * stride);
-            transpose_codes(codes.data(), n_rows, n_features, n_rows, by_row.data(), stride);
-            table.by_row = {by_row.data(), stride, 1};
-        }
+        prepare(table, by_row);
         trees = grow_for(table, request, judged_by, control);
     }
     return pack_forest(std::move(trees), request.options.n_classes, weights.has_value());
+}
+
+// The same for numbers instead of labels. numbers: values, weights or None, sums, amounts or None; then
+// (centre, unit, low, high) of the grid.
+template <class Code>
+nb::dict grow_numbers(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
+                      const In<double>& centers, const In<std::int64_t>& center_start, const In<double>& values,
+                      const std::optional<In<double>>& weights, const In<double>& sums,
+                      const std::optional<In<double>>& amounts, const std::vector<double>& grid, const nb::dict& given,
+                      const std::string& criterion, std::size_t first_tree, std::size_t n_trees, std::size_t n_threads,
+                      const nb::object& progress) {
+    CodeTable<Code> table = table_of(codes, n_bins, nominal, centers, center_start);
+    const bool median = criterion == "absolute_error";
+    const Numbers numbers{values.data(), weights ? weights->data() : nullptr, sums.data(), amounts ? amounts->data() : nullptr,
+                          grid.at(0), grid.at(1), grid.at(2), grid.at(3), median};
+    GrowRequest request{read_options(given), {}, {.numbers = &numbers}, first_tree, n_trees, n_threads};
+    std::vector<std::optional<Grown>> trees;
+    Control control(look_on_with(progress));
+    {
+        const nb::gil_scoped_release no_gil;
+        std::vector<Code> by_row;
+        prepare(table, by_row);
+        if (median) trees = grow_with(table, request, Medians(numbers), control);
+        else if (criterion == "poisson") trees = grow_with(table, request, Moments<Poisson>(numbers), control);
+        else trees = grow_with(table, request, Moments<SquaredError>(numbers), control);
+    }
+    keep_complete(trees);
+    nb::dict moments;
+    pack_moments(trees, weights.has_value(), !median && request.options.monotonic.empty(), moments);
+    nb::dict forest = pack_forest(std::move(trees), 1, weights.has_value());
+    forest.update(moments);
+    return forest;
 }
 
 // ---- reading --------------------------------------------------------------------------------------------
@@ -507,6 +593,25 @@ nb::object check_forest_of(const In<std::uint64_t>& nodes, const In<std::int32_t
     return to_numpy(std::move(rows));
 }
 
+// leaves (n, T) -> quantiles (n, q) of the numbers of the rows in them.
+nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const In<std::int64_t>& row_start,
+                        const In<std::uint32_t>& ranks, const In<double>& values, const std::optional<In<double>>& weights,
+                        const In<double>& quantiles, bool trees_alike, bool inverse, std::size_t n_threads) {
+    const LeafRows rows{leaf_start.data(), row_start.data(), ranks.data(), values.data(), weights ? weights->data() : nullptr,
+                        leaves.shape(1), values.shape(0)};
+    const std::size_t n_samples = leaves.shape(0), n_quantiles = quantiles.shape(0);
+    auto found = std::make_unique<double[]>(n_samples * n_quantiles);
+    Control control(look_on_with(nb::none()));
+    {
+        const nb::gil_scoped_release no_gil;
+        find_quantiles(rows, {trees_alike, inverse}, leaves.data(), n_samples, quantiles.data(), n_quantiles, n_threads,
+                       found.get(), control);
+    }
+    double* data = found.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_samples, n_quantiles}, owner));
+}
+
 // How often each row is in the bag of a tree.
 nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) {
     const Bag bag(seed, tree, n_rows, mean);
@@ -526,14 +631,22 @@ NB_MODULE(_core, module) {
     module.def("encode_into", &encode_into<std::uint16_t>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a,
                "wanted"_a.none(), "n_threads"_a, "out"_a.noconvert());
     module.def("grow", &grow<std::uint8_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
-               "labels"_a, "weights"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
+               "labels"_a, "weights"_a.none(), "rows"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
                "progress"_a.none());
     module.def("grow", &grow<std::uint16_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
-               "labels"_a, "weights"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
+               "labels"_a, "weights"_a.none(), "rows"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
                "progress"_a.none());
+    module.def("grow_numbers", &grow_numbers<std::uint8_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a,
+               "center_start"_a, "values"_a, "weights"_a.none(), "sums"_a, "amounts"_a.none(), "grid"_a, "options"_a,
+               "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a, "progress"_a.none());
+    module.def("grow_numbers", &grow_numbers<std::uint16_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a,
+               "center_start"_a, "values"_a, "weights"_a.none(), "sums"_a, "amounts"_a.none(), "grid"_a, "options"_a,
+               "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a, "progress"_a.none());
     module.def("check_forest", &check_forest_of, "nodes"_a, "payload"_a, "set_words"_a, "node_start"_a, "leaf_start"_a,
                "set_start"_a, "depth"_a, "counts"_a, "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(),
                "n_classes"_a, "n_bins"_a, "nominal"_a, "n_threads"_a);
+    module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a, "weights"_a.none(),
+               "quantiles"_a, "trees_alike"_a, "inverse"_a, "n_threads"_a);
     module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a);
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,

@@ -239,6 +239,7 @@ WRONG: dict[str, list[Any]] = {
     "categorical_features": [[3], [-1], ["a"], [True], 1.5, "all"],
     "leaf_counts": ["some", None, 3, ["all"]],
     "ccp_alpha": [-0.1, NAN, INF, "some", None],
+    "label_rounds": [-1, 1.5, NAN, "some", None, True],
     "warm_start": ["yes", None, 2],
     "n_jobs": [0, 1.5, "two"],
     "random_state": [-1, "seed", 1.5],

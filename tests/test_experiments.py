@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,7 @@ from hedgerow.experiments.sutton_2012.paper import is_attainable
 from hedgerow.experiments.sutton_2012.paper import printed as printed_errors
 from hedgerow.experiments.sutton_2012.scores import rates_of
 from hedgerow.experiments.sutton_2012.summary import fewest_tests
-from hedgerow.experiments.sutton_2012.trees import combine_pairs, gini_trees
+from hedgerow.experiments.sutton_2012.trees import gini_trees
 from hedgerow.experiments.zhang_2021 import protocol as zhang
 from hedgerow.experiments.zhang_2021.ours import GOAL, collect
 from hedgerow.experiments.zhang_2021.paper import PAPER, TITLES, printed, printed_stars
@@ -306,38 +305,6 @@ def test_tops_of_one_tree_are_the_trees_grown_with_a_threshold(cancer, threshold
     guess, n_leaves = grown(seen)
     assert leaves.tolist() == [n_leaves]
     assert (guessed[0] == guess(X[seen])).all()
-
-
-def test_pairs_that_agree_with_one_mass_are_combined_into_it():
-    rng = np.random.default_rng(0)
-    pairs = list(combinations(range(3), 2))
-    for _ in range(20):
-        mass = np.append(0.0, rng.dirichlet(np.ones(7)))
-        traces = np.zeros((3, 4))
-        for number, (i, j) in enumerate(pairs):
-            for subset in range(8):
-                traces[number, (subset >> i & 1) + 2 * (subset >> j & 1)] += mass[subset]
-        assert combine_pairs(traces, 3) == pytest.approx(mass, abs=1e-6)
-
-
-def test_no_other_mass_comes_nearer_to_pairs_that_contradict_each_other():
-    rng = np.random.default_rng(1)
-    pairs = list(combinations(range(3), 2))
-
-    def squares(mass, masses):
-        total = 0.0
-        for (i, j), wanted in zip(pairs, masses, strict=True):
-            found = np.zeros(4)
-            for subset in range(8):
-                found[(subset >> i & 1) + 2 * (subset >> j & 1)] += mass[subset]
-            total += ((found - wanted) ** 2).sum()
-        return total
-
-    for _ in range(10):
-        masses = np.insert(rng.dirichlet(np.ones(3), size=3), 0, 0.0, axis=1)
-        best = combine_pairs(masses, 3)
-        for other in np.insert(rng.dirichlet(np.ones(7), size=200), 0, 0.0, axis=1):
-            assert squares(best, masses) <= squares(0.9 * best + 0.1 * other, masses) + 1e-7
 
 
 @pytest.mark.parametrize(("model", "caution"), [("idm", 0.5), ("idm", 5.0), ("multinomial", 1.0)])

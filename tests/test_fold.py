@@ -19,6 +19,7 @@ from tests.reference.fold import (
 )
 
 import hedgerow.fold
+import hedgerow.tree
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.belief import Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
 from hedgerow.belief.rules import Average, Eva, Laplace
@@ -87,6 +88,44 @@ def count_kernel_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]
 
     monkeypatch.setattr(Forest, "fold", counted)
     return calls
+
+
+# ---- distinct leaves -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 20])
+def test_leaves_of_one_content_share_a_number_and_no_others_do(n_classes):
+    forest = fitted(n_classes)[0].forest_
+    distinct = forest.distinct()
+    counts = np.concatenate([forest.leaf_counts(tree) for tree in range(forest.n_trees)])
+    np.testing.assert_array_equal(forest.counts_of(distinct.examples)[distinct.of_leaf], counts)
+    assert len(distinct.examples) == len(np.unique(counts, axis=0)) < len(counts)
+
+
+def test_threads_do_not_change_the_numbers_of_distinct_leaves():
+    forest = fitted(3)[0].forest_
+    one, three = (replace(forest).distinct(n_threads) for n_threads in (1, 3))
+    np.testing.assert_array_equal(one.examples, three.examples)
+    np.testing.assert_array_equal(one.of_leaf, three.of_leaf)
+
+
+@pytest.mark.parametrize("leaf_counts", ["all", "oob"])
+@pytest.mark.parametrize("n_classes", [2, 7, 20])
+def test_a_probability_is_the_same_bits_whether_distinct_leaves_are_known_or_not(n_classes, leaf_counts):
+    estimator, X, _, _ = fitted(n_classes, leaf_counts=leaf_counts)
+    codes = estimator._codes(X)
+    alone, together = replace(estimator.forest_), replace(estimator.forest_)
+    assert not alone.repays_distinct(1)
+    assert together.repays_distinct(len(X))
+    one_by_one = [alone.probability(np.ascontiguousarray(codes[:, i : i + 1])) for i in range(len(X))]
+    np.testing.assert_array_equal(np.concatenate(one_by_one), together.probability(codes))
+
+
+def test_shares_beyond_the_budget_are_read_from_the_counts(monkeypatch):
+    estimator, X, _, _ = fitted(3)
+    monkeypatch.setattr(hedgerow.tree, "SHARE_BUDGET", 0)
+    codes = estimator._codes(X)
+    np.testing.assert_array_equal(replace(estimator.forest_).probability(codes), estimator.forest_.probability(codes))
 
 
 # ---- samples -----------------------------------------------------------------------------
@@ -266,6 +305,40 @@ def test_states_larger_than_the_budget_are_lifted_again(monkeypatch):
     monkeypatch.setattr(hedgerow.fold, "STATE_BUDGET", 1000)
     evidence = replace(forest.evidence(X), cache=StateCache())
     assert leaves_lifted(evidence) == leaves_lifted(evidence) > 0
+
+
+def test_states_of_several_rules_are_kept_while_they_fit(monkeypatch):
+    cache, states = StateCache(), np.zeros((10, 3))
+    monkeypatch.setattr(hedgerow.fold, "STATE_BUDGET", 2 * states.nbytes)
+    for key in ("a", "b", "a", "c"):
+        cache.keep(key, states)
+    assert [cache.states_of(key) is not None for key in "abc"] == [True, False, True]
+
+
+def test_rows_that_come_one_by_one_are_lifted_for_good_in_the_end(monkeypatch):
+    forest, X, _, _ = fitted(3)
+    calls, cache = count_kernel_calls(monkeypatch), StateCache()
+    rows = forest.forest_.leaf_start[-1] // (4 * N_TREES) + 2
+    for i in range(rows):
+        replace(forest.evidence(X[i : i + 1]), cache=cache).combine("vote")
+    assert 0 < len(calls) < 4
+
+
+@EVERY_RULE
+def test_opinions_made_in_blocks_are_the_same_bits(rule, monkeypatch):
+    forest, X, _, _ = fitted(3)
+    evidence, weights = forest.evidence(X), weights_for(rule)
+    whole = evidence.combine(rule, weights=weights)
+    monkeypatch.setattr(hedgerow.fold, "FINISHED_ROWS", 50)
+    assert_same_bits(replace(evidence, n_threads=2).combine(rule, weights=weights), whole)
+
+
+def test_opinions_of_several_rules_are_made_in_blocks_too(monkeypatch):
+    forest, X, _, _ = fitted(3)
+    asked = [("average", 1.0), ("vote", 2.0)]
+    monkeypatch.setattr(hedgerow.fold, "FINISHED_ROWS", 50)
+    for (rule, caution), opinion in zip(asked, forest.evidence(X).combine_each(asked), strict=True):
+        assert_same_opinion(opinion, forest.evidence(X).combine(rule, caution=caution))
 
 
 @EVERY_RULE

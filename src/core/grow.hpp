@@ -13,6 +13,8 @@
 #include "bag.hpp"
 #include "codes.hpp"
 #include "evidence.hpp"
+#include "few.hpp"
+#include "moments.hpp"
 #include "parallel.hpp"
 #include "pairs.hpp"
 #include "split.hpp"
@@ -40,15 +42,21 @@ struct GrowOptions {
     std::vector<std::int8_t> monotonic;    // per feature, empty for none
 };
 
-// Labels and, where there are any, fixed-point weights of the training rows.
+// Labels and, where there are any, fixed-point weights of the training rows; or their numbers, in a regression. A row
+// that may be of several classes has several entries, side by side, that share its weight; it is still one row: in the
+// bag as a whole, counted once.
 struct Labels {
     const std::uint16_t* labels = nullptr;
     const std::int64_t* weights = nullptr;
+    const std::uint32_t* rows = nullptr;  // the row of each entry, ascending (weighted only); null: an entry for each row
+    std::size_t n_entries = 0;            // with rows
+    const Numbers* numbers = nullptr;
 };
 
 struct Grown {
     GrownTree tree;
     LeafCounts leaves;
+    LeafMoments moments;
 };
 
 // One per thread; its memory serves tree after tree.
@@ -57,6 +65,7 @@ class Grower {
 public:
     using Row = typename Target::Row;
     static constexpr bool weighted = std::is_same_v<Row, WeightedRow>;
+    static constexpr bool numeric = std::is_same_v<Row, NumberRow>;  // a regression
 
     Grower(const CodeTable<Code>& table, const Labels& labels, const GrowOptions& options, const Target& target,
            Control& control, bool calling_thread)
@@ -70,7 +79,9 @@ public:
     Grown grow(std::uint64_t tree_number) {
         const Bag bag(options_.seed, tree_number, table_.n_rows, options_.bag_mean);
         tree_ = GrownTree{};
-        evidence_ = std::make_unique<EvidenceBuilder>(options_.n_classes, weighted);
+        bag_ = &bag;
+        if constexpr (numeric) evidence_ = std::make_unique<MomentBuilder>(*labels_.numbers);
+        else evidence_ = std::make_unique<EvidenceBuilder>(options_.n_classes, weighted);
         share_bounds_.clear();
         take_rows(bag);
         stack_.clear();
@@ -84,20 +95,27 @@ public:
         min_amount_leaf_ = static_cast<std::int64_t>(std::ceil(options_.min_weight_fraction_leaf * static_cast<double>(total_amount_)));
         if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
         tree_.n_leaves = n_leaves_;
-        LeafCounts leaves = evidence_->finish(options_.weight_unit);
-        if (!options_.monotonic.empty() && options_.n_classes == 2) keep_shares_in_bounds(leaves);
-        return {std::move(tree_), std::move(leaves)};
+        if constexpr (numeric) return {std::move(tree_), {}, evidence_->finish()};
+        else return {std::move(tree_), finish_counts(), {}};
     }
 
 private:
+    LeafCounts finish_counts() {
+        LeafCounts leaves = evidence_->finish(options_.weight_unit);
+        if (!options_.monotonic.empty() && options_.n_classes == 2) keep_shares_in_bounds(leaves);
+        return leaves;
+    }
+
     static constexpr std::uint32_t no_feature = 0xffffffff;
 #if defined(__GNUC__)
     static constexpr bool has_pairs = std::is_same_v<Target, ClassPair<typename Target::Criterion>>;
+    static constexpr bool has_few = std::is_same_v<Target, Moments<SquaredError>>;
 #else
-    static constexpr bool has_pairs = false;
+    static constexpr bool has_pairs = false, has_few = false;
 #endif
     struct NoPairs {};
     static constexpr double least_gain = 0x1.0p-12;  // bits · rows; criteria are summed in units of 2^-16 bit
+    struct NoFew {};
     static constexpr int n_levels = 4;
     static constexpr std::uint32_t level_rows[n_levels] = {0xffffffff, 65536, 8192, 1024};
 
@@ -127,20 +145,22 @@ private:
 
     // ---- rows -------------------------------------------------------------------------------------------
 
-    // Every row is written to both lists and kept in one of them: no branch to guess wrong.
+    // Of the entries of one row all but the first carry this bit: they have a weight and are no rows of their own.
+    static constexpr std::uint16_t follower = 0x8000;
+
+    // Every entry is written to both lists and kept in one of them: no branch to guess wrong.
     void take_rows(const Bag& bag) {
         n_leaves_ = 0;
-        rows_.resize(table_.n_rows);
-        outside_.resize(table_.n_rows);
+        const bool spread = weighted && labels_.rows != nullptr;
+        const std::size_t n_entries = spread ? labels_.n_entries : table_.n_rows;
+        rows_.resize(n_entries);
+        outside_.resize(n_entries);
         std::size_t n_inside = 0, n_outside = 0;
-        for (std::size_t row = 0; row < table_.n_rows; ++row) {
+        for (std::size_t entry = 0; entry < n_entries; ++entry) {
+            const std::size_t row = spread ? labels_.rows[entry] : entry;
+            const bool follows = spread && entry > 0 && labels_.rows[entry - 1] == row;
             const std::uint32_t times = bag.multiplicity(row);
-            Row taken;
-            taken.offset = static_cast<std::uint32_t>(row);
-            taken.label = labels_.labels[row];
-            taken.multiplicity = static_cast<std::uint16_t>(times);
-            if constexpr (weighted) taken.weight = labels_.weights[row] * std::max(1U, times);
-            rows_[n_inside] = outside_[n_outside] = taken;
+            rows_[n_inside] = outside_[n_outside] = make_row(entry, static_cast<std::uint32_t>(row), times, follows);
             n_inside += times > 0;
             n_outside += times == 0;
         }
@@ -149,6 +169,20 @@ private:
         outside_.resize(counts_outside ? n_outside : 0);
         scratch_.resize(std::max(rows_.size(), outside_.size()));
         if (options_.balance_bag) balance_classes();
+    }
+
+    // An entry of the labels, or a number -> the row as the grower carries it.
+    Row make_row(std::size_t entry, std::uint32_t row, std::uint32_t times, bool follows) const {
+        if constexpr (numeric) {
+            return NumberRow::make(*labels_.numbers, row, times);
+        } else {
+            Row taken;
+            taken.offset = row;
+            taken.label = labels_.labels[entry];
+            taken.multiplicity = static_cast<std::uint16_t>(times | (follows ? follower : 0));
+            if constexpr (weighted) taken.weight = labels_.weights[entry] * std::max(1U, times);
+            return taken;
+        }
     }
 
     // Scales the weights so that each class weighs the same in this tree's bag.
@@ -246,17 +280,31 @@ private:
     // A new node: a leaf at once where nothing could split it, otherwise it waits on the stack.
     void settle(const Frame& frame) {
         tree_.depth = std::max(tree_.depth, frame.depth);
-        const bool terminal = frame.size() < options_.min_samples_split || frame.depth >= options_.max_depth ||
+        const bool terminal = n_rows_in(frame) < options_.min_samples_split || frame.depth >= options_.max_depth ||
                               frame.size() < 2 * std::uint64_t{options_.min_samples_leaf} || frame.size() < 2 ||
                               (options_.splitter != Splitter::random_decision && is_pure(frame));
         if (terminal) make_leaf(frame); else stack_.push_back(frame);
     }
 
+    // Rows, not entries.
+    std::uint32_t n_rows_in(const Frame& frame) const {
+        std::uint32_t n_rows = frame.size();
+        if constexpr (weighted)
+            if (labels_.rows != nullptr)
+                for (std::uint32_t i = frame.begin; i < frame.end; ++i) n_rows -= (rows_[i].multiplicity & follower) != 0;
+        return n_rows;
+    }
+
     bool is_pure(const Frame& frame) const {
         const Row* rows = rows_.data();
+        const auto label = label_of(rows[frame.begin]);
         for (std::uint32_t i = frame.begin + 1; i < frame.end; ++i)
-            if (rows[i].label != rows[frame.begin].label) return false;
+            if (label_of(rows[i]) != label) return false;
         return true;
+    }
+
+    auto label_of(const Row& row) const {
+        if constexpr (numeric) return labels_.numbers->values[row.row]; else return row.label;
     }
 
     void make_leaf(const Frame& frame) {
@@ -264,18 +312,32 @@ private:
         ++n_leaves_;
         tree_.nodes[frame.node] = Node::leaf(frame.node);
         tree_.payload[frame.node] = static_cast<std::int32_t>(leaf);
-        if (!options_.monotonic.empty()) share_bounds_.push_back({frame.lower, frame.upper});
+        if (!numeric && !options_.monotonic.empty()) share_bounds_.push_back({frame.lower, frame.upper});
         if (options_.count_sense != CountSense::oob) add_rows(leaf, rows_, frame.begin, frame.end);
         add_rows(leaf, outside_, frame.outside_begin, frame.outside_end);
+        if constexpr (numeric) {
+            constexpr double infinity = std::numeric_limits<double>::infinity();
+            if (options_.monotonic.empty()) evidence_->close_leaf(-infinity, infinity);
+            else evidence_->close_leaf(labels_.numbers->value_at(frame.lower), labels_.numbers->value_at(frame.upper));
+        }
     }
 
     void add_rows(std::uint32_t leaf, const std::vector<Row>& rows, std::uint32_t begin, std::uint32_t end) {
         const bool repeated = options_.count_sense == CountSense::inbag;
         for (std::uint32_t i = begin; i < end; ++i) {
             const Row& row = rows[i];
-            std::int64_t weight = 0;
-            if constexpr (weighted) weight = repeated ? row.weight : row.weight / std::max<std::int64_t>(1, row.multiplicity);
-            evidence_->add(leaf, row.label, repeated ? row.multiplicity : 1, weight);
+            if constexpr (numeric) {
+                evidence_->add(row.row, repeated ? bag_->multiplicity(row.row) : 1);
+            } else {
+                std::uint32_t times = row.multiplicity;
+                std::int64_t weight = 0;
+                if constexpr (weighted) {
+                    times &= ~std::uint32_t{follower};
+                    weight = repeated ? row.weight : row.weight / std::max<std::int64_t>(1, times);
+                }
+                const bool counted = !weighted || !(row.multiplicity & follower);
+                evidence_->add(leaf, row.label, counted ? (repeated ? times : 1) : 0, weight);
+            }
         }
     }
 
@@ -285,6 +347,7 @@ private:
         const std::uint32_t n_rows = frame.size();
         Target& target = search_.target;
         target.enter_node(rows, n_rows);
+        if constexpr (has_few) few_.enter(rows, n_rows, target);
         best.score = no_score;
         Draws draws(frame.key);
         const std::uint32_t n_features = table_.n_features();
@@ -329,7 +392,7 @@ private:
         constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
         const std::uint32_t left = table_.n_features() - n_drawn_;
         // A few rows are often told apart by the first feature that varies: look at one at a time.
-        const std::uint32_t n_numbers = frame.size() <= (has_pairs ? 3U : 8U) ? 1 : std::min({wanted, left, lanes});
+        const std::uint32_t n_numbers = frame.size() <= (has_pairs || has_few ? 3U : 8U) ? 1 : std::min({wanted, left, lanes});
         std::uint32_t numbers[lanes] = {};
         for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = draw_feature(draws);
         const Row* rows = rows_.data() + frame.begin;
@@ -338,6 +401,12 @@ private:
                 const std::uint32_t n_varying = pairs_.look(view_of(frame.level), table_.features, numbers, n_numbers, rows,
                                                             frame.size(), search_.target, best);
                 if (n_varying != pairs_.declined) return n_varying;
+            }
+        if constexpr (has_few)
+            if (!restricted()) {
+                const std::uint32_t n_varying =
+                    few_.look(view_of(frame.level), table_.features, numbers, n_numbers, rows, search_.target, best);
+                if (n_varying != few_.declined) return n_varying;
             }
         search_.fill(view_of(frame.level), table_.features, numbers, static_cast<int>(n_numbers), rows, frame.size(),
                      restricted(), options_.min_samples_leaf > 1);
@@ -406,10 +475,10 @@ private:
         tree_.has_nominal = true;
     }
 
-    // A row moves as one or two words, not member by member.
-    using Bits = std::conditional_t<weighted, std::array<std::uint64_t, 2>, std::uint64_t>;
+    // A row moves as one to three words, not member by member.
+    using Bits = std::conditional_t<sizeof(Row) == 8, std::uint64_t, std::array<std::uint64_t, sizeof(Row) / 8>>;
     static std::uint32_t offset_in(const Bits& bits) {
-        if constexpr (weighted) return static_cast<std::uint32_t>(bits[0]); else return static_cast<std::uint32_t>(bits);
+        if constexpr (sizeof(Row) > 8) return static_cast<std::uint32_t>(bits[0]); else return static_cast<std::uint32_t>(bits);
     }
 
     // Stable and without branches: rows that go right wait in scratch. -> where the right side begins
@@ -452,14 +521,18 @@ private:
         (sign > 0 ? right.lower : right.upper) = middle;
     }
 
-    double share_of(const Frame& frame) const {
-        double of_last = 0, all = 0;
-        for (std::uint32_t i = frame.begin; i < frame.end; ++i) {
-            const auto amount = static_cast<double>(rows_[i].amount());
-            all += amount;
-            if (rows_[i].label + 1U == options_.n_classes) of_last += amount;
+    double share_of(const Frame& frame) {
+        if constexpr (numeric) {
+            return search_.target.share_of(rows_.data() + frame.begin, frame.size());
+        } else {
+            double of_last = 0, all = 0;
+            for (std::uint32_t i = frame.begin; i < frame.end; ++i) {
+                const auto amount = static_cast<double>(rows_[i].amount());
+                all += amount;
+                if (rows_[i].label + 1U == options_.n_classes) of_last += amount;
+            }
+            return of_last / all;
         }
-        return of_last / all;
     }
 
     // Rows counted later (outside the bag) may push a leaf's share out of its bounds: the counts stay what
@@ -589,6 +662,7 @@ private:
     const GrowOptions& options_;
     SplitSearch<Code, Target> search_;
     std::conditional_t<has_pairs, PairSearch<Code, typename Target::Criterion>, NoPairs> pairs_;
+    std::conditional_t<has_few, FewRows<Code>, NoFew> few_;
     Control& control_;
     bool calling_thread_;
 
@@ -605,7 +679,8 @@ private:
     Occupancy<Code> occupied_;
 
     GrownTree tree_;
-    std::unique_ptr<EvidenceBuilder> evidence_;
+    std::unique_ptr<std::conditional_t<numeric, MomentBuilder, EvidenceBuilder>> evidence_;
+    const Bag* bag_ = nullptr;  // of the tree that is growing
     std::uint32_t n_leaves_ = 0, n_drawn_ = 0;
     std::int64_t total_amount_ = 0, min_amount_leaf_ = 0;
 };

@@ -145,7 +145,9 @@ private:
         std::int64_t last = -1;
         for (std::int64_t i = start[0]; i < start[1]; ++i) {
             const std::int64_t label = leaves_.entry_class[i];
-            if (label <= last || label >= leaves_.n_classes || leaves_.counts[i] == 0)
+            // Where labels are uncertain, a class may have a weight and be the most probable one of no row.
+            const bool held = leaves_.counts[i] > 0 || (leaves_.weights != nullptr && leaves_.weights[i] > 0);
+            if (label <= last || label >= leaves_.n_classes || !held)
                 fail("must count classes of the model, each once and in ascending order, got others at leaf " + std::to_string(leaf));
             last = label;
             rows += leaves_.counts[i];

@@ -8,14 +8,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hedgerow import labels
     from hedgerow.belief import Opinion, combine
     from hedgerow.decide import decide
     from hedgerow.errors import HedgerowError, ModelFileError
     from hedgerow.estimators import (
         DecisionTreeClassifier,
+        DecisionTreeRegressor,
         ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        PairwiseTreesClassifier,
         RandomDecisionTreesClassifier,
         RandomForestClassifier,
+        RandomForestRegressor,
     )
     from hedgerow.export import export_code, export_graphviz, export_svg, export_text
     from hedgerow.files import load, save
@@ -25,12 +30,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "HedgerowError",
     "ModelFileError",
     "Opinion",
+    "PairwiseTreesClassifier",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
+    "RandomForestRegressor",
     "__version__",
     "bootstrap",
     "combine",
@@ -39,6 +48,7 @@ __all__ = [
     "export_graphviz",
     "export_svg",
     "export_text",
+    "labels",
     "load",
     "save",
 ]
@@ -47,12 +57,16 @@ __all__ = [
 #: scikit-learn: 0.2 s instead of 1.2 s.
 _HOME = {
     "DecisionTreeClassifier": "hedgerow.estimators",
+    "DecisionTreeRegressor": "hedgerow.estimators",
     "ExtraTreesClassifier": "hedgerow.estimators",
+    "ExtraTreesRegressor": "hedgerow.estimators",
     "HedgerowError": "hedgerow.errors",
     "ModelFileError": "hedgerow.errors",
     "Opinion": "hedgerow.belief",
+    "PairwiseTreesClassifier": "hedgerow.estimators",
     "RandomDecisionTreesClassifier": "hedgerow.estimators",
     "RandomForestClassifier": "hedgerow.estimators",
+    "RandomForestRegressor": "hedgerow.estimators",
     "bootstrap": "hedgerow.resample",
     "combine": "hedgerow.belief",
     "decide": "hedgerow.decide",
@@ -64,11 +78,16 @@ _HOME = {
     "save": "hedgerow.files",
 }
 
+#: Modules that are public as such.
+_MODULES = {"labels"}
+
 
 def __getattr__(name: str) -> Any:
     """A public name -> the object, imported now; afterwards it is an ordinary attribute."""
     if name == "__version__":
         value: Any = _version()
+    elif name in _MODULES:
+        value = import_module(f"hedgerow.{name}")
     elif name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
     else:

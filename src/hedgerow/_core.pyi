@@ -28,8 +28,27 @@ def grow(
     center_start: NDArray[np.int64],
     labels: NDArray[np.uint16],
     weights: NDArray[np.int64] | None,
+    rows: NDArray[np.uint32] | None,
     options: dict[str, Any],
     criterion: dict[str, Any],
+    first_tree: int,
+    n_trees: int,
+    n_threads: int,
+    progress: Callable[[int], bool] | None,
+) -> dict[str, Any]: ...
+def grow_numbers(
+    codes: NDArray[Any],
+    n_bins: NDArray[np.int64],
+    nominal: NDArray[np.uint8],
+    centers: NDArray[np.float64],
+    center_start: NDArray[np.int64],
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    sums: NDArray[np.float64],
+    amounts: NDArray[np.float64] | None,
+    grid: list[float],
+    options: dict[str, Any],
+    criterion: str,
     first_tree: int,
     n_trees: int,
     n_threads: int,
@@ -52,6 +71,18 @@ def check_forest(
     nominal: NDArray[np.uint8],
     n_threads: int,
 ) -> NDArray[np.uint64]: ...
+def quantiles(
+    leaves: NDArray[np.int32],
+    leaf_start: NDArray[np.int64],
+    row_start: NDArray[np.int64],
+    ranks: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    quantiles: NDArray[np.float64],
+    trees_alike: bool,
+    inverse: bool,
+    n_threads: int,
+) -> NDArray[np.float64]: ...
 def bag(seed: int, tree: int, n_rows: int, mean: float) -> NDArray[np.uint32]: ...
 
 class Reader:

@@ -14,7 +14,7 @@ from hedgerow.belief import discord, mass_from_counts, non_specificity, total_un
 
 Floats = NDArray[np.float64]
 
-#: What ``lam="auto"`` chooses from; 0 never splits.
+#: What ``lam="auto"`` chooses from; with 0 the imprecise Dirichlet model never splits.
 LAMBDAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
@@ -86,8 +86,8 @@ class BeliefGain(Criterion):
     Parameters
     ----------
     lam : float in [0, 1] or "auto", default=0.5
-        The share of discord. 0 never splits; 1 with little caution is the gain of information. "auto" chooses one
-        of 0.1, 0.2, ..., 1 by cross-validation within `fit` (``criterion_``).
+        The share of discord. With 0 and "idm" no node is ever split; 1 with little caution is the gain of information.
+        "auto" chooses one of 0.1, 0.2, ..., 1 by cross-validation within `fit` (``criterion_``).
     mass : {"idm", "multinomial"}, default="idm"
         How counts become a mass: the imprecise Dirichlet model, or simultaneous confidence intervals (Denœux,
         2006), whose linear programmes (more than three classes) make growing slow.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.belief import Setting, concatenate, merge_states
+from hedgerow.belief import Setting, merge_states
 from hedgerow.bins import Codes
 from hedgerow.tree import Forest
 
@@ -24,7 +24,7 @@ STATE_BUDGET = 256 << 20
 #: Otherwise trees are lifted in groups whose states take about this many.
 GROUP_BYTES = 32 << 20
 #: Opinions are made of so many rows at a time.
-FINISHED_ROWS = 4096
+FINISHED_ROWS = 8192
 
 _MERGES = {"add": 0, "max": 1, "both": 2}
 
@@ -53,6 +53,10 @@ class OutOfBag:
         What the bags were drawn with.
     labels : (n,) uint16 or None
         Class numbers of the rows where the leaves have counted them; their own count is then taken out.
+    own : (n, K) float64 or None
+        The same for rows with uncertain labels: what each has added to the weights of its leaf, in place of `labels`.
+    known : (n,) bool or None
+        Rows whose class is certain, which alone can teach or judge; None for all.
     as_forest : bool
         Whether sums over the trees that judge a row are scaled up to all trees. Rules that add up evidence grow surer
         with every tree, so what is calibrated on a third of them would not fit the whole forest.
@@ -62,6 +66,17 @@ class OutOfBag:
     bag_mean: float
     labels: NDArray[np.uint16] | None
     as_forest: bool = False
+    own: Floats | None = None
+    known: NDArray[np.bool_] | None = None
+
+    def of_rows(self, rows: NDArray[np.int64]) -> OutOfBag:
+        """What is known of some of the rows; who has seen them is not known any more."""
+        return replace(
+            self,
+            labels=None if self.labels is None else self.labels[rows],
+            own=None if self.own is None else self.own[rows],
+            known=None if self.known is None else self.known[rows],
+        )
 
 
 class StateCache:
@@ -120,9 +135,18 @@ def fold(
                 states = states * tree_weights[None, :, None]
             return rule.finish(merge_states(states, rule.merge), setting)
     if rule.merge == "stack":
+        if out_of_bag is not None and out_of_bag.own is not None:
+            return rule.finish(
+                _stacked_without_own(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads), setting
+            )
         return _stack(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
     merged: Floats | None = None
-    for group in _state_groups(forest, rule, setting, out_of_bag, known, cache, key, n_threads):
+    groups: Iterator[_Group] = iter(())
+    if out_of_bag is not None and out_of_bag.own is not None:
+        merged = _merged_without_own(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
+    else:
+        groups = _state_groups(forest, rule, setting, out_of_bag, known, cache, key, n_threads)
+    for group in groups:
         if merged is None:
             merged = np.zeros((codes.shape[1], group.states.shape[1] * (2 if rule.merge == "both" else 1)))
         weights = None if tree_weights is None else np.ascontiguousarray(tree_weights[group.first : group.last])
@@ -144,7 +168,16 @@ def fold(
         for tree in range(forest.n_trees):
             judges += out_of_bag_rows(out_of_bag, tree, len(merged))
         merged *= (forest.n_trees / np.maximum(judges, 1))[:, None]
-    return _finish(rule, merged, setting, n_threads)
+    return finish_rows(rule, merged, setting, n_threads)
+
+
+def finish_rows(rule: Foldable[Result], merged: Floats, setting: Setting, n_threads: int = 1) -> Result:
+    """Merged states (n, S) -> result of n samples, a block at a time, so that what is between stays in the cache."""
+
+    def finish_from(first: int) -> Result:
+        return rule.finish(merged[first : first + FINISHED_ROWS], setting)
+
+    return _in_blocks(finish_from, len(merged), FINISHED_ROWS, n_threads)
 
 
 def leaf_evidence(forest: Forest, tree: int) -> Floats:
@@ -166,7 +199,7 @@ def lift_distinct(rule: Foldable[Any], counts: Floats, setting: Setting) -> Floa
     """Counts (m, K) -> states (m, S), each distinct row of counts lifted once."""
     if len(counts) < 256:
         return np.ascontiguousarray(rule.lift(counts, setting))
-    distinct, where = _distinct_rows(counts)
+    distinct, where = distinct_rows(counts)
     return np.ascontiguousarray(rule.lift(distinct, setting)[where])
 
 
@@ -186,6 +219,14 @@ def without_own_row(forest: Forest, tree: int) -> Floats:
     weights = forest.leaf_counts(tree, weighted=True)[leaf]
     weights[each, label] *= np.maximum(own - 1, 0) / np.where(own > 0, own, 1.0)
     return _shared_out(rest, weights)
+
+
+def evidence_without_own(forest: Forest, tree: int, leaves: NDArray[np.integer[Any]], own: Floats) -> Floats:
+    """Leaves (m,) of a tree, what each of m rows has added to its leaf (m, K) -> their evidence without it (m, K)."""
+    amount = forest.leaf_counts(tree).sum(axis=1)[leaves].astype(np.float64)
+    rest = np.maximum(forest.leaf_counts(tree, weighted=True)[leaves] - own, 0.0)
+    rest[rest < 1e-9 * own.max(axis=1, keepdims=True)] = 0.0  # what rounding leaves of a class that was the row's alone
+    return _shared_out(np.maximum(amount - 1.0, 0.0)[:, None], rest)
 
 
 def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
@@ -229,15 +270,17 @@ def _state_groups(
 ) -> Iterator[_Group]:
     """All trees at once with the states of distinct leaves, where these are not too many; else group by group."""
     own = out_of_bag is not None and out_of_bag.labels is not None
+    if not own and known is not None:
+        yield _Group(0, forest.n_trees, known, None if forest.weights is not None else forest.distinct().of_leaf)
+        return
     width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
     if not own:
         leaves, of_leaf = _leaves_to_lift(forest, n_threads)
         if len(leaves) * 8 * width <= STATE_BUDGET:
-            if known is None:
-                known = _lift_in_parts(forest, leaves, rule, setting, width)
-                if cache is not None:
-                    cache.keep(key, known)
-            yield _Group(0, forest.n_trees, known, of_leaf)
+            states = _lift_in_parts(forest, leaves, rule, setting, width)
+            if cache is not None:
+                cache.keep(key, states)
+            yield _Group(0, forest.n_trees, states, of_leaf)
             return
     evidence = without_own_row if own else leaf_evidence
     sizes = _rows_per_tree(forest, own) * 8 * max(width, forest.n_classes)
@@ -266,30 +309,38 @@ def _lift_in_parts(
     return states
 
 
-def _finish(rule: Foldable[Result], merged: Floats, setting: Setting, n_threads: int) -> Result:
-    """Merged states (n, S) -> result, a block of rows at a time, so that what is in between stays in the cache."""
-    if len(merged) <= FINISHED_ROWS:
-        return rule.finish(merged, setting)
-    starts = range(0, len(merged), FINISHED_ROWS)
-    first = rule.finish(merged[:FINISHED_ROWS], setting)
-    whole: dict[str, Any] = {
-        name: None if part is None else np.empty((len(merged), *part.shape[1:]), part.dtype)
-        for name, part in vars(first).items()
-    }
+def _in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads: int) -> Result:
+    """make(first row) -> result of a block; of all blocks, one result: a record of arrays, or a list of records."""
+    first = make(0)
+    if n_rows <= block:
+        return first
+    wholes: list[dict[str, Any]] = [
+        {
+            name: None if part is None else np.empty((n_rows, *part.shape[1:]), part.dtype)
+            for name, part in vars(one).items()
+        }
+        for one in _records(first)
+    ]
 
     def write(start: int) -> None:
-        part = first if start == 0 else rule.finish(merged[start : start + FINISHED_ROWS], setting)
-        for name, values in vars(part).items():
-            if values is not None:
-                whole[name][start : start + FINISHED_ROWS] = values
+        for whole, part in zip(wholes, _records(first if start == 0 else make(start)), strict=True):
+            for name, values in vars(part).items():
+                if values is not None:
+                    whole[name][start : start + block] = values
 
     if n_threads == 1:
-        for start in starts:
+        for start in range(0, n_rows, block):
             write(start)
     else:
         with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(write, starts))
-    return type(first)(**whole)
+            list(pool.map(write, range(0, n_rows, block)))
+    joined: Any = [type(one)(**whole) for one, whole in zip(_records(first), wholes, strict=True)]
+    return joined if isinstance(first, list) else joined[0]  # type: ignore[no-any-return]
+
+
+def _records(result: Any) -> list[Any]:
+    """One record, or a list of them -> the list."""
+    return result if isinstance(result, list) else [result]
 
 
 def _key(rule: Foldable[Any], setting: Setting) -> Hashable:
@@ -314,8 +365,8 @@ def _stack(
         lift_distinct(rule, (without_own_row if own else leaf_evidence)(forest, tree), setting)
         for tree in range(forest.n_trees)
     ]
-    parts = []
-    for first in range(0, codes.shape[1], block):
+
+    def finish_from(first: int) -> Result:
         leaves = forest.leaves(np.ascontiguousarray(codes[:, first : first + block]), n_threads)
         states = np.empty((len(leaves), forest.n_trees, width))
         for tree, table in enumerate(tables):
@@ -324,8 +375,59 @@ def _stack(
                 states[:, tree] *= out_of_bag_rows(out_of_bag, tree, codes.shape[1])[first : first + block, None]
         if tree_weights is not None:
             states *= tree_weights[None, :, None]
-        parts.append(rule.finish(states, setting))
-    return parts[0] if len(parts) == 1 else concatenate(parts)  # type: ignore[arg-type, return-value]
+        return rule.finish(states, setting)
+
+    return _in_blocks(finish_from, codes.shape[1], block, 1)
+
+
+def _states_without_own(
+    forest: Forest, codes: Codes, rule: Foldable[Any], setting: Setting, outside: OutOfBag, n_threads: int
+) -> Iterator[tuple[int, NDArray[np.bool_], Floats]]:
+    """Tree by tree: its number, the rows (n,) it has not seen, and their states (m, S) without what is their own.
+
+    Rows with uncertain labels have added something of their own each, so states are lifted by row, not by leaf.
+    """
+    assert outside.own is not None
+    leaves = forest.leaves(codes, n_threads)
+    for tree in range(forest.n_trees):
+        rows = out_of_bag_rows(outside, tree, codes.shape[1])
+        evidence = evidence_without_own(forest, tree, leaves[rows, tree], outside.own[rows])
+        yield tree, rows, lift_distinct(rule, evidence, setting)
+
+
+def _merged_without_own(
+    forest: Forest,
+    codes: Codes,
+    rule: Foldable[Any],
+    setting: Setting,
+    tree_weights: Floats | None,
+    outside: OutOfBag,
+    n_threads: int,
+) -> Floats:
+    """-> (n, S) merged states, or (n, 2 S) where both merges are wanted."""
+    width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
+    sums, largest = np.zeros((codes.shape[1], width)), np.zeros((codes.shape[1], width))
+    for tree, rows, states in _states_without_own(forest, codes, rule, setting, outside, n_threads):
+        sums[rows] += states * (1.0 if tree_weights is None else tree_weights[tree])
+        largest[rows] = np.maximum(largest[rows], states)
+    return {"add": sums, "max": largest, "both": np.hstack([largest, sums])}[rule.merge]
+
+
+def _stacked_without_own(
+    forest: Forest,
+    codes: Codes,
+    rule: Foldable[Any],
+    setting: Setting,
+    tree_weights: Floats | None,
+    outside: OutOfBag,
+    n_threads: int,
+) -> Floats:
+    """-> (n, T, S) states, zero where a tree has seen the row."""
+    width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
+    stacked = np.zeros((codes.shape[1], forest.n_trees, width))
+    for tree, rows, states in _states_without_own(forest, codes, rule, setting, outside, n_threads):
+        stacked[rows, tree] = states * (1.0 if tree_weights is None else tree_weights[tree])
+    return stacked
 
 
 def _table_rows(
@@ -378,7 +480,7 @@ def _groups(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
     yield first, len(sizes)
 
 
-def _distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
     """(m, K) -> distinct rows (d, K), and which of them each row is (m,)."""
     if counts.shape[1] == 2 and (counts == np.floor(counts)).all() and counts.max(initial=0) < 2**31:
         keys = (counts[:, 0].astype(np.int64) << 31) + counts[:, 1].astype(np.int64)

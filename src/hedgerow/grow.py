@@ -1,4 +1,4 @@
-"""Grow: codes and labels -> a forest whose leaves keep their counts."""
+"""Grow: codes and labels, or numbers -> a forest whose leaves keep their counts, or their moments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.bins import Bins, Codes
-from hedgerow.criteria import Criterion
 from hedgerow.tree import Forest
 
 SPLITTERS = {"best": 0, "random": 1, "random_decision": 2}
@@ -25,9 +24,9 @@ class Labels:
 
     Parameters
     ----------
-    numbers : (n,) uint16
+    numbers : (n,) uint16, or (m,) where rows may be of several classes
         Class numbers.
-    weights : (n,) int64 or None
+    weights : like numbers, int64, or None
         Weights in fixed point, so that sums do not depend on their order.
     weight_unit : float
         What one unit of `weights` is worth.
@@ -35,6 +34,9 @@ class Labels:
         K.
     balance_bag : bool
         Whether classes weigh the same in every tree's bag (needs `weights`).
+    rows : (m,) uint32 or None
+        With uncertain labels, the row of each of m labels, ascending, the most probable label of a row first (needs
+        `weights`). However many labels a row has, it is one row: in the bag as a whole, and counted once.
     """
 
     numbers: NDArray[np.uint16]
@@ -42,6 +44,38 @@ class Labels:
     weight_unit: float
     n_classes: int
     balance_bag: bool = False
+    rows: NDArray[np.uint32] | None = None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the rows of a training table are worth, in a regression.
+
+    Splits are compared on a grid: ``y = centre + unit * sums / amounts`` with whole `sums` and `amounts`, so that sums
+    over rows are exact in a double and do not depend on their order. Leaves are computed from `values` themselves.
+
+    Parameters
+    ----------
+    values : (n,) float64
+        y as given.
+    weights : (n,) float64 or None
+        Weights as given; None where all rows weigh the same.
+    sums, amounts : (n,) float64, (n,) float64 or None
+        Weighted targets and weights, whole numbers of their units.
+    centre, unit : float
+        What they mean.
+    low, high : float
+        ``sums / amounts`` of every row lies well between.
+    """
+
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    sums: NDArray[np.float64]
+    amounts: NDArray[np.float64] | None
+    centre: float
+    unit: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -49,7 +83,7 @@ class GrowSettings:
     """How trees are grown; every number resolved for the table at hand."""
 
     splitter: str
-    criterion: Criterion
+    criterion: Any  # a Criterion of labels, or the word for one of numbers
     leaf_counts: str
     max_features: int
     max_depth: int
@@ -66,7 +100,7 @@ class GrowSettings:
 def grow_forest(
     codes: Codes,
     bins: Bins,
-    labels: Labels,
+    labels: Labels | Numbers,
     settings: GrowSettings,
     *,
     first_tree: int = 0,
@@ -81,10 +115,41 @@ def grow_forest(
     the number of trees done; when it returns true, growing stops and the forest holds the trees before the
     first unfinished one.
     """
-    options: dict[str, Any] = {
+    common: dict[str, Any] = {
+        "codes": codes,
+        "n_bins": bins.n_bins,
+        "nominal": bins.nominal,
+        "centers": bins.centers,
+        "center_start": bins.center_start,
+        "first_tree": first_tree,
+        "n_trees": n_trees,
+        "n_threads": n_threads,
+        "progress": progress,
+    }
+    options = _options(settings)
+    if isinstance(labels, Numbers):
+        grid = [labels.centre, labels.unit, labels.low, labels.high]
+        numbers = {name: getattr(labels, name) for name in ("values", "weights", "sums", "amounts")}
+        arrays = _core.grow_numbers(**common, **numbers, grid=grid, options=options, criterion=settings.criterion)
+        return Forest(n_classes=1, **arrays)
+    options |= {
+        "n_classes": labels.n_classes,
+        "weight_unit": labels.weight_unit,
+        "balance_bag": labels.balance_bag,
+    }
+    told: dict[str, Any] = {"labels": labels.numbers, "weights": labels.weights, "rows": labels.rows}
+    arrays = _core.grow(**common, **told, options=options, criterion=settings.criterion.in_core(labels.n_classes))
+    return Forest(n_classes=labels.n_classes, **arrays)
+
+
+def _options(settings: GrowSettings) -> dict[str, Any]:
+    """As the core takes them, for numbers; labels add what they know."""
+    return {
         "splitter": SPLITTERS[settings.splitter],
         "count_sense": COUNT_SENSES[settings.leaf_counts],
-        "n_classes": labels.n_classes,
+        "n_classes": 1,
+        "weight_unit": 1.0,
+        "balance_bag": False,
         "max_features": settings.max_features,
         "max_depth": settings.max_depth,
         "min_samples_split": settings.min_samples_split,
@@ -93,24 +158,6 @@ def grow_forest(
         "max_leaf_nodes": settings.max_leaf_nodes,
         "min_impurity_decrease": settings.min_impurity_decrease,
         "bag_mean": settings.bag_mean,
-        "weight_unit": labels.weight_unit,
-        "balance_bag": labels.balance_bag,
         "seed": settings.seed,
         "monotonic": settings.monotonic,
     }
-    arrays = _core.grow(
-        codes,
-        bins.n_bins,
-        bins.nominal,
-        bins.centers,
-        bins.center_start,
-        labels.numbers,
-        labels.weights,
-        options,
-        settings.criterion.in_core(labels.n_classes),
-        first_tree,
-        n_trees,
-        n_threads,
-        progress,
-    )
-    return Forest(n_classes=labels.n_classes, **arrays)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.bins import Bins
 from hedgerow.criteria import Criterion, resolve_criterion
+from hedgerow.moments import NumberTree
 from hedgerow.table import Schema
 from hedgerow.tree import DENSE_CLASSES, Forest, Tree, join_forests
 
@@ -32,7 +33,12 @@ def pruning_path(tree: Tree, criterion: str | Criterion) -> Iterator[PruningStep
     The risk of a node is its impurity times its share of the tree's weight; a branch is worth keeping while
     it lowers the risk by at least alpha per leaf.
     """
-    risk = node_risk(tree, criterion)
+    yield from weakest_links(tree, node_risk(tree, criterion))
+
+
+def weakest_links(tree: Tree, risk: NDArray[np.float64]) -> Iterator[PruningStep]:
+    """The same for any risk (N,) of the nodes."""
+    risk = np.where(tree.is_borrowed, 0.0, risk)
     below, leaves = _sums_below(tree, risk)
     alive = ~tree.is_leaf
     gone = np.zeros(tree.n_nodes, dtype=bool)
@@ -94,19 +100,31 @@ def prune_forest(
     forest: Forest, bins: Bins, schema: Schema, classes: NDArray[Any], criterion: str | Criterion, ccp_alpha: float
 ) -> Forest:
     """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
-    if not isinstance(ccp_alpha, Real) or not 0 <= ccp_alpha < np.inf:
-        raise ValueError(f"ccp_alpha must be a number >= 0, got {ccp_alpha!r}")
-    if ccp_alpha == 0:
+    if _checked_cost(ccp_alpha) == 0:
         return forest
     pruned: Forest | None = None
     for number in range(forest.n_trees):
         tree = Tree(forest, number, bins, schema, classes)
-        cut = np.zeros(tree.n_nodes, dtype=bool)
-        for step in pruning_path(tree, criterion):
-            if step.alpha > ccp_alpha:
-                break
-            cut[step.node] = True
-        one = cut_tree(forest, number, tree, cut)
+        one = _cut_below_cost(forest, number, tree, pruning_path(tree, criterion), ccp_alpha)
+        pruned = one if pruned is None else join_forests(pruned, one)
+    assert pruned is not None
+    return pruned
+
+
+def prune_numbers(forest: Forest, bins: Bins, schema: Schema, criterion: str, ccp_alpha: float) -> Forest:
+    """The same for the forest of a regression; leaves by absolute error cannot be joined from what they remember."""
+    if _checked_cost(ccp_alpha) == 0:
+        return forest
+    if criterion == "absolute_error":
+        raise ValueError(
+            f"ccp_alpha must be 0 with criterion='absolute_error', got {ccp_alpha!r}: leaves do not keep what the"
+            " median of two of them is; limit max_depth, max_leaf_nodes or min_samples_leaf instead"
+        )
+    pruned: Forest | None = None
+    for number in range(forest.n_trees):
+        tree = NumberTree(forest, number, bins, schema)
+        links = weakest_links(tree, tree.impurity(criterion) * tree.weight / tree.weight[0])
+        one = _cut_below_cost(forest, number, tree, links, ccp_alpha)
         pruned = one if pruned is None else join_forests(pruned, one)
     assert pruned is not None
     return pruned
@@ -141,7 +159,25 @@ def cut_tree(forest: Forest, number: int, tree: Tree, cut: NDArray[np.bool_]) ->
         set_start=np.array([0, len(words)]),
         depth=np.array([tree.node_depth[kept].max()]),
         **_packed(counts, weights),
+        **tree.leaf_moments(leaf_nodes),
     )
+
+
+def _checked_cost(ccp_alpha: float) -> float:
+    """The cost of a leaf, if it is one."""
+    if not isinstance(ccp_alpha, Real) or not 0 <= ccp_alpha < np.inf:
+        raise ValueError(f"ccp_alpha must be a number >= 0, got {ccp_alpha!r}")
+    return ccp_alpha
+
+
+def _cut_below_cost(forest: Forest, number: int, tree: Tree, links: Iterator[PruningStep], ccp_alpha: float) -> Forest:
+    """Cut the links that cost at most `ccp_alpha` per leaf -> a forest of one tree."""
+    cut = np.zeros(tree.n_nodes, dtype=bool)
+    for step in links:
+        if step.alpha > ccp_alpha:
+            break
+        cut[step.node] = True
+    return cut_tree(forest, number, tree, cut)
 
 
 def _packed(counts: NDArray[np.uint32], weights: NDArray[np.float64] | None) -> dict[str, Any]:
@@ -150,7 +186,7 @@ def _packed(counts: NDArray[np.uint32], weights: NDArray[np.float64] | None) -> 
     if n_classes <= DENSE_CLASSES:
         flat = None if weights is None else weights.ravel()
         return {"counts": counts.ravel(), "entry_start": None, "entry_class": None, "weights": flat}
-    leaf, label = np.nonzero(counts)
+    leaf, label = np.nonzero(counts if weights is None else counts + weights)
     start = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=len(counts)))])
     return {
         "counts": counts[leaf, label],

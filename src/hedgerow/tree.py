@@ -68,6 +68,9 @@ class Forest:
         With many classes: which entries of `counts` belong to a leaf, and their class.
     weights : like counts, float64, or None
         Weight of the rows of each class, where rows were weighted; they give the shares, counts the amount.
+    values, means, variances : (L,) float64, or None
+        Of a regression (K is 1): what each leaf predicts, the mean of its rows where that is something else, and
+        their variance.
     """
 
     n_classes: int
@@ -82,6 +85,9 @@ class Forest:
     entry_start: NDArray[np.int64] | None
     entry_class: NDArray[np.uint16] | None
     weights: NDArray[np.float64] | None
+    values: NDArray[np.float64] | None = None
+    means: NDArray[np.float64] | None = None
+    variances: NDArray[np.float64] | None = None
 
     @property
     def n_trees(self) -> int:
@@ -230,8 +236,12 @@ def join_forests(first: Forest, second: Forest) -> Forest:
     if weights is None and (first.weights is not None or second.weights is not None):
         parts = [part.counts if part.weights is None else part.weights for part in (first, second)]
         weights = np.concatenate(parts).astype(np.float64)
-    kept = {field.name: joined(field.name) for field in fields(Forest) if field.name not in ("n_classes", "weights")}
-    return Forest(n_classes=first.n_classes, weights=weights, **kept)
+    means = joined("means")
+    if means is None and (first.means is not None or second.means is not None):
+        means = np.concatenate([part.values if part.means is None else part.means for part in (first, second)])
+    apart = ("n_classes", "weights", "means")
+    kept = {field.name: joined(field.name) for field in fields(Forest) if field.name not in apart}
+    return Forest(n_classes=first.n_classes, weights=weights, means=means, **kept)
 
 
 def some_trees(forest: Forest, first: int, last: int) -> Forest:
@@ -395,6 +405,15 @@ class Tree:
         """The tree as indented text, with the rows of each class in its leaves, and a note on each if there is one."""
         return "\n".join(_lines(self.root, 0, max_depth, decimals, note))
 
+    def leaf_moments(self, nodes: NDArray[np.int64]) -> dict[str, Any]:
+        """What a forest keeps of leaves besides counts and weights; nothing where classes are counted."""
+        return {}
+
+    def _held(self, node: int, decimals: int) -> str:
+        """What a leaf holds, in words."""
+        held = zip(self.classes.tolist(), self.counts[node].tolist(), strict=True)
+        return ", ".join(f"{label}: {count}" for label, count in held if count) or "no rows"
+
     def _sums(self, leaves: NDArray[Any]) -> NDArray[Any]:
         """(leaves, K) -> (N, K): each node the sum of the leaves below it, borrowed ones left out."""
         result = np.zeros((self.n_nodes, leaves.shape[1]), dtype=leaves.dtype)
@@ -477,8 +496,7 @@ def _lines(
     """One line per branch, leaves with their counts."""
     prefix = "|   " * indent + "|--- "
     if node.is_leaf:
-        held = ", ".join(f"{label}: {count}" for label, count in node.counts.items() if count)
-        yield f"{prefix}{held or 'no rows'}{note(node) if note else ''}"
+        yield f"{prefix}{node.tree._held(node.number, decimals)}{note(node) if note else ''}"
         return
     if indent > max_depth:
         yield f"{prefix}… {int(sum(node.counts.values()))} rows"

@@ -21,7 +21,7 @@ from hedgerow.belief import (
     rule_names,
 )
 from hedgerow.belief.learn import _indicators, _Objective
-from hedgerow.belief.rules.evidence import masses_from_weights
+from hedgerow.belief.rules.evidence import _faint_lower_beliefs, _lower_beliefs, masses_from_weights
 from hedgerow.rules import (
     Average,
     Belief,
@@ -379,3 +379,13 @@ def test_names_resolve_and_unknown_names_are_answered_with_the_list():
 def test_what_cannot_be_is_refused_in_words(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_beliefs_hold_their_digits_beside_a_weight_that_drowns_them(n_classes):
+    rng = np.random.default_rng(n_classes)
+    weight = rng.gamma(1.0, 10.0 ** rng.integers(-3, 4, (500, 1)), (500, n_classes))
+    discounted = weight * rng.random(weight.shape)
+    top = weight.max(axis=1, keepdims=True)
+    slowly = _faint_lower_beliefs(weight, discounted, top)
+    np.testing.assert_allclose(_lower_beliefs(weight, discounted, normalised=True), slowly, rtol=1e-11, atol=1e-50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 
@@ -171,6 +172,16 @@ def test_a_bar_in_a_class_is_escaped_within_a_set(run, write, tmp_path):
     run("fit", write(text), "--target", "y", "-o", tmp_path / "m.hedge")
     rows = rows_of(run("predict", tmp_path / "m.hedge", write("a\n0\n")).stdout)
     assert rows[0]["set"] == "p\\|q|r"
+
+
+def test_kept_cells_survive_whatever_they_hold(run, patients, model, write):
+    header, first, *_ = (patients / "test.csv").read_text().splitlines()
+    odd = 'a "quoted", cell\r\nof two lines; and a return\r here'
+    quoted = '"' + odd.replace('"', '""') + '"'
+    text = f"{header}\n{first.replace(first.split(',')[0], quoted, 1)}\n"
+    said = run("predict", model, write(text), "--id", "patient").stdout_bytes.decode()
+    rows = list(csv.DictReader(io.StringIO(said, newline="")))
+    assert [row["patient"] for row in rows] == [odd]
 
 
 def test_a_failed_prediction_leaves_the_old_file_alone(run, patients, model, write, tmp_path):

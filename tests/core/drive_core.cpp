@@ -84,7 +84,22 @@ struct RandomTable {
         if (draws.coin()) table.note_missing();
     }
 
+    // Rows that may be of several classes: up to three entries each, that share the row's weight.
+    Labels with_several(Draws& draws, std::uint32_t n_classes) {
+        for (std::uint32_t row = 0; row < labels.size(); ++row)
+            for (std::uint32_t i = 0, n = 1 + draws.below(std::min(3U, n_classes)); i < n; ++i) {
+                rows_of.push_back(row);
+                labels_of.push_back(static_cast<std::uint16_t>((labels[row] + i) % n_classes));
+                weights_of.push_back(1 + weights[row] / n);
+            }
+        return {labels_of.data(), weights_of.data(), rows_of.data(), rows_of.size()};
+    }
+
 private:
+    std::vector<std::uint32_t> rows_of;
+    std::vector<std::uint16_t> labels_of;
+    std::vector<std::int64_t> weights_of;
+
     void add_feature(Draws& draws, std::size_t n_rows, std::uint32_t feature) {
         const std::uint32_t widest = sizeof(Code) == 1 ? 255 : 65535;
         const std::uint32_t choices[] = {1, 2, 5, 70, widest};
@@ -282,7 +297,8 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
     constexpr std::size_t n_trees = 3, n_threads = 2;
     const std::uint32_t n_features = 1 + draws.below(7);
     RandomTable<Code> made(draws, n_rows, n_features, n_classes, draws.coin());
-    const Labels labels{made.labels.data(), weighted ? made.weights.data() : nullptr};
+    Labels labels{made.labels.data(), weighted ? made.weights.data() : nullptr};
+    if (weighted && draws.coin()) labels = made.with_several(draws, n_classes);
     for (const Splitter splitter : {Splitter::best, Splitter::random, Splitter::random_decision}) {
         const GrowOptions options = random_options(draws, n_features, n_classes, splitter, weighted, made.table.features);
         Control control;

@@ -15,18 +15,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tests.reference.models import MODELS
+from tests.reference.models import MODELS, NUMBER_MODELS
 
 import hedgerow
 from hedgerow.files.model import MAJOR, MINOR
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
-KEPT = ("tree", "forest", "extra", "random", "many", "learned")
+KEPT = ("tree", "forest", "extra", "random", "many", "learned", "pairs", "number-tree", "number-forest", "number-extra")
 MISSING = "(missing)"
 
 
 def answers(model: Any, asked: Any) -> dict[str, np.ndarray[Any, Any]]:
     """What a model says of the rows."""
+    if not hasattr(model, "classes_"):
+        return number_answers(model, asked)
     return {
         "predict": model.predict(asked),
         "predict_proba": model.predict_proba(asked),
@@ -34,6 +36,13 @@ def answers(model: Any, asked: Any) -> dict[str, np.ndarray[Any, Any]]:
         "predict_set": model.predict_set(asked),
         "apply": model.apply(asked),
     }
+
+
+def number_answers(model: Any, asked: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """What a regressor says of the rows; intervals and quantiles where it can."""
+    questions = ["predict", "predict_bounds", "apply"]
+    questions += ["predict_interval"] * getattr(model, "bootstrap", False) + ["predict_quantiles"] * model.leaf_rows
+    return {question: getattr(model, question)(asked) for question in questions}
 
 
 def columns_from_table(asked: Any) -> dict[str, np.ndarray[Any, Any]]:
@@ -66,10 +75,15 @@ def main() -> int:
         return 1
     folder.mkdir(parents=True)
     for name in KEPT:
-        model, asked = MODELS[name]()
-        hedgerow.save(model, folder / f"{name}.hedge")
-        np.savez_compressed(folder / f"{name}.npz", **columns_from_table(asked), **answers(model, asked))
+        write(name, folder)
     return 0
+
+
+def write(name: str, folder: Path) -> None:
+    """One golden file, and what it said."""
+    model, asked = (MODELS | NUMBER_MODELS)[name]()
+    hedgerow.save(model, folder / f"{name}.hedge")
+    np.savez_compressed(folder / f"{name}.npz", **columns_from_table(asked), **answers(model, asked))
 
 
 if __name__ == "__main__":

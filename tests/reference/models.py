@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from hedgerow import (
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from hedgerow.decide import Coverage, Hurwicz
 from hedgerow.rules import Belief, Eva
@@ -75,6 +79,7 @@ MODELS: dict[str, Callable[[], Fitted]] = {
     "extra": lambda: _numeric(ExtraTreesClassifier(4, categorical_features=[2, 3], max_depth=5, random_state=0), 2),
     "random": lambda: _framed(RandomDecisionTreesClassifier(4, max_depth=3, random_state=0), 2, lambda y: y > 0),
     "many": lambda: _numeric(RandomForestClassifier(3, max_depth=5, random_state=0), 12, lambda y: y * 4.0),
+    "pairs": lambda: _numeric(PairwiseTreesClassifier(max_depth=3, random_state=0), 3),
     "weighted": lambda: _numeric(
         RandomForestClassifier(
             3, class_weight={0: 2.0, 1: 0.5}, leaf_counts="oob", decision=Hurwicz(0.3), random_state=0
@@ -102,4 +107,27 @@ MODELS: dict[str, Callable[[], Fitted]] = {
     ),
     "chosen": lambda: _numeric(RandomForestClassifier(3, max_features="oob", max_depth=3, random_state=0), 2),
     "pruned": lambda: _numeric(ExtraTreesClassifier(3, ccp_alpha=0.01, categorical_features=[3], random_state=0), 9),
+}
+
+
+def _targets(model: Any, **fit: Any) -> Fitted:
+    X = numbers(0, N_ROWS)
+    return Fitted(model.fit(X, np.nan_to_num(X[:, 0] + 0.5 * X[:, 1]) + 5, **fit), numbers(1, N_ASKED))
+
+
+#: The same for numbers.
+NUMBER_MODELS: dict[str, Callable[[], Fitted]] = {
+    "number-tree": lambda: _targets(DecisionTreeRegressor(max_depth=4, leaf_rows=True, random_state=0)),
+    "number-forest": lambda: _targets(
+        RandomForestRegressor(9, max_depth=4, leaf_rows=True, oob_score=True, random_state=0),
+        sample_weight=np.arange(N_ROWS) % 4 + 0.5,
+    ),
+    "number-extra": lambda: _targets(
+        ExtraTreesRegressor(
+            4, criterion="absolute_error", bootstrap=True, categorical_features=[2, 3], max_depth=5, random_state=0
+        )
+    ),
+    "number-poisson": lambda: _targets(
+        RandomForestRegressor(4, criterion="poisson", monotonic_cst=[1, 0, 0, 0], bootstrap=False, random_state=0)
+    ),
 }

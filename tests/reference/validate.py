@@ -77,7 +77,7 @@ def _leaf_is_sound(forest: Forest, number: int, leaf: int) -> bool:
         classes = [int(forest.entry_class[i]) for i in cells]
         if sorted(set(classes)) != classes or any(k >= forest.n_classes for k in classes):
             return False
-        if any(forest.counts[i] == 0 for i in cells):
+        if any(forest.counts[i] == 0 and not (forest.weights is not None and forest.weights[i] > 0) for i in cells):
             return False
     if forest.weights is None:
         return True

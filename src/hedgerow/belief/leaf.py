@@ -157,11 +157,10 @@ def largest_rival(values: Floats) -> Floats:
     """(m, K) -> (m, K): the largest of the other columns (0 where there is none)."""
     if values.shape[1] == 1:
         return np.zeros_like(values)
-    top = np.argmax(values, axis=1)[:, None]
-    rest = values.copy()
-    np.put_along_axis(rest, top, -np.inf, axis=1)
-    rivals = np.repeat(values.max(axis=1, keepdims=True), values.shape[1], axis=1)
-    np.put_along_axis(rivals, top, rest.max(axis=1, keepdims=True), axis=1)
+    if values.shape[1] == 2:
+        return np.ascontiguousarray(values[:, ::-1])
+    second, first = np.partition(values, -2, axis=1)[:, -2:].T[:, :, None]
+    rivals: Floats = np.where(values == first, second, first)
     return rivals
 
 

@@ -125,19 +125,25 @@ def opinion_from_bounds(
     chosen: Bools | None = None,
 ) -> Opinion:
     """(n, K) three times, (n,) -> opinion; where rounding puts the probability outside, the bounds prevail."""
-    lower = np.clip(lower, 0.0, 1.0)
-    upper = np.clip(upper, lower, 1.0)
-    probability = np.clip(probability, lower, upper)
+    lower = _within(lower, 0.0, 1.0)
+    upper = _within(upper, lower, 1.0)
+    probability = _within(probability, lower, upper)
     return Opinion(
         lower=lower,
         upper=upper,
         probability=probability,
-        conflict=np.clip(conflict, 0.0, 1.0),
-        vacuity=np.clip(1.0 - lower.sum(axis=1), 0.0, 1.0),
+        conflict=_within(conflict, 0.0, 1.0),
+        vacuity=_within(1.0 - lower.sum(axis=1), 0.0, 1.0),
         log_odds=log_probability(probability) if log_odds is None else log_odds,
         score=score,
         chosen=chosen,
     )
+
+
+def _within(values: Floats, low: Floats | float, high: Floats | float) -> Floats:
+    """np.clip without its detours in Python, which took a tenth of the time of one row's opinion."""
+    bounded: Floats = np.maximum(values, low)
+    return np.minimum(bounded, high, out=bounded)
 
 
 def log_probability(probability: Floats) -> Floats:

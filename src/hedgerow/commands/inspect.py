@@ -31,13 +31,14 @@ def _facts(about: ModelFile) -> Any:
     chosen = ", chosen out of bag" if given.get("caution") == "auto" else ""
     shown = ("rule", "caution", "decision", "n_estimators")
     rest = ", ".join(f"{name}={value!r}" for name, value in given.items() if name not in shown and value is not None)
+    opinion = [(name, str(given[name])) for name in ("rule", "decision") if name in given]
+    if about.classes is not None:
+        opinion.append(("classes", f"{len(about.classes):,}: {listed(about.classes.tolist())}"))
     return facts(
         [
             ("model", about.estimator),
-            ("rule", str(given["rule"])),
             ("caution", caution + chosen),
-            ("decision", str(given["decision"])),
-            ("classes", f"{len(about.classes):,}: {listed(about.classes.tolist())}"),
+            *opinion,
             ("features", f"{about.schema.n_features:,}, of them {sum(about.schema.nominal):,} nominal"),
             ("training rows", "not known" if about.n_rows is None else f"{about.n_rows:,}"),
             (
@@ -69,7 +70,7 @@ def _plain(about: ModelFile) -> dict[str, Any]:
         "estimator": about.estimator,
         "hedgerow_version": about.hedgerow_version,
         "format_version": about.format_version,
-        "classes": about.classes.tolist(),
+        "classes": None if about.classes is None else about.classes.tolist(),
         "features": [
             {
                 "name": _name(about, number),

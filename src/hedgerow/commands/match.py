@@ -9,6 +9,7 @@ import numpy as np
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import listed, number_of, say
+from hedgerow.errors import ModelFileError
 from hedgerow.table import Factors, NamedColumns, Schema
 
 
@@ -42,7 +43,11 @@ def set_opinion(model: Any, *, rule: str | None, caution: str | None, decision: 
     try:  # what out-of-bag rows have taught belongs to the rule, caution and decision of that time
         model._tree_weights(model._rule, model._caution)
         model._decision()
-    except (AttributeError, ValueError):
+    except (AttributeError, ValueError) as reason:
+        if rule is caution is decision is None:
+            raise ModelFileError(
+                f"a model must have learned what its parameters need, got one without: {reason}"
+            ) from None
         raise UsageError(
             f"rule, caution and decision must not be learned from training rows anew, got rule {model.rule!r}, caution"
             f" {model.caution!r}, decision {model.decision!r}; give them to hedgerow fit"

@@ -108,10 +108,13 @@ def write_answers(answers: Answers, kept: Kept, out: str | None, *, as_json: boo
 
 def _write_csv(file: TextIO, answers: Answers, kept: Kept, prefix: str) -> None:
     """A header and a line per row."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*kept.names, *(prefix + name for name in answers.names)])
+    names = [*kept.names, *(prefix + name for name in answers.names)]
     sets = [BAR.join(map(_escaped, members)) for members in answers.sets()]
     columns = [*kept.columns(), answers.label.tolist(), sets]
+    # Python's writer does not quote a carriage return of its own, and readers take it for the end of a row.
+    returns = any("\r" in cell for column in [names, *columns] for cell in column if isinstance(cell, str))
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
+    writer.writerow(names)
     numbers = answers.numbers()
     for first in range(0, len(sets), _BLOCK):
         part = slice(first, first + _BLOCK)

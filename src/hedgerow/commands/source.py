@@ -6,10 +6,12 @@ import io
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.commands.outcome import UsageError
-from hedgerow.commands.sheet import Sheet
+
+if TYPE_CHECKING:
+    from hedgerow.commands.sheet import Sheet
 
 STDIN = "-"
 

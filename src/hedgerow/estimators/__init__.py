@@ -6,10 +6,16 @@ from hedgerow.estimators.classifiers import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.estimators.pairwise import PairwiseTreesClassifier
+from hedgerow.estimators.regressors import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
 
 __all__ = [
     "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "PairwiseTreesClassifier",
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
+    "RandomForestRegressor",
 ]

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Setting
 from hedgerow.bins import Bins, Codes
-from hedgerow.estimators.opinions import Bagged, OpinionMixin
+from hedgerow.estimators.opinions import OpinionMixin
 from hedgerow.estimators.parameters import TO_BE_CHOSEN
-from hedgerow.fold import OutOfBag
 from hedgerow.grow import grow_forest
 from hedgerow.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error, is_flat, stages
 from hedgerow.tree import Forest, join_forests
@@ -100,8 +99,8 @@ class BaggingMixin(OpinionMixin):
         """With ``n_estimators="auto"``: a forest so far -> whether its out-of-bag error no longer falls."""
         if not isinstance(self.n_estimators, str):
             return None
-        labels = training.labels.numbers
-        trace = Trace(self._rule, self._setting_of(training), labels, _out_of_bag(training))
+        labels = training.numbers
+        trace = Trace(self._rule, self._setting_of(training), labels, training.bagged(codes).out_of_bag)
 
         def enough(forest: Forest) -> bool:
             trace.extend(forest, codes, n_threads)
@@ -134,8 +133,8 @@ class BaggingMixin(OpinionMixin):
 
     def _pilot_error(self, pilot: Forest, training: Any, codes: Codes, n_threads: int) -> float:
         """A forest of a few trees -> its out-of-bag error."""
-        setting, outside = self._setting_of(training), _out_of_bag(training)
-        labels = training.labels.numbers
+        setting, outside = self._setting_of(training), training.bagged(codes).out_of_bag
+        labels = training.numbers
         return ensemble_error(pilot, codes, self._rule, setting, labels, outside, n_threads=n_threads)
 
     def _setting_of(self, training: Any) -> Setting:
@@ -178,10 +177,3 @@ def grow_until_flat(
 def _from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
     """Progress of a stage -> progress of the whole."""
     return None if progress is None else lambda done: progress(first + done)
-
-
-def _out_of_bag(training: Any) -> OutOfBag:
-    """How to find the trees that have not seen a row, while they are being grown."""
-    settings, labels = training.settings, training.labels.numbers
-    counted = settings.leaf_counts in ("all", "oob")
-    return Bagged(np.empty((0, 0)), labels, settings.seed, settings.bag_mean, counted).out_of_bag

@@ -72,6 +72,7 @@ class DecisionTreeClassifier(TreesClassifier):
         class_weight: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        label_rounds: int = 5,
         ccp_alpha: float = 0.0,
         random_state: Any = None,
     ) -> None:
@@ -89,6 +90,7 @@ class DecisionTreeClassifier(TreesClassifier):
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.label_rounds = label_rounds
         self.ccp_alpha = ccp_alpha
         self.random_state = random_state
 
@@ -162,6 +164,8 @@ class RandomForestClassifier(TreesClassifier):
         Out-of-bag error after each tree.
     max_features_, max_features_errors_ : int, dict
         What was chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
+    label_shares_ : ndarray of shape (n_samples, n_classes)
+        With uncertain labels, what the classes of the training rows (those with a weight) were taken to be.
 
     Examples
     --------
@@ -198,6 +202,7 @@ class RandomForestClassifier(TreesClassifier):
         class_weight: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        label_rounds: int = 5,
         leaf_counts: str = "all",
         ccp_alpha: float = 0.0,
         warm_start: bool = False,
@@ -223,6 +228,7 @@ class RandomForestClassifier(TreesClassifier):
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
+        self.label_rounds = label_rounds
         self.leaf_counts = leaf_counts
         self.ccp_alpha = ccp_alpha
         self.warm_start = warm_start
@@ -279,6 +285,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
         class_weight: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
+        label_rounds: int = 5,
         leaf_counts: str = "all",
         ccp_alpha: float = 0.0,
         warm_start: bool = False,
@@ -305,6 +312,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
             class_weight=class_weight,
             monotonic_cst=monotonic_cst,
             categorical_features=categorical_features,
+            label_rounds=label_rounds,
             leaf_counts=leaf_counts,
             ccp_alpha=ccp_alpha,
             warm_start=warm_start,
@@ -359,6 +367,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
         min_weight_fraction_leaf: float = 0.0,
         class_weight: Any = None,
         categorical_features: Any = "from_dtype",
+        label_rounds: int = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -374,6 +383,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.class_weight = class_weight
         self.categorical_features = categorical_features
+        self.label_rounds = label_rounds
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

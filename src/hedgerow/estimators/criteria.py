@@ -26,11 +26,12 @@ def choose_lam(
     is taken. A table with fewer rows than folds gets the middle of the range.
     """
     candidates: list[Criterion] = [clone(settings.criterion).set_params(lam=lam) for lam in LAMBDAS]
-    n_folds = min(N_FOLDS, int(np.bincount(labels.numbers).max()))
+    numbers = _first_numbers(labels)
+    n_folds = min(N_FOLDS, int(np.bincount(numbers).max()))
     if n_folds < 2:
         return candidates[len(candidates) // 2]
     right = np.zeros(len(candidates))
-    fold_of = _folds(labels.numbers, n_folds, settings.seed)
+    fold_of = _folds(numbers, n_folds, settings.seed)
     for fold in range(n_folds):
         train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         held_in, held_out = np.ascontiguousarray(codes[:, train]), np.ascontiguousarray(codes[:, test])
@@ -44,8 +45,15 @@ def choose_lam(
                 n_threads=n_threads,
             )
             guessed = forest.probability(held_out, n_threads).argmax(axis=1)
-            right[number] += (guessed == labels.numbers[test]).sum()
+            right[number] += (guessed == numbers[test]).sum()
     return candidates[len(candidates) - 1 - int(right[::-1].argmax())]
+
+
+def _first_numbers(labels: Labels) -> NDArray[np.uint16]:
+    """Labels -> (n,): the class of each row, the most probable one where it may be of several."""
+    if labels.rows is None:
+        return labels.numbers
+    return labels.numbers[np.flatnonzero(np.diff(labels.rows, prepend=-1))]
 
 
 def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.int64]:
@@ -58,6 +66,11 @@ def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.i
 
 
 def _rows_of(labels: Labels, rows: NDArray[np.int64]) -> Labels:
-    """Labels of some of the rows."""
-    weights = None if labels.weights is None else labels.weights[rows]
-    return replace(labels, numbers=labels.numbers[rows], weights=weights)
+    """Labels of some of the rows, given in ascending order."""
+    if labels.rows is None:
+        kept, of = rows, None
+    else:
+        kept = np.flatnonzero(np.isin(labels.rows, rows))
+        of = np.searchsorted(rows, labels.rows[kept]).astype(np.uint32)
+    weights = None if labels.weights is None else labels.weights[kept]
+    return replace(labels, numbers=labels.numbers[kept], weights=weights, rows=of)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, resolve_rule
+from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, mass_from_counts, resolve_rule
 from hedgerow.belief.combine import checked_weights
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.rules import UncertaintyParts
@@ -19,8 +20,11 @@ from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.fold import (
     OutOfBag,
     StateCache,
+    distinct_rows,
     entry_numbers,
+    evidence_without_own,
     fold,
+    leaf_evidence,
     out_of_bag_rows,
     reached_evidence,
     without_own_row,
@@ -164,6 +168,35 @@ class Evidence:
             opinions.update(zip(group, found, strict=True))
         return [opinions[position] for position in range(len(rules))]
 
+    def mass(
+        self, model: str = "idm", *, caution: float | None = None, alpha: float = 0.05, ordinal: bool = False
+    ) -> Floats:
+        """The mean of the masses that the leaves reached justify, over all subsets of at most sixteen classes.
+
+        Parameters
+        ----------
+        model, alpha, ordinal
+            As in `hedgerow.belief.mass_from_counts`.
+        caution : float, default=None
+            Unseen rows each leaf keeps in reserve; None takes the forest's.
+
+        Returns
+        -------
+        mass : float64 (n, 2^K)
+            Index = bit mask of the set; vacuous where no tree may judge the sample.
+        """
+        amount = self.caution if caution is None else caution
+        blank = mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)
+        leaves, seen = self.leaves.astype(np.int64), self.seen
+        total = np.zeros((self.n_samples, blank.shape[1]))
+        for tree in range(self.forest.n_trees):
+            distinct, where = distinct_rows(self._counts_in(tree, leaves[:, tree])[seen[:, tree]])
+            total[seen[:, tree]] += mass_from_counts(distinct, model, caution=amount, alpha=alpha, ordinal=ordinal)[
+                where
+            ]
+        judges = seen.sum(axis=1)[:, None]
+        return np.where(judges > 0, total / np.maximum(judges, 1), blank)
+
     def uncertainty(self) -> UncertaintyParts:
         """Entropy split into aleatoric and epistemic, and the relative-likelihood pair, (n,) each."""
         return fold(
@@ -172,6 +205,7 @@ class Evidence:
             Uncertainty(),
             self._setting(None, None),
             out_of_bag=self.out_of_bag,
+            cache=self.cache,
             n_threads=self.n_threads,
         )
 
@@ -179,7 +213,8 @@ class Evidence:
         """Class numbers (n,) -> tree weights (T,), learned on the samples, or on as many as memory allows."""
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
-        rows = np.linspace(0, self.n_samples - 1, most).astype(np.int64)  # spread over a table that may be sorted
+        known = np.flatnonzero(self.known)
+        rows = known[np.linspace(0, len(known) - 1, min(most, len(known))).astype(np.int64)]  # it may be sorted
         seen = self.seen[rows]
         counts = self._of_rows(rows)._counts() * seen[:, :, None]
         amount = self.caution if caution is None else caution
@@ -196,6 +231,13 @@ class Evidence:
             judged |= out_of_bag_rows(self.out_of_bag, tree, self.n_samples)
         return judged
 
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(n,): whether the class of the sample is certain, so that it can teach or judge."""
+        if self.out_of_bag is None or self.out_of_bag.known is None:
+            return np.ones(self.n_samples, dtype=bool)
+        return self.out_of_bag.known
+
     def as_forest(self) -> Evidence:
         """Out-of-bag evidence with the sums of each row's judges scaled up to the whole forest, to calibrate on."""
         if self.out_of_bag is None:
@@ -204,32 +246,44 @@ class Evidence:
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Evidence:
         """The evidence of some samples; who has seen them is not known any more."""
-        outside = self.out_of_bag
-        if outside is not None and outside.labels is not None:
-            outside = replace(outside, labels=outside.labels[rows])
+        outside = None if self.out_of_bag is None else self.out_of_bag.of_rows(rows)
         return replace(self, codes=np.ascontiguousarray(self.codes[:, rows]), out_of_bag=outside)
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
         amount = self.caution if caution is None else caution
-        return Setting.of(self.forest.n_classes, amount, self.prior if prior is None else prior)
+        if prior is None and isinstance(amount, float):
+            return _setting_of(self.forest.n_classes, amount, self.prior.tobytes())
+        return Setting.of(self.forest.n_classes, amount, prior)
 
     def _counts(self) -> Floats:
         """(n, T, K): the leaves reached, without the rows' own counts where they have been counted."""
         leaves = self.leaves
-        if self.out_of_bag is None or self.out_of_bag.labels is None:
+        if self.out_of_bag is None:
             return reached_evidence(self.forest, leaves)
-        counts = np.empty((self.n_samples, self.forest.n_trees, self.forest.n_classes))
-        labels = self.out_of_bag.labels.astype(np.int64)
-        for tree in range(self.forest.n_trees):
-            at = leaves[:, tree].astype(np.int64)
-            dense = self.forest.entry_class is None
-            rows = at * self.forest.n_classes + labels if dense else entry_numbers(self.forest, tree)[at, labels]
-            counts[:, tree] = without_own_row(self.forest, tree)[rows]
-        return counts
+        trees = range(self.forest.n_trees)
+        return np.stack([self._counts_in(tree, leaves[:, tree].astype(np.int64)) for tree in trees], axis=1)
+
+    def _counts_in(self, tree: int, leaves: NDArray[np.int64]) -> Floats:
+        """Leaves (n,) reached in one tree -> (n, K), without the rows' own counts where they have been counted."""
+        outside = self.out_of_bag
+        if outside is not None and outside.own is not None:
+            return evidence_without_own(self.forest, tree, leaves, outside.own)
+        if outside is None or outside.labels is None:
+            return leaf_evidence(self.forest, tree)[leaves]
+        labels = outside.labels.astype(np.int64)
+        dense = self.forest.entry_class is None
+        rows = leaves * self.forest.n_classes + labels if dense else entry_numbers(self.forest, tree)[leaves, labels]
+        return without_own_row(self.forest, tree)[rows]
 
     def __repr__(self) -> str:
         kind = "" if self.out_of_bag is None else "out-of-bag, "
         return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
+
+
+@lru_cache(maxsize=64)
+def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
+    """A forest's own setting, checked once: for one row the checks would take as long as its leaves."""
+    return Setting.of(n_classes, caution, np.frombuffer(prior))
 
 
 @dataclass(frozen=True)
@@ -287,9 +341,14 @@ class Trial:
 def try_out(
     evidence: Evidence, labels: NDArray[Any], rule: Rule, caution: float, decision: str | Decision
 ) -> tuple[Trial, NDArray[np.bool_]]:
-    """Out-of-bag evidence, class numbers (n,) -> the trial on the rows that some tree can judge; which those are."""
+    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class that some tree can judge; which."""
+    if not evidence.known.any():
+        raise ValueError(
+            "y must have rows of certain class for what is learned on out-of-bag rows, got none; leave out oob_score,"
+            " caution='auto', learned weights and calibrated decisions"
+        )
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
-    judged = evidence.judged
+    judged = evidence.judged & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)[judged]
     ready = calibrated(decision, opinion, labels[judged])
     return Trial(opinion, decide(opinion, ready), ready, weights), judged

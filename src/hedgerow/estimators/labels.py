@@ -11,9 +11,12 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from hedgerow.grow import Labels
+from hedgerow.labels import UncertainLabels
 
 #: Weights are stored as integers that add up to at most this, so that sums of n·log n stay exact in 64 bits.
 _TOTAL_WEIGHT = 2**39
+#: Expected shares of a row's classes are whole numbers of this.
+SHARE_UNIT = 2**-20
 MAX_CLASSES = 65_535
 BALANCED = ("balanced", "balanced_subsample")
 
@@ -32,6 +35,11 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         )
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # classes beyond doubt
     if not plain:
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+            raise ValueError(
+                f"y must be a 1d array of one label per row, got an array of shape {y.shape} instead; plausibilities"
+                " and masses come as hedgerow.labels.from_plausibilities(y) and from_masses(y)"
+            )
         y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
@@ -47,6 +55,18 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(classes)}; is this a regression?")
     return classes, numbers
+
+
+def read_uncertain(labels: UncertainLabels, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Uncertain labels -> (classes, the most probable class number of each row), refused when they do not fit."""
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and"
+            f" {len(labels)}"
+        )
+    if len(labels.classes) > MAX_CLASSES:
+        raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(labels.classes)}; merge rare ones")
+    return labels.classes, labels.shares.argmax(axis=1)
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
@@ -84,7 +104,7 @@ def weigh_rows(
         raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
     if class_weight is None or class_weight == "balanced_subsample":
         return weights
-    of_class = _class_weights(class_weight, classes, numbers, weights)
+    of_class = class_weights(class_weight, classes, numbers, weights)
     weighed: NDArray[np.float64] = of_class[numbers] * (1.0 if weights is None else weights)
     if not (weighed > 0).any():
         raise ValueError(f"class_weight must leave some row a weight above zero, got {class_weight!r}")
@@ -92,10 +112,18 @@ def weigh_rows(
 
 
 def make_labels(
-    numbers: NDArray[np.intp], n_classes: int, weights: NDArray[np.float64] | None, *, balance_bag: bool = False
+    numbers: NDArray[np.intp],
+    n_classes: int,
+    weights: NDArray[np.float64] | None,
+    *,
+    balance_bag: bool = False,
+    rows: NDArray[np.uint32] | None = None,
 ) -> Labels:
-    """Class numbers (n,) and weights above zero (n,) -> what the grower takes."""
+    """Class numbers (n,) and weights above zero (n,) -> what the grower takes; `rows` where a row has several."""
     labels = numbers.astype(np.uint16)
+    if rows is not None and weights is not None:
+        fixed, unit = _fixed_point(weights, finest=SHARE_UNIT)
+        return Labels(labels, fixed, unit, n_classes, balance_bag=balance_bag, rows=rows)
     if balance_bag:  # in units fine enough for the factors the grower will apply
         fixed, unit = _fixed_point(np.full(len(labels), 1.0) if weights is None else weights, finest=2**-12)
         return Labels(labels, fixed, unit, n_classes, balance_bag=True)
@@ -105,7 +133,7 @@ def make_labels(
     return Labels(labels, fixed, unit, n_classes)
 
 
-def _class_weights(
+def class_weights(
     class_weight: Any, classes: NDArray[Any], numbers: NDArray[np.intp], weights: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """-> (K,) weight of each class."""

@@ -51,10 +51,14 @@ class Bagged:
     seed: int
     bag_mean: float
     counted: bool  # whether leaves count rows outside the bag, and so the row itself
+    own: Floats | None = None  # with uncertain labels: what each row adds to its leaf
+    known: NDArray[np.bool_] | None = None  # with uncertain labels: rows of certain class
 
     @property
     def out_of_bag(self) -> OutOfBag:
         """How to find the trees that have not seen a row."""
+        if self.own is not None:
+            return OutOfBag(self.seed, self.bag_mean, None, own=self.own if self.counted else None, known=self.known)
         return OutOfBag(self.seed, self.bag_mean, self.labels if self.counted else None)
 
 
@@ -96,6 +100,31 @@ class OpinionMixin:
         """
         opinion = self._opinion(self._codes(X))
         return np.stack([opinion.lower, opinion.upper], axis=2)
+
+    def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
+        """Mass functions over all subsets of the classes: the mean of those of the leaves reached.
+
+        The mean is that of beliefs and plausibilities too, whatever the rule: with ``model="idm"`` the belief and
+        plausibility of single classes are the bounds of the rule "average". A leaf without rows is vacuous.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        model : {"idm", "dabt", "multinomial"}, default="idm"
+            What a leaf's counts justify; see `hedgerow.belief.mass_from_counts`. "idm" keeps the estimator's
+            caution in reserve, "dabt" (two classes) one row, "multinomial" what confidence intervals leave open.
+        alpha : float, default=0.05
+            For "multinomial": one minus the confidence level.
+        ordinal : bool, default=False
+            For "multinomial": whether the classes are ordered, so that only runs of neighbours have mass.
+
+        Returns
+        -------
+        mass : ndarray of shape (n_samples, 2**n_classes)
+            Index = bit mask of the set: ``mass[:, 5]`` is of the first and third of ``classes_``. At most 16 classes.
+        """
+        return self._evidence(self._codes(X)).mass(model, alpha=alpha, ordinal=ordinal)
 
     def predict_uncertainty(self, X: Any) -> UncertaintyOf:
         """How much is not known, and of which kind.

@@ -22,6 +22,7 @@ from hedgerow.oob import MOST_TREES
 #: What `resolve_max_features` says of a number that out-of-bag rows are to choose.
 TO_BE_CHOSEN = 0
 _FEATURE_WORDS = "'sqrt', 'log2', 'oob'"
+NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
 
 #: The one description of every parameter; `documented` puts those of a class into its docstring.
 DESCRIPTIONS = {
@@ -96,8 +97,16 @@ DESCRIPTIONS = {
         '{"all", "inbag", "distinct", "oob"}, default="all"\n    Which rows a leaf counts: all training rows that fall'
         " into it, bootstrap multiplicities, distinct rows of the bootstrap sample, or only rows outside it."
     ),
+    "leaf_rows": (
+        "bool, default=False\n    Whether leaves keep their training rows in pickles too, for `predict_quantiles`; a"
+        " model fitted here finds them when asked."
+    ),
     "ccp_alpha": (
         "float, default=0.0\n    Cost of a leaf in cost-complexity pruning: branches that are not worth it are cut."
+    ),
+    "label_rounds": (
+        "int, default=5\n    Where labels are uncertain: how many times, at most, the trees' judgement of rows they"
+        " have not seen makes them less so; 0 takes the labels as they are given."
     ),
     "warm_start": "bool, default=False\n    Whether a further `fit` keeps the trees and adds the missing ones.",
     "n_jobs": "int or None, default=None\n    Threads; None means one, or what `joblib.parallel_config` says; -1 all.",
@@ -159,7 +168,7 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     )
     return GrowSettings(
         splitter=estimator._splitter,
-        criterion=resolve_criterion(get("criterion", "gini")),
+        criterion=_criterion_of(estimator),
         leaf_counts=leaf_counts,
         max_features=resolve_max_features(get("max_features"), n_features),
         max_depth=NO_LIMIT if max_depth is None else min(int(max_depth), NO_LIMIT),
@@ -172,6 +181,16 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
         seed=int(check_random_state(get("random_state")).randint(0, 2**63 - 1, dtype=np.int64)),
         monotonic=_monotonic(get("monotonic_cst"), n_features, names, n_classes),
     )
+
+
+def _criterion_of(estimator: Any) -> Any:
+    """The criterion of labels as an object, that of numbers as its word."""
+    criterion, words = getattr(estimator, "criterion", "gini"), getattr(estimator, "_criteria", None)
+    if words is None:
+        return resolve_criterion(criterion)
+    known = isinstance(criterion, str) and criterion in words
+    _require(known, "criterion", f"one of {', '.join(words)}", criterion)
+    return criterion
 
 
 def check_opinion(estimator: Any) -> None:
@@ -191,6 +210,12 @@ def check_opinion(estimator: Any) -> None:
         _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0 or 'auto'", caution)
 
 
+def check_caution(caution: Any) -> float:
+    """The caution of a regressor, which is a number."""
+    _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0", caution)
+    return float(caution)
+
+
 def check_switches(estimator: Any) -> None:
     """Refuse switches that are not switches, before anything is read or grown."""
 
@@ -200,6 +225,8 @@ def check_switches(estimator: Any) -> None:
     for name in ("bootstrap", "warm_start"):
         value = get(name, False)
         _require(isinstance(value, bool | np.bool_), name, "True or False", value)
+    rounds = get("label_rounds", 0)
+    _require(_is_integer(rounds) and rounds >= 0, "label_rounds", "an int >= 0", rounds)
     oob_score, verbose, n_jobs = get("oob_score", False), get("verbose", 0), get("n_jobs")
     known = isinstance(oob_score, str) and oob_score in ("accuracy", *SCORERS)
     switch = callable(oob_score) or isinstance(oob_score, bool | np.bool_) or known

@@ -13,9 +13,10 @@ from hedgerow.belief import Setting, merge_states, resolve_rule
 from hedgerow.criteria import Criterion
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.errors import ModelFileError
-from hedgerow.estimators.base import MAX_ROWS, MIXED, TreesClassifier
+from hedgerow.estimators.base import TreesClassifier
 from hedgerow.estimators.labels import MAX_CLASSES
 from hedgerow.estimators.parameters import thread_count
+from hedgerow.estimators.trees import MAX_ROWS, MIXED, TreesEstimator
 from hedgerow.files.forests import forest_from_arrays, forest_to_arrays
 from hedgerow.files.parameters import Decoder, Encoder
 from hedgerow.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
@@ -44,7 +45,9 @@ def classifier_to_contents(model: TreesClassifier) -> tuple[dict[str, Json], Arr
     encoder = Encoder()
     classes, arrays = labels_to_arrays("classes", model.classes_)
     table, of_schema = schema_to_arrays(model._schema)
-    arrays |= of_schema | bins_to_arrays(model._bins) | forest_to_arrays(model.forest_, model._bins, _threads(model))
+    arrays |= (
+        of_schema | bins_to_arrays(model._bins) | forest_to_arrays(model.forest_, model._bins, reading_threads(model))
+    )
     arrays |= {"prior": model._prior}
     fitted, of_fit = _fitted_to_contents(model, encoder)
     contents = {
@@ -53,7 +56,7 @@ def classifier_to_contents(model: TreesClassifier) -> tuple[dict[str, Json], Arr
         "table": table,
         "weighted": model.forest_.weights is not None,
         "seed": model._seed,
-        "bag": _bag_to_json(model._bag),
+        "bag": bag_to_json(model._bag),
         "fitted": fitted,
     }
     return contents, arrays | of_fit | encoder.arrays
@@ -69,11 +72,16 @@ def classifier_from_contents(kind: type[TreesClassifier], given: dict[str, Json]
     schema = schema_from_arrays(given["table"], arrays)
     bins = bins_from_arrays(arrays, schema)
     weighted = given["weighted"] is True
-    forest, rows = forest_from_arrays(arrays, bins, len(classes), weighted=weighted, n_threads=_threads(model))
-    bag = _bag_from_json(given["bag"], rows)
+    leaf_classes, n_trees = kind._tree_shape(len(classes))
+    forest, rows = forest_from_arrays(arrays, bins, leaf_classes, weighted=weighted, n_threads=reading_threads(model))
+    if n_trees not in (None, forest.n_trees):
+        raise ModelFileError(
+            f"a {kind.__name__} of {len(classes)} classes must have {n_trees} trees, got {forest.n_trees}"
+        )
+    bag = bag_from_json(given["bag"], rows)
     model.classes_, model.n_classes_, model.forest_ = classes, len(classes), forest
     model._bins, model._schema, model._bag = bins, schema, bag
-    model._seed = _checked_number("seed", given["seed"], int, 0, 2**63 - 1)
+    model._seed = checked_number("seed", given["seed"], int, 0, 2**63 - 1)
     model._prior = _checked_prior(take(arrays, "prior", np.float64, length=len(classes)))
     model._cache = StateCache()
     remember_features(model, schema)
@@ -84,7 +92,7 @@ def classifier_from_contents(kind: type[TreesClassifier], given: dict[str, Json]
 
 def check_reading(model: TreesClassifier) -> None:
     """Refuse parameters that would fail when samples are read; those of another fit are checked by that fit."""
-    _checked_threads(getattr(model, "n_jobs", None))
+    checked_threads(getattr(model, "n_jobs", None))
     rule, decision = resolve_rule(model.rule), resolve_decision(model.decision)
     caution = getattr(model, "caution_", 1.0) if model.caution == "auto" else model.caution
     if not isinstance(caution, Real):
@@ -134,19 +142,17 @@ def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, d
         raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
     model.criterion_ = _checked_criterion(decoder.decode(given.get("criterion_")))
     if "caution_" in given:
-        model.caution_ = _checked_number("caution_", given["caution_"], float, 0, math.inf)
+        model.caution_ = checked_number("caution_", given["caution_"], float, 0, math.inf)
     if "oob_score_" in given:
-        model.oob_score_ = _checked_number(
-            "oob_score_", decoder.decode(given["oob_score_"]), float, -math.inf, math.inf
-        )
+        model.oob_score_ = checked_number("oob_score_", decoder.decode(given["oob_score_"]), float, -math.inf, math.inf)
     if "tuning_" in given:
         model.tuning_ = _checked_tuning(decoder.decode(given["tuning_"]))
     if "max_features_" in given:
         most = model._schema.n_features
-        model.max_features_ = _checked_number("max_features_", given["max_features_"], int, 1, most)
+        model.max_features_ = checked_number("max_features_", given["max_features_"], int, 1, most)
         model.max_features_errors_ = _checked_errors(decoder.decode(given.get("max_features_errors_")))
     if "learned_with" in given:
-        caution = _checked_number("learned_with", given["learned_with"], float, 0, math.inf)
+        caution = checked_number("learned_with", given["learned_with"], float, 0, math.inf)
         weights = take(arrays, "tree_weights", np.float64, length=model.forest_.n_trees).copy()
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ModelFileError("tree weights must be finite and not negative, got others")
@@ -164,7 +170,7 @@ def _calibration_key(model: TreesClassifier) -> Any:
     return repr(resolve_decision(model.decision)), repr(model._rule), model._caution
 
 
-def _bag_to_json(bag: Any) -> Json:
+def bag_to_json(bag: Any) -> Json:
     """The fingerprint of rows and bags that a warm start compares -> JSON."""
     if bag == MIXED:
         return "mixed"
@@ -173,8 +179,8 @@ def _bag_to_json(bag: Any) -> Json:
     return {"rows": rows, "n_rows": n_rows, "bag_mean": bag_mean, "leaf_counts": leaf_counts}
 
 
-def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> object:
-    """The inverse of `_bag_to_json`; rows counted in each tree (T,) must be those the bags allow."""
+def bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> object:
+    """The inverse of `bag_to_json`; rows counted in each tree (T,) must be those the bags allow."""
     if given == "mixed":
         return MIXED
     if not isinstance(given, dict) or given.keys() != {"rows", "n_rows", "bag_mean", "leaf_counts"}:
@@ -183,9 +189,9 @@ def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> object:
     if rows is not None:
         if not isinstance(rows, list) or len(rows) != 2:
             raise ModelFileError("rows of bag must be two checksums, got something else")
-        rows = tuple(_checked_number("rows of bag", each, int, 0, 2**32 - 1) for each in rows)
-    n_rows = _checked_number("n_rows of bag", given["n_rows"], int, 1, MAX_ROWS)
-    bag_mean = _checked_number("bag_mean of bag", given["bag_mean"], float, 0, 1)
+        rows = tuple(checked_number("rows of bag", each, int, 0, 2**32 - 1) for each in rows)
+    n_rows = checked_number("n_rows of bag", given["n_rows"], int, 1, MAX_ROWS)
+    bag_mean = checked_number("bag_mean of bag", given["bag_mean"], float, 0, 1)
     if not isinstance(leaf_counts, str) or leaf_counts not in COUNT_SENSES:
         raise ModelFileError(
             f"leaf_counts of bag must be one of {', '.join(COUNT_SENSES)}, got {str(leaf_counts)[:40]!r}"
@@ -196,7 +202,7 @@ def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> object:
     return rows, n_rows, bag_mean, leaf_counts
 
 
-def _checked_number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
+def checked_number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
     """A number of the kind, within its limits."""
     right = type(value) is int or (kind is float and type(value) is float)
     if not right or not least <= value <= most:
@@ -204,7 +210,7 @@ def _checked_number(name: str, value: Any, kind: type, least: float, most: float
     return kind(value)
 
 
-def _checked_threads(n_jobs: Any) -> int | None:
+def checked_threads(n_jobs: Any) -> int | None:
     """``n_jobs`` that does not ask for more threads than any machine has."""
     if n_jobs is None:
         return None
@@ -215,9 +221,9 @@ def _checked_threads(n_jobs: Any) -> int | None:
     return n_jobs
 
 
-def _threads(model: TreesClassifier) -> int:
+def reading_threads(model: TreesEstimator) -> int:
     """Threads that look through the trees: as many as the model reads with."""
-    return thread_count(_checked_threads(getattr(model, "n_jobs", None)))
+    return thread_count(checked_threads(getattr(model, "n_jobs", None)))
 
 
 def _checked_prior(prior: Array) -> NDArray[np.float64]:

@@ -26,10 +26,10 @@ class ModelFile:
         Of the file, and of the hedgerow that wrote it.
     schema : Schema
         The columns of the training table, with their categories.
-    classes : ndarray (K,)
-        The labels.
+    classes : ndarray (K,) or None
+        The labels; None for a regressor.
     parameters : dict
-        Those of the estimator.
+        Those of the estimator; what the file does not say has the value it has by default.
     caution : float
         The caution in force, also where the parameter is "auto".
     n_rows : int or None
@@ -42,7 +42,7 @@ class ModelFile:
     format_version: str
     hedgerow_version: str
     schema: Schema
-    classes: Array
+    classes: Array | None
     parameters: dict[str, Any]
     caution: float | None
     n_rows: int | None
@@ -91,8 +91,9 @@ def _described(contents: Contents) -> ModelFile:
     """Text and arrays -> what they say."""
     name, given, _ = header_from(contents.metadata)
     arrays = dict(contents.arrays)
-    classes = labels_from_arrays("classes", given["classes"], arrays)
-    parameters = Decoder(arrays, len(classes)).parameters(given["parameters"], ESTIMATORS[name].estimator)
+    classes = labels_from_arrays("classes", given["classes"], arrays) if "classes" in given else None
+    decoder, kind = Decoder(arrays, 1 if classes is None else len(classes)), ESTIMATORS[name].estimator
+    parameters = kind(**decoder.parameters(given["parameters"], kind)).get_params(deep=False)
     bag, fitted = given["bag"], given["fitted"]
     starts = [_last(arrays, f"forest.{each}_start") for each in ("node", "leaf")]
     caution = parameters.get("caution")

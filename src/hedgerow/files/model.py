@@ -14,11 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.errors import ModelFileError
 from hedgerow.estimators import (
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
-from hedgerow.files.classifiers import KEYS, classifier_from_contents, classifier_to_contents
+from hedgerow.files import classifiers, regressors
 from hedgerow.files.container import Contents, Path_, dump_json, parse_object, read_file, write_file
 from hedgerow.files.values import Arrays
 
@@ -37,7 +41,11 @@ class Kind(NamedTuple):
 
 
 def _classifier(estimator: type) -> Kind:
-    return Kind(estimator, KEYS, classifier_to_contents, classifier_from_contents)
+    return Kind(estimator, classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)
+
+
+def _regressor(estimator: type) -> Kind:
+    return Kind(estimator, regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
 
 
 #: Everything a file can be. A name from a file is looked up here and nowhere else.
@@ -46,7 +54,11 @@ ESTIMATORS = MappingProxyType(
         "DecisionTreeClassifier": _classifier(DecisionTreeClassifier),
         "RandomForestClassifier": _classifier(RandomForestClassifier),
         "ExtraTreesClassifier": _classifier(ExtraTreesClassifier),
+        "PairwiseTreesClassifier": _classifier(PairwiseTreesClassifier),
         "RandomDecisionTreesClassifier": _classifier(RandomDecisionTreesClassifier),
+        "DecisionTreeRegressor": _regressor(DecisionTreeRegressor),
+        "RandomForestRegressor": _regressor(RandomForestRegressor),
+        "ExtraTreesRegressor": _regressor(ExtraTreesRegressor),
     }
 )
 

@@ -7,6 +7,7 @@ from hedgerow.belief.masses.describe import describe_mass, mass_from_sets, sets_
 from hedgerow.belief.masses.distance import jousselme_distance
 from hedgerow.belief.masses.frame import subset_mask, subset_members, subset_sizes
 from hedgerow.belief.masses.goodman import goodman_bounds
+from hedgerow.belief.masses.pairwise import mass_from_pairs
 from hedgerow.belief.masses.probability import (
     contour_from_mass,
     mass_from_contour,
@@ -55,6 +56,7 @@ __all__ = [
     "mass_from_counts",
     "mass_from_disjunctive_weights",
     "mass_from_implicability",
+    "mass_from_pairs",
     "mass_from_plausibility",
     "mass_from_sets",
     "mass_rules",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import logsumexp
 
 from hedgerow.belief.leaf import largest_rival, reserve
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.belief.plausibility import preference
 from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting, one_of
 from hedgerow.belief.rules.registry import register
+
+FAINT = 1e-250  # sums below it may have lost digits
 
 
 @register(lambda: Dempster(normalised=False))
@@ -229,17 +230,36 @@ def _lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Floa
         held: Floats = -np.expm1(-discounted) * np.exp(-rivals)
         return held
     top = weight.max(axis=1, keepdims=True)  # taken off first: sums of 1e4 trees leave no digits to lose
+    scale = np.exp(discounted - top)
+    room = scale + _sum_of_others(-np.expm1(-weight) * np.exp(weight - top))
+    lower: Floats = -np.expm1(-discounted) * scale / np.maximum(room, FAINT)
+    faint = (room < FAINT).any(axis=1)
+    if faint.any():
+        lower[faint] = _faint_lower_beliefs(weight[faint], discounted[faint], top[faint])
+    return lower
+
+
+def _faint_lower_beliefs(weight: Floats, discounted: Floats, top: Floats) -> Floats:
+    """The same in logarithms, for rows where a class and its rivals vanish beside the largest weight; slower."""
     own = _log_lost(discounted) + (discounted - top)
     room = np.logaddexp(discounted - top, log_sum_of_others(_log_lost(weight) + (weight - top)))
     lower: Floats = np.exp(own - room)
     return lower
 
 
+def _sum_of_others(values: Floats) -> Floats:
+    """(n, K) -> (n, K): sum over the other columns, without subtraction."""
+    others = np.zeros_like(values)
+    others[:, 1:] = np.cumsum(values[:, :-1], axis=1)
+    others[:, :-1] += np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
+    return others
+
+
 def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
     """Log-scores, log-scores when the reserve falls on the class (n, K) -> lower and upper (n, K)."""
     top = plain.max(axis=1, keepdims=True)
     step, plain, raised = raised - plain, plain - top, raised - top
-    total = logsumexp(plain, axis=1, keepdims=True)
+    total = np.log(np.exp(plain).sum(axis=1, keepdims=True))
     gain = raised + _log_lost(step)
     worst = largest_rival(gain) if plain.shape[1] > 1 else np.full_like(plain, -np.inf)
     lower: Floats = np.exp(plain - np.logaddexp(total, worst))

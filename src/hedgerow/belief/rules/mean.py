@@ -213,16 +213,17 @@ class Pool(Rule):
 def distribution(sums: Floats) -> tuple[Floats, Floats]:
     """Sums of shares (n, K) -> distributions (n, K), uniform where the sum is zero; the sums (n,)."""
     total: Floats = sums.sum(axis=1)
-    filled = total > 0
-    even = np.full_like(sums, 1.0 / sums.shape[1])
-    return np.divide(sums, total[:, None], out=even, where=filled[:, None]), total
+    empty = total <= 0
+    shares: Floats = sums / np.where(empty, 1.0, total)[:, None]
+    shares[empty] = 1.0 / sums.shape[1]
+    return shares, total
 
 
 def disagreement(probability: Floats, squares: Floats, total: Floats) -> Floats:
     """Mean (n, K), sums of squared shares (n,), weights (n,) -> Gini of the mean minus mean Gini (n,)."""
-    mean_squares = np.divide(squares, total, out=np.zeros_like(total), where=total > 0)
-    between = mean_squares - (probability**2).sum(axis=1)
-    return np.where(total > 0, np.maximum(between, 0.0), 0.0)
+    filled = total > 0
+    between = squares / np.where(filled, total, 1.0) - (probability**2).sum(axis=1)
+    return np.where(filled, np.maximum(between, 0.0), 0.0)
 
 
 def spread_evenly(counts: Floats, winner: np.ndarray[tuple[int, ...], np.dtype[np.int64]], part: Floats) -> Floats:

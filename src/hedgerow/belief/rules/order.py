@@ -142,10 +142,13 @@ class SignedMaximum(Rule):
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Largest margins (n, 2K) -> opinion; conflict is the smaller of the two leading margins."""
         margins, discounted = np.hsplit(state, 2)
-        probability = distribution(_share_of_margin(margins, margins))[0]
-        lower = _share_of_margin(margins, discounted)
+        rival = largest_rival(margins)
+        leads = margins >= rival
+        level = leads.sum(axis=1, keepdims=True) - leads  # of the rivals, how many have the largest margin
+        probability = distribution(_share_of_margin(margins, rival, level))[0]
+        lower = _share_of_margin(discounted, rival, level)
         known = (margins > 0).any(axis=1, keepdims=True)
-        conflict = np.sort(margins, axis=1)[:, -2] if setting.n_classes > 1 else np.zeros(len(state))
+        conflict = rival.min(axis=1)
         return opinion_from_lower(
             probability, np.where(known, lower, 0.0), conflict, score=centred_score(probability, 1.0)
         )
@@ -156,15 +159,11 @@ class SignedMaximum(Rule):
         return frozenset({"precise", "widens", "accumulates"})
 
 
-def _share_of_margin(margins: Floats, own: Floats) -> Floats:
-    """Margins (n, K), own margin instead of the one in margins (n, K) -> share of each class (n, K)."""
-    n_classes = margins.shape[1]
-    rival = largest_rival(margins)
-    at_top = (margins == margins.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
-    rivals_level = np.where(margins == margins.max(axis=1, keepdims=True), at_top - 1, at_top)
-    level = np.where(own == rival, 1 + rivals_level, 1)
+def _share_of_margin(own: Floats, rival: Floats, level: NDArray[np.int64]) -> Floats:
+    """Own margins, largest of the rivals', how many of them have it, (n, K) each -> share of each class (n, K)."""
     best = np.maximum(own, rival)
-    shares: Floats = (1.0 - best) / n_classes + np.where(own >= rival, own / level, 0.0)
+    part = np.where(own >= rival, own / np.where(own == rival, 1 + level, 1), 0.0)
+    shares: Floats = (1.0 - best) / own.shape[1] + part
     return shares
 
 

@@ -65,7 +65,7 @@ class Ndc(CdmAve):
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged states (n, 2K + 2) -> opinion with the best set chosen."""
-        opinion = super().finish(state, setting)
+        opinion = Average.finish(self, state, setting)
         worth = utility_of_size(self.utility, setting.n_classes)
         return replace(opinion, chosen=best_prefix(opinion.probability, worth, 1.0))
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from hedgerow import DecisionTreeClassifier
-from hedgerow.belief import mass_from_counts
+from hedgerow.belief import mass_from_counts, mass_from_pairs
 from hedgerow.criteria import BeliefGain
 
 Floats = NDArray[np.float64]
@@ -19,8 +18,6 @@ Ints = NDArray[np.int64]
 
 #: Rows to fit, classes, rows to test -> guessed classes (candidates, n) and leaves (candidates,).
 Grow = Callable[[Floats, Ints, Floats], tuple[Ints, Ints]]
-
-HEAVY = 1e4  # weight of the equation "masses sum to one" among least squares
 
 
 def belief_trees(lams: Sequence[float], min_rows: int, nominal: Any = None, **mass: Any) -> Grow:
@@ -87,22 +84,9 @@ def least_gain_above(parent: Ints, counts: Ints) -> Floats:
     return least
 
 
-def combine_pairs(masses: Floats, n_classes: int) -> Floats:
-    """Masses of one sample (pairs, 4) in the order of combinations -> (2^K,): the mass whose traces are nearest.
-
-    Minimises the squares of sum over C with C ∩ {i, j} = A of m(C), minus m_ij(A), over all pairs and A ⊆ {i, j}.
-    """
-    traces = _traces(n_classes)
-    system = np.vstack([traces[:, 1:], np.full((1, traces.shape[1] - 1), HEAVY)])
-    solution, _ = nnls(system, np.append(masses.ravel(), HEAVY))
-    mass: Floats = np.append(0.0, solution / solution.sum())
-    return mass
-
-
 def decide_among_pairs(masses: Floats, n_classes: int, decision: str) -> Ints:
     """Masses (n, pairs, 4) -> chosen classes (n,), by pignistic probability, belief or plausibility."""
-    distinct, back = np.unique(masses.reshape(len(masses), -1), axis=0, return_inverse=True)
-    combined = np.array([combine_pairs(one.reshape(-1, 4), n_classes) for one in distinct])
+    combined = mass_from_pairs(masses)
     subsets = np.arange(1 << n_classes)
     members = (subsets[:, None] >> np.arange(n_classes)) & 1  # (2^K, K)
     size = members.sum(axis=1, keepdims=True)
@@ -112,7 +96,7 @@ def decide_among_pairs(masses: Floats, n_classes: int, decision: str) -> Ints:
         "plausibility": members,
     }[decision]
     # rounding must not tell apart classes that are equal
-    chosen: Ints = (combined @ shares).round(9).argmax(axis=1)[back.reshape(-1)]
+    chosen: Ints = (combined @ shares).round(9).argmax(axis=1)
     return chosen
 
 
@@ -130,13 +114,3 @@ def _last_open(parent: Ints, is_open: NDArray[np.bool_]) -> Ints:
         if not is_open[node]:
             stop[node] = stop[parent[node]]
     return stop
-
-
-def _traces(n_classes: int) -> Floats:
-    """K -> (pairs * 4, 2^K): 1 where a subset meets a pair in nothing, its first, its second class, or both."""
-    subsets = np.arange(1 << n_classes)
-    rows = []
-    for i, j in combinations(range(n_classes), 2):
-        met = ((subsets >> i) & 1) + 2 * ((subsets >> j) & 1)
-        rows += [met == trace for trace in range(4)]
-    return np.array(rows, dtype=np.float64)
