@@ -296,6 +296,11 @@ function intervals(answer) {
   return [box, ...more];
 }
 
+/* As wide as there is room for, so that letters keep their size. */
+function chartWidth() {
+  return clip(byId("case").clientWidth - 40, 280, 540);
+}
+
 /* Bounds of the two most probable classes against caution. */
 function cautionPath(number) {
   const most = Number(byId("caution").max), steps = 60, answer = answers[number];
@@ -304,11 +309,11 @@ function cautionPath(number) {
     const caution = (most * i) / steps;
     return {caution, ...answerOf(combiner(evidence, settings.rule, ruleSetting(caution))(number))};
   });
-  const x = (caution) => 34 + (520 * Math.min(caution, most)) / most, y = (share) => 8 + 132 * (1 - share);
-  const chart = drawn("svg", {class: "chart", viewBox: "0 0 570 176", role: "img",
+  const wide = chartWidth(), x = (caution) => 34 + ((wide - 50) * Math.min(caution, most)) / most, y = (share) => 8 + 132 * (1 - share);
+  const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${wide} 176`, role: "img",
     "aria-label": `Bounds of ${data.classes[first]} and ${data.classes[second] ?? ""} as caution grows`});
   for (const share of [0, 0.5, 1]) {
-    chart.append(drawn("line", {class: "grid", x1: 34, x2: 554, y1: y(share), y2: y(share)}),
+    chart.append(drawn("line", {class: "grid", x1: 34, x2: wide - 16, y1: y(share), y2: y(share)}),
       drawn("text", {x: 28, y: y(share) + 4, "text-anchor": "end"}, `${100 * share}`));
   }
   for (const k of [second, first].filter((each) => each !== undefined)) {
@@ -322,7 +327,7 @@ function cautionPath(number) {
   for (let i = 0; i <= 5; i++) {
     chart.append(drawn("text", {x: x((most * i) / 5), y: 156, "text-anchor": "middle"}, `${Number(((most * i) / 5).toFixed(2))}`));
   }
-  chart.append(drawn("text", {x: 294, y: 172, "text-anchor": "middle"}, "caution"));
+  chart.append(drawn("text", {x: 9 + wide / 2, y: 172, "text-anchor": "middle"}, "caution"));
   return [element("h4", {}, "If caution were another"), element("p", {class: "aside"}, turningWords(number, path)), chart, key([first, second])];
 }
 
@@ -356,21 +361,22 @@ function treeChart(number) {
     const bin = Math.min(bins - 1, Math.floor((evidence.counts[d * K + k] / total) * bins)), winner = evidence.winner[d];
     stacks[bin].set(winner, (stacks[bin].get(winner) ?? 0) + evidence.times[at]);
   }
+  const wide = chartWidth(), step = (wide - 50) / bins;
   const tallest = Math.max(1, ...stacks.map((stack) => [...stack.values()].reduce((a, b) => a + b, 0)));
-  const chart = drawn("svg", {class: "chart", viewBox: "0 0 570 128", role: "img", "aria-label": "Trees by the share they give the label"});
-  chart.append(drawn("line", {class: "grid", x1: 34, x2: 554, y1: 96, y2: 96}), drawn("text", {x: 28, y: 16, "text-anchor": "end"}, `${tallest}`));
+  const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${wide} 128`, role: "img", "aria-label": "Trees by the share they give the label"});
+  chart.append(drawn("line", {class: "grid", x1: 34, x2: wide - 16, y1: 96, y2: 96}), drawn("text", {x: 28, y: 16, "text-anchor": "end"}, `${tallest}`));
   stacks.forEach((stack, bin) => {
     let from = 96;
     for (const [winner, times] of [...stack].sort((a, b) => a[0] - b[0])) {
       const height = (86 * times) / tallest;
-      chart.append(drawn("rect", {class: colour(winner), x: 35 + bin * 26, y: from - height, width: 24, height}));
+      chart.append(drawn("rect", {class: colour(winner), x: 35 + bin * step, y: from - height, width: step - 2, height}));
       from -= height;
     }
   });
   for (const share of [0, 25, 50, 75, 100]) {
-    chart.append(drawn("text", {x: 34 + 5.2 * share, y: 110, "text-anchor": "middle"}, `${share}`));
+    chart.append(drawn("text", {x: 34 + ((wide - 50) * share) / 100, y: 110, "text-anchor": "middle"}, `${share}`));
   }
-  chart.append(drawn("text", {x: 294, y: 125, "text-anchor": "middle"}, `share of ${data.classes[k].slice(0, 40)} in the leaf, in per cent`));
+  chart.append(drawn("text", {x: 9 + wide / 2, y: 125, "text-anchor": "middle"}, `share of ${data.classes[k].slice(0, 40)} in the leaf, in per cent`));
   const amount = smallest === largest ? `${Number(smallest.toFixed(2))}` : `${Number(smallest.toFixed(2))} to ${Number(largest.toFixed(2))}`;
   const winners = [...new Set(stacks.flatMap((stack) => [...stack.keys()]))].sort((a, b) => a - b).slice(0, MOST_BARS);
   return [element("h4", {}, `What the ${plural(data.nTrees, "tree")} say`),
