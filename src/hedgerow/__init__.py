@@ -22,7 +22,15 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
-    from hedgerow.export import export_code, export_graphviz, export_svg, export_text
+    from hedgerow.export import (
+        export_code,
+        export_graphviz,
+        export_svg,
+        export_text,
+        to_onnx,
+        to_sklearn,
+        to_treelite,
+    )
     from hedgerow.files import load, save
     from hedgerow.resample import bootstrap
 
@@ -51,6 +59,9 @@ __all__ = [
     "labels",
     "load",
     "save",
+    "to_onnx",
+    "to_sklearn",
+    "to_treelite",
 ]
 
 #: Where each public name lives. Names are imported when first used, so that ``hedgerow --help`` need not wait for
@@ -76,6 +87,9 @@ _HOME = {
     "export_text": "hedgerow.export",
     "load": "hedgerow.files",
     "save": "hedgerow.files",
+    "to_onnx": "hedgerow.export",
+    "to_sklearn": "hedgerow.export",
+    "to_treelite": "hedgerow.export",
 }
 
 #: Modules that are public as such.

@@ -158,8 +158,9 @@ def largest_rival(values: Floats) -> Floats:
     if values.shape[1] == 1:
         return np.zeros_like(values)
     if values.shape[1] == 2:
-        return np.ascontiguousarray(values[:, ::-1])
-    second, first = np.partition(values, -2, axis=1)[:, -2:].T[:, :, None]
+        return values[:, ::-1].copy()
+    ordered = np.partition(values, -2, axis=1)
+    second, first = ordered[:, -2:-1], ordered[:, -1:]
     rivals: Floats = np.where(values == first, second, first)
     return rivals
 

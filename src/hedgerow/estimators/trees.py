@@ -90,6 +90,18 @@ class TreesEstimator(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return [self._tree(number) for number in range(self.forest_.n_trees)]
 
+    def to_sklearn(self) -> Any:
+        """The same trees as an estimator of scikit-learn; see `hedgerow.export.to_sklearn`.
+
+        Returns
+        -------
+        estimator of scikit-learn
+            With equal predictions; all features must be numeric.
+        """
+        from hedgerow.export.sklearn import to_sklearn
+
+        return to_sklearn(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -57,6 +57,6 @@ def best_prefix(support: Floats, worth: Floats, frame: Floats | float) -> Bools:
 
 def first_of(order: NDArray[np.int64], last: NDArray[np.int64]) -> Bools:
     """Classes in order (n, K), last place taken (n,) -> bool (n, K)."""
-    chosen = np.zeros(order.shape, dtype=bool)
+    chosen = np.zeros_like(order, dtype=bool)
     np.put_along_axis(chosen, order, np.arange(order.shape[1]) <= last[:, None], axis=1)
     return chosen
