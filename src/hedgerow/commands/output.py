@@ -127,15 +127,21 @@ class Kept:
         ]
 
 
-def check_out(out: str | None) -> None:
+def check_out(out: str | None, option: str = "--out") -> None:
     """Refuse, before the work, a file that cannot be written after it."""
     if out in (None, "-"):
         return
     path = Path(str(out))
     if path.is_dir():
-        raise UsageError(f"--out must be a file, got the folder {out!r}")
+        raise UsageError(f"{option} must be a file, got the folder {out!r}")
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"--out must be in a folder that exists, got {out!r}")
+        raise UsageError(f"{option} must be in a folder that exists, got {out!r}")
+
+
+def write_text(text: str, out: str | None) -> None:
+    """Write to a file, or to standard output for None and ``-``."""
+    with _text_file(out) as file:
+        file.write(text)
 
 
 def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
@@ -153,7 +159,7 @@ def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bo
         with _whole_file(Path(str(out))) as passing:
             write_parquet(dict(zip([*kept.names, *names], _typed_columns(answers, kept), strict=True)), passing)
         return
-    with text_file(out) as file:
+    with _text_file(out) as file:
         (_write_json_lines if as_json else _write_csv)(file, answers, kept, prefix)
 
 
@@ -198,7 +204,7 @@ def _plain(cell: Any) -> Any:
 
 
 @contextmanager
-def text_file(out: str | None) -> Iterator[TextIO]:
+def _text_file(out: str | None) -> Iterator[TextIO]:
     """Standard output, or a file that appears whole or not at all."""
     if out in (None, "-"):
         sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]

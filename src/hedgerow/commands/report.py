@@ -7,7 +7,7 @@ from typing import Any
 
 from hedgerow.commands.match import set_opinion, table_for
 from hedgerow.commands.outcome import DataError, UsageError
-from hedgerow.commands.output import check_out, text_file
+from hedgerow.commands.output import check_out, write_text
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import listed, number_of, say, write_json
@@ -50,8 +50,7 @@ def report(options: ReportOptions) -> None:
     names = None if options.id is None else sheet.cells(options.id).tolist()
     title = {} if options.title is None else {"title": options.title}
     made = model.report(table_for(model, sheet, other), y, names=names, **title)
-    with text_file(options.out) as file:
-        file.write(made.html)
+    write_text(made.html, options.out)
     if options.as_json:
         write_json({"report": options.out, "target": target, **made.figures})
     said = f"{number_of(made.figures['rows'], 'row')}, {made.figures['undecided']:,} of them indeterminate"
