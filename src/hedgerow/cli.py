@@ -283,6 +283,10 @@ def report(
     ] = None,
     id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the page.")] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0, metavar="NUMBER", help="Time to look for smallest changes, all rows together; 0 for none."),
+    ] = 5.0,
     rule: Rule = None,
     caution: Caution = None,
     decision: Decision = None,
@@ -294,7 +298,20 @@ def report(
     from hedgerow.commands.report import ReportOptions
     from hedgerow.commands.report import report as run_report
 
-    options = ReportOptions(model, data, out, target, id, title, rule, caution, decision, tuple(missing or ()), json)
+    options = ReportOptions(
+        model=model,
+        data=data,
+        out=out,
+        target=target,
+        id=id,
+        title=title,
+        seconds=seconds,
+        rule=rule,
+        caution=caution,
+        decision=decision,
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
     raise typer.Exit(run(lambda: run_report(options)))
 
 

@@ -84,7 +84,7 @@ KINDS = ("two classes", "weighted rows", "one tree", "three classes", "borrowed 
 @pytest.mark.parametrize("which", KINDS)
 def test_page_and_library_agree_to_nine_digits_and_on_every_set(open_page, models, which):
     forest, X = models[which]
-    page = open_page(forest.report(X))
+    page = open_page(forest.report(X, seconds=0))
     evidence = forest.evidence(X)
     asked = [(rule, name, options, caution) for rule, name, options in RULES.values() for caution in CAUTIONS]
     answers = json.loads(page.evaluate(ASK, [[each[1:] for each in asked], list(DECISIONS)]))
@@ -105,7 +105,7 @@ def equal_but_for_ties(sets, expected, probability):
 
 def test_every_rule_and_decision_of_the_page_is_compared(open_page, models):
     forest, X = models["two classes"]
-    page = open_page(forest.report(X))
+    page = open_page(forest.report(X, seconds=0))
     assert set(page.evaluate("window.hedgerow.rules")) == {name for _, name, _ in RULES.values()}
     assert set(page.evaluate("window.hedgerow.decisions")) == set(DECISIONS)
 
@@ -124,7 +124,7 @@ def test_every_rule_and_decision_of_the_page_is_compared(open_page, models):
 def test_page_opens_with_the_models_own_sets(open_page, models, rule, decision):
     forest, X = models["three classes"]
     forest = copy.copy(forest).set_params(rule=rule, caution=1.7, decision=decision)
-    page = open_page(forest.report(X))
+    page = open_page(forest.report(X, seconds=0))
     said = page.locator("#tally").inner_text()
     sets = forest.predict_set(X)
     assert page.locator("#note").is_hidden()

@@ -24,7 +24,7 @@ HOSTILE = (
 @pytest.fixture(scope="module")
 def report(cancer):
     forest, X, y = cancer
-    return forest.report(X, y, names=[f"P{number:03}" for number in range(len(X))])
+    return forest.report(X, y, names=[f"P{number:03}" for number in range(len(X))], seconds=0.5)
 
 
 def shown_bounds(page):
@@ -148,6 +148,23 @@ def test_caution_at_which_a_case_is_decided_is_the_librarys(open_page, report, c
     assert sizes == [1, 2]
 
 
+def test_case_shows_what_explain_says_of_it(open_page, report, cancer):
+    forest, X, _ = cancer
+    page = open_page(report)
+    row = selected_row(page)
+    explanation = forest.explain(X.iloc[[row]], time_limit=0)[0]
+    said = " ".join(page.locator("#case").inner_text().split())
+    assert explanation.sentence in said
+    for line in explanation.rules:
+        assert line in said
+    shares = [int(text.split()[0]) for text in page.locator("#case .doubt .number").all_inner_texts()]
+    assert sum(shares) == 100
+    assert shares[0] == round(100 * explanation.doubt[0].share)
+    assert page.locator("#case h4.why").inner_text() == "Why"
+    set_caution(page, 4)
+    assert page.locator("#case h4.why").inner_text() == "Why, at the model’s own settings"
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_hostile_names_values_and_classes_stay_text(open_page, browser, tmp_path, scripts):
     pandas = pytest.importorskip("pandas")
@@ -157,7 +174,7 @@ def test_hostile_names_values_and_classes_stay_text(open_page, browser, tmp_path
     X[HOSTILE[0] + "2"] = pandas.Categorical(np.array(HOSTILE)[draw.integers(0, 3, n_rows)])
     y = np.array(HOSTILE)[(X[HOSTILE[0]] + 0.7 * draw.normal(size=n_rows) > 0).astype(int) + (X[HOSTILE[1]] > 0.6)]
     forest = RandomForestClassifier(20, caution=3.0, random_state=0).fit(X[:40], y[:40])
-    report = forest.report(X[40:], y[40:], names=np.array(HOSTILE)[np.arange(40) % 8], title=HOSTILE[0])
+    report = forest.report(X[40:], y[40:], names=np.array(HOSTILE)[np.arange(40) % 8], title=HOSTILE[0], seconds=0.5)
     if scripts:
         page = open_page(report)
         for row in range(min(8, page.locator("#list .pick").count())):

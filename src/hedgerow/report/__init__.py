@@ -4,6 +4,7 @@
 `figures`      a forest, rows and labels -> summary, metrics, what the undecided cases have in common
 `places`       rows and which of them are undecided -> a few rules in plain words
 `cases`        a forest and some rows -> the evidence of their leaves, packed so that a page can fold it again
+`why`          undecided rows -> what `forest.explain` says of them
 `page`         all of these -> one HTML file with its style and script inside
 =============  ==============================================================================================
 

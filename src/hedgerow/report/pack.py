@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: A name or a value that is longer is cut.
+LONGEST = 80
+
 #: What a browser calls an array of each type.
 _NAMES = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int16": "i16", "float64": "f64"}
 
@@ -38,6 +41,12 @@ def safe_json(value: Any) -> str:
     for each in "<>&\u2028\u2029":
         text = text.replace(each, f"\\u{ord(each):04x}")
     return text
+
+
+def cut(value: Any, longest: int = LONGEST) -> str:
+    """Any value -> text on one line, cut where it is too long."""
+    words = " ".join(str(value).split())
+    return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
 def _smallest(flat: NDArray[Any]) -> str:

@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 from hedgerow.export.svg import COLOURS
 from hedgerow.report.cases import pack_cases
 from hedgerow.report.figures import Answers, Figures, answers_of, figures_of, name_of, training_range
-from hedgerow.report.pack import packed, safe_json
+from hedgerow.report.pack import cut, packed, safe_json
 from hedgerow.report.settings import page_decision, page_rule
+from hedgerow.report.why import explanations_of
 from hedgerow.table import Factors
 
 #: Rows whose evidence is kept in the page, unless told otherwise.
 MAX_CASES = 1000
+#: How long smallest changes are looked for, unless told otherwise.
+SECONDS = 5.0
 #: Features whose values are shown with a case: those the trees look at most.
 SHOWN_FEATURES = 12
 #: Features listed with the model.
 LISTED_FEATURES = 40
 #: Undecided rows a reader without scripts still sees.
 PLAIN_ROWS = 200
-#: A name or a value that is longer is cut.
-LONGEST = 80
 #: Digits of the values shown with a case.
 DIGITS = 6
 
@@ -72,6 +73,7 @@ def make_report(
     names: Any = None,
     title: str = "What the forest knows, and what it does not",
     max_cases: int = MAX_CASES,
+    seconds: float = SECONDS,
 ) -> Report:
     """A fitted forest and rows -> a page with metrics, where the undecided cases live, and each case to look into.
 
@@ -91,6 +93,10 @@ def make_report(
         The headline.
     max_cases : int, default=1000
         How many rows can be looked into at most, undecided ones first; fewer where their leaves take too much room.
+    seconds : float, default=5.0
+        How long to look for the smallest changes that would settle undecided rows, all of them together; 0 for not at
+        all. Where it is too short, the changes found are not the smallest, the page says so, and another run may find
+        others.
 
     Returns
     -------
@@ -107,17 +113,18 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    _check(forest, max_cases)
+    _check(forest, max_cases, seconds)
     answers = answers_of(forest, X, y)
     called = _names(names, len(answers.is_open))
     figures = figures_of(forest, answers)
-    data = _data(forest, answers, called, max_cases)
+    data = _data(forest, answers, called, max_cases, seconds)
     return Report(_rendered(forest, answers, figures, data, called, title), _plain(figures))
 
 
-def _data(forest: Any, answers: Answers, called: list[str] | None, max_cases: int) -> dict[str, Any]:
+def _data(forest: Any, answers: Answers, called: list[str] | None, max_cases: int, seconds: float) -> dict[str, Any]:
     """-> what the page's script reads."""
     rows, evidence = pack_cases(forest.forest_, answers.codes, answers.is_open, max_cases)
+    why = explanations_of(forest, answers.table, rows[answers.is_open[rows]], seconds)
     truth = None if answers.truth is None else packed(answers.truth[rows])
     return {
         "classes": [cut(name) for name in forest.classes_.tolist()],
@@ -136,6 +143,7 @@ def _data(forest: Any, answers: Answers, called: list[str] | None, max_cases: in
         "label": packed(answers.label[rows]),
         "sets": [np.flatnonzero(answers.chosen[row]).tolist() for row in rows.tolist()],
         "features": _values(forest, answers, rows),
+        "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
     }
 
 
@@ -222,12 +230,6 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def cut(value: Any) -> str:
-    """Any value -> text on one line, cut where it is too long."""
-    words = " ".join(str(value).split())
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
-
-
 def _names(names: Any, n_rows: int) -> list[str] | None:
     """Names (n,) -> text, or None where there are none."""
     if names is None:
@@ -238,7 +240,7 @@ def _names(names: Any, n_rows: int) -> list[str] | None:
     return called
 
 
-def _check(forest: Any, max_cases: int) -> None:
+def _check(forest: Any, max_cases: int, seconds: float) -> None:
     """Refuse what cannot be reported."""
     if not hasattr(forest, "predict_set"):
         raise TypeError(
@@ -246,3 +248,5 @@ def _check(forest: Any, max_cases: int) -> None:
         )
     if not (isinstance(max_cases, int | np.integer) and max_cases >= 1):
         raise ValueError(f"max_cases must be a whole number >= 1, got {max_cases!r}; 1000 is usual")
+    if not seconds >= 0:
+        raise ValueError(f"seconds must be a number >= 0, got {seconds!r}; 0 looks for no changes")

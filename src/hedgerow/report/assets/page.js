@@ -4,6 +4,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const K = data.classes.length, evidence = readEvidence(data.evidence, K);
+data.labels = unpack(data.label);
 const rows = unpack(data.rows), truth = data.truth && unpack(data.truth), nCases = rows.length;
 const MOST_LISTED = 200, MOST_BARS = 8, PALETTE = 8;
 
@@ -84,7 +85,7 @@ function built(node, attributes, children) {
 const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
 const count = (number) => number.toLocaleString("en");
 const plural = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
-const caseName = (number) => (data.names ? data.names[number] : `row ${rows[number]}`);
+const caseName = (number) => (data.names ? data.names[number] : `row\u00a0${rows[number]}`);
 const colour = (k) => `k${k % PALETTE}`;
 const isWrong = (number) => truth && answers[number].label !== truth[number];
 
@@ -399,6 +400,46 @@ function valuesTable(number) {
     element("table", {class: "values"}, element("thead", {}, head), element("tbody", {}, ...cells))];
 }
 
+/* What forest.explain said of the case; it does not follow the sliders. */
+function whySections(number) {
+  const why = data.why[number];
+  if (!why) return [];
+  const changed = settings.rule !== (own.rule.name ?? "average") || settings.caution !== own.caution;
+  const parts = [element("h4", {class: "why"}, changed ? "Why, at the model’s own settings" : "Why"), element("p", {}, why.sentence)];
+  const doubt = element("div", {class: "doubt"});
+  for (const [share, text] of why.doubt) {
+    doubt.append(element("span", {class: "number"}, `${share}\u00a0%`),
+      drawn("svg", {class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true"},
+        drawn("rect", {class: "track", width: 100, height: 10}), drawn("rect", {class: "open-solid", width: share, height: 10})),
+      element("span", {}, text));
+  }
+  if (why.doubt.length) parts.push(doubt);
+  for (const [title, lines] of [["What would settle it", why.settle], ["Leaves it reaches", why.rules]]) {
+    if (lines.length) parts.push(element("h4", {}, title), element("ul", {}, ...lines.map((line) => element("li", {}, line))));
+  }
+  return [...parts, ...nearest(why.near), ...added(why.adds, data.classes[data.labels[number]])];
+}
+
+function table(heads, lines, firstNumber) {
+  const cell = (tag) => (text, i) => element(tag, {class: i >= firstNumber ? "number" : null}, text);
+  return element("div", {class: "scroll"}, element("table", {},
+    element("thead", {}, element("tr", {}, ...heads.map(cell("th")))),
+    element("tbody", {}, ...lines.map((line) => element("tr", {}, ...line.map(cell("td")))))));
+}
+
+function nearest(near) {
+  if (!near) return [];
+  const lines = [["this\u00a0case", "", "", ...near.own], ...near.cases.map(([row, weight, label, ...values]) => [`row\u00a0${row}`, percent(weight), label, ...values])];
+  return [element("h4", {}, "Nearest training cases"), table(["", "weight", "class", ...near.names], lines, 3)];
+}
+
+function added(adds, label) {
+  if (!adds || !adds.rows.length) return [];
+  const signed = (value) => (value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`);
+  const lines = adds.rows.map(([words, onLabel, onWidth]) => [words, signed(onLabel), signed(onWidth)]);
+  return [element("h4", {}, `What its values add to the ${adds.unit} of ${label}`), table(["", adds.unit, "width of the interval"], lines, 1)];
+}
+
 function showCase() {
   const box = byId("case");
   if (selected < 0) {
@@ -413,6 +454,7 @@ function showCase() {
     element("p", {}, ...chips),
     element("p", {class: "verdict"}, verdict(answer)),
     ...intervals(answer),
+    ...whySections(selected),
     ...cautionPath(selected),
     ...treeChart(selected),
     ...valuesTable(selected));
