@@ -16,7 +16,7 @@ from hedgerow.tree import Tree
 #: As many rules a reader takes in; fewer where fewer say something.
 MOST_PLACES = 5
 #: A place has at least so many undecided rows, and so many times the share of all rows.
-FEWEST, CLEARLY = 2, 1.25
+FEWEST, CLEARLY = 2, 1.1
 #: Categories named before the rest is counted.
 MOST_NAMED = 4
 
@@ -63,7 +63,7 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
     if not is_open.any() or is_open.all():
         return []
     tree = DecisionTreeClassifier(
-        max_leaf_nodes=8, max_depth=3, min_samples_leaf=max(5, n_rows // 50), random_state=0
+        max_leaf_nodes=10, max_depth=4, min_samples_leaf=max(5, n_rows // 50), random_state=0
     ).fit(table, is_open)
     reached = tree.apply(table)
     gaps = [_has_gaps(column) for column in table.listed]

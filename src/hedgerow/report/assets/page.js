@@ -401,21 +401,23 @@ function valuesTable(number) {
 }
 
 /* What forest.explain said of the case; it does not follow the sliders. */
+const unbroken = (text) => text.replace(/(\d) %/g, "$1\u00a0%");
+
 function whySections(number) {
   const why = data.why[number];
   if (!why) return [];
   const changed = settings.rule !== (own.rule.name ?? "average") || settings.caution !== own.caution;
-  const parts = [element("h4", {class: "why"}, changed ? "Why, at the model’s own settings" : "Why"), element("p", {}, why.sentence)];
+  const parts = [element("h4", {class: "why"}, changed ? "Why, at the model’s own settings" : "Why"), element("p", {}, unbroken(why.sentence))];
   const doubt = element("div", {class: "doubt"});
   for (const [share, text] of why.doubt) {
     doubt.append(element("span", {class: "number"}, `${share}\u00a0%`),
       drawn("svg", {class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true"},
         drawn("rect", {class: "track", width: 100, height: 10}), drawn("rect", {class: "open-solid", width: share, height: 10})),
-      element("span", {}, text));
+      element("span", {}, unbroken(text)));
   }
   if (why.doubt.length) parts.push(doubt);
   for (const [title, lines] of [["What would settle it", why.settle], ["Leaves it reaches", why.rules]]) {
-    if (lines.length) parts.push(element("h4", {}, title), element("ul", {}, ...lines.map((line) => element("li", {}, line))));
+    if (lines.length) parts.push(element("h4", {}, title), element("ul", {}, ...lines.map((line) => element("li", {}, unbroken(line)))));
   }
   return [...parts, ...nearest(why.near), ...added(why.adds, data.classes[data.labels[number]])];
 }
