@@ -244,7 +244,7 @@ def explain(
     missing: Missing = None,
     json: Json = False,
 ) -> None:
-    """Why a row is indeterminate and what would settle it; without --row, a sentence for each row that is."""
+    """Why a row is indeterminate and what would settle it; without --row, a line for each row that is."""
     from hedgerow.commands.explain import ExplainOptions
     from hedgerow.commands.explain import explain as run_explain
     from hedgerow.commands.outcome import run

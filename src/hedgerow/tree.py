@@ -341,10 +341,11 @@ class Tree:
     def threshold(self) -> NDArray[np.float64]:
         """(N,) values up to it go left."""
         result = np.full(self.n_nodes, np.nan)
-        for node in np.flatnonzero(~self.is_leaf & (self._kind == 0)):
-            cuts = self._bins.cuts_of(self.feature[node])
-            code = self._code[node]
-            result[node] = cuts[code] if code < len(cuts) else np.inf  # inf: every value left, missing right
+        nodes = np.flatnonzero(~self.is_leaf & (self._kind == 0))
+        at = self._bins.cut_start[self.feature[nodes]] + self._code[nodes]
+        inside = at < self._bins.cut_start[self.feature[nodes] + 1]
+        result[nodes] = np.inf  # every value left, missing right
+        result[nodes[inside]] = self._bins.cuts[at[inside]]
         return result
 
     @cached_property
@@ -391,11 +392,15 @@ class Tree:
         known = self.schema.categories[self.feature[node]]
         if known is None or self._kind[node] != _SUBSET:
             return []
-        start = self._forest.set_start[self._number] + self._payload[node]
-        codes = np.arange(len(known))
-        words = self._forest.set_words[start + codes // 64]
-        left = (words >> (codes % 64).astype(np.uint64)) & np.uint64(1)
-        return list(known[left.astype(bool)].tolist())
+        return list(known[self.codes_left(np.array([node]))[0]].tolist())
+
+    def codes_left(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Subset splits (m,) on one feature -> (m, C): which of its categories go left."""
+        known = self.schema.categories[self.feature[nodes[0]]]
+        codes = np.arange(0 if known is None else len(known))
+        start = self._forest.set_start[self._number] + self._payload[nodes]
+        words = self._forest.set_words[start[:, None] + codes // 64]
+        return np.asarray((words >> (codes % 64).astype(np.uint64)) & np.uint64(1), dtype=bool)
 
     def name_of(self, feature: int) -> str:
         """The feature's name, or ``x[i]``."""

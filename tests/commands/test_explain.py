@@ -26,8 +26,13 @@ def test_a_row_by_number_is_explained_in_text(run, patients, model, open_rows):
     row = open_rows[0]
     result = run("explain", model, patients / "test.csv", "--row", row, "--caution", 2)
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"Row {row}: It could be benign or malignant: the doubt comes from ")
-    for title in ("Where the doubt comes from", "What would settle it", "Leaves it reaches", "not known"):
+    assert result.stdout.startswith(f"Row {row}: It could be malignant or benign: the doubt comes from ")
+    for title in (
+        "Where the doubt comes from",
+        "What would settle it",
+        "The weightiest leaf of each class",
+        "not known",
+    ):
         assert title in result.stdout
     assert "not used by the model" in result.stderr
 
@@ -64,10 +69,14 @@ def test_json_is_what_the_library_says(run, patients, model, open_rows):
     assert said[0]["settle"]["change"] is None
 
 
-def test_without_a_row_every_open_one_gets_a_sentence(run, patients, model, open_rows):
+def test_without_a_row_every_open_one_gets_a_line(run, patients, model, open_rows):
     result = run("explain", model, patients / "test.csv", "--caution", 2)
     lines = result.stdout.splitlines()
-    assert [line.split(":")[0] for line in lines] == [f"Row {row}" for row in open_rows]
+    assert [line.split()[0] for line in lines[2:]] == [str(row) for row in open_rows]
+    for line in lines[2:]:
+        words = line.split()
+        assert {"benign", "malignant"} < set(words)
+        assert sum(int(words[at - 1]) for at, word in enumerate(words) if word == "%") == 100
     assert f"{len(open_rows)} of them indeterminate" in result.stderr
 
 

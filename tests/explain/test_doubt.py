@@ -65,6 +65,13 @@ def test_missing_values_that_decide_take_all_the_doubt():
     assert found.shares[0, CAUSES.index("missing")] == 1
 
 
+def test_gaps_that_lead_into_mixed_leaves_take_the_doubt_that_any_value_would_end():
+    ways = np.array([[[[50.0, 0.0]], [[50.0, 0.0]]]])
+    found = doubt_from_counts(ways, caution=0.0, as_is=np.array([[[6.0, 4.0]]]))
+    assert found.amounts[0, CAUSES.index("missing")] == pytest.approx(0.8)
+    assert found.shares[0, CAUSES.index("missing")] == 1
+
+
 def test_missing_values_that_change_nothing_take_none():
     ways = np.array([[[[30.0, 20.0]], [[30.0, 20.0]]]])
     found = doubt_from_counts(ways, caution=1.0)

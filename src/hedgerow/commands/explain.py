@@ -12,9 +12,13 @@ from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import check_out, write_text
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
-from hedgerow.commands.talk import listed, number_of, say, write_json
+from hedgerow.commands.talk import grid, listed, number_of, say, show, write_json
 from hedgerow.explain import Explanation
+from hedgerow.explain.words import name_some, percents
 from hedgerow.table import Factors, NamedColumns
+
+#: Columns of the overview.
+HEADS = {"few": "few cases", "overlap": "overlap", "disagree": "trees", "missing": "missing", "outside": "outside"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def explain(options: ExplainOptions) -> None:
 
 
 def _write(options: ExplainOptions, found: list[Explanation]) -> None:
-    """Explanations -> a page, JSON, or text: all of it for rows that were asked for, else a sentence each."""
+    """Explanations -> a page, JSON, or text: all of it for rows that were asked for, else a line each."""
     if options.html:
         from hedgerow.explain.html import page_from_explanations
 
@@ -74,8 +78,27 @@ def _write(options: ExplainOptions, found: list[Explanation]) -> None:
         write_json([each.to_dict() for each in found])
     elif options.rows and not options.html:
         write_text("\n".join(each.to_text() for each in found), None)
-    elif not options.html:
-        write_text("".join(f"{each.title}: {each.sentence}\n" for each in found), None)
+    elif found and not options.html:
+        show(_overview(found))
+
+
+def _overview(found: list[Explanation]) -> Any:
+    """Explanations -> a table, a line for each."""
+    head = ["row", "it could be", *HEADS.values(), "settled by"]
+    rows = []
+    for each in found:
+        shares = dict(zip([cause.cause for cause in each.doubt], percents(c.share for c in each.doubt), strict=True))
+        cells = [f"{shares[cause]} %" if shares[cause] else "–" for cause in HEADS]
+        rows.append([each.title.removeprefix("Row "), " or ".join(name_some(each.likely)), *cells, _fewest(each)])
+    return grid("Where the doubt comes from, and what would end it", head, rows, left=2)
+
+
+def _fewest(explanation: Explanation) -> str:
+    """The fewest confirmed cases, in two words."""
+    if explanation.settle is None or not explanation.settle.confirmed:
+        return "–"
+    label, number = explanation.settle.confirmed[0]
+    return f"{number:,} more {label}"
 
 
 def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows: Any) -> list[Explanation]:
@@ -89,6 +112,7 @@ def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows
             train=train,
             y_train=labels,
             cases=options.cases,
+            shap=bool(options.rows or options.html or options.as_json),
             immutable=options.immutable,
             increasing=options.increasing,
             decreasing=options.decreasing,

@@ -180,15 +180,14 @@ def _case(model: Model, training: Training, row: int, weight: float) -> Case:
 
 def _heaviest(table: Any, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Sparse (n, m) -> rows and weights (n, k), heaviest first, of equals the first."""
-    n = table.shape[0]
-    rows, weights = np.full((n, k), -1), np.zeros((n, k))
-    length = np.diff(table.indptr)
-    sample = np.repeat(np.arange(n), length)
-    order = np.lexsort((table.indices, -table.data, sample))
-    place = np.arange(len(sample)) - np.repeat(table.indptr[:-1], length)
-    kept = place < k
-    rows[sample[kept], place[kept]] = table.indices[order][kept]
-    weights[sample[kept], place[kept]] = table.data[order][kept]
+    rows, weights = np.full((table.shape[0], k), -1), np.zeros((table.shape[0], k))
+    for sample, (first, last) in enumerate(zip(table.indptr[:-1], table.indptr[1:], strict=True)):
+        near, heavy = table.indices[first:last], table.data[first:last]
+        if len(near) > k:
+            kept = heavy >= np.partition(heavy, len(heavy) - k)[len(heavy) - k]
+            near, heavy = near[kept], heavy[kept]
+        order = np.lexsort((near, -heavy))[:k]
+        rows[sample, : len(order)], weights[sample, : len(order)] = near[order], heavy[order]
     return rows, weights
 
 

@@ -497,7 +497,12 @@ class _NodeBoxes:
         self.high = np.repeat(last[None], n_nodes, axis=0)
         self.by_missing = np.ones((n_nodes, len(features)), dtype=bool)
         nominal = np.flatnonzero(model.bins.nominal[features] == 1).tolist()
-        self.allowed = {place: np.ones((n_nodes, last[place] + 1), dtype=bool) for place in nominal}
+        ends = np.concatenate([[0], np.cumsum(last[nominal] + 1)]).tolist()
+        self._categories = np.ones((n_nodes, ends[-1]), dtype=bool)
+        self.allowed = {
+            place: self._categories[:, first:end]
+            for place, first, end in zip(nominal, ends[:-1], ends[1:], strict=True)
+        }
         self.borrowed = np.concatenate([tree.is_borrowed for tree in model.walks])
         self._place_of = np.full(model.schema.n_features, -1)
         self._place_of[features] = np.arange(len(features))
@@ -515,8 +520,7 @@ class _NodeBoxes:
                 self.high[parents],
                 self.by_missing[parents],
             )
-            for mask in self.allowed.values():
-                mask[own] = mask[parents]
+            self._categories[own] = self._categories[parents]
             place = self._place_of[tree.feature[above]]
             position = nodes - tree.first_child[above]
             self._restrict(tree, above, own, place, position)
@@ -527,31 +531,18 @@ class _NodeBoxes:
         multiway = tree.is_multiway[above]
         to_missing = np.where(multiway, position == tree.n_children[above] - 1, left == tree.missing_left[above])
         self.by_missing[own, place] &= to_missing
-        numeric = ~np.isnan(tree.threshold[above])
+        numeric = self.model.bins.nominal[tree.feature[above]] == 0
         code = tree._code[above]
         at, where = own[numeric & left], place[numeric & left]
         self.high[at, where] = np.minimum(self.high[at, where], code[numeric & left])
         at, where = own[numeric & ~left], place[numeric & ~left]
         self.low[at, where] = np.maximum(self.low[at, where], code[numeric & ~left] + 1)
-        for index in np.flatnonzero(~numeric).tolist():
-            mask = self.allowed[int(place[index])]
-            mask[own[index]] &= self._categories(tree, int(above[index]), int(position[index]), mask.shape[1])
-
-    def _categories(self, tree: Any, node: int, position: int, n_categories: int) -> Bools:
-        """(C,): which categories lead from a node to one of its children."""
-        if tree.is_multiway[node]:
-            return np.asarray(np.arange(n_categories) == position)
-        known = self.model.schema.categories[tree.feature[node]]
-        assert known is not None
-        left = np.isin(np.arange(n_categories), _subset_codes(tree, node, n_categories))
-        return left if position == 0 else ~left
-
-
-def _subset_codes(tree: Any, node: int, n_categories: int) -> Ints:
-    """The category numbers that go left at a subset split."""
-    chosen = set(tree.categories_left(node))
-    known = tree.schema.categories[tree.feature[node]].tolist()
-    return np.array([code for code in range(n_categories) if known[code] in chosen], dtype=np.int64)
+        for which in np.unique(place[~numeric]).tolist():
+            mask = self.allowed[which]
+            several, two = (place == which) & multiway, (place == which) & ~multiway
+            mask[own[several]] &= position[several, None] == np.arange(mask.shape[1])
+            if two.any():
+                mask[own[two]] &= tree.codes_left(above[two]) == left[two, None]
 
 
 def _margins(model: Model, evidence: Floats, tree: Ints) -> Floats | None:

@@ -13,8 +13,8 @@ few        reserved for unseen rows, averaged over trees
 outside    not trusted because values on the path lie beyond the training data
 disagree   held by rivals, because trees differ by more than leaves of their sizes, drawn from one mixture, would
 overlap    held by rivals otherwise
-missing    the margin that would be there on average if the missing values were known, less the margin of all the
-           possible values together
+missing    the margin there would be on average if missing values were known, less the margin there is: of the
+           sample as it is, or of all its possible values together where that is smaller
 =========  =====================================================================================================
 """
 
@@ -53,7 +53,12 @@ class Doubt(NamedTuple):
 
 
 def doubt_from_counts(
-    counts: Floats, caution: float, *, distrust: Floats | None = None, tree_shares: Floats | None = None
+    counts: Floats,
+    caution: float,
+    *,
+    as_is: Floats | None = None,
+    distrust: Floats | None = None,
+    tree_shares: Floats | None = None,
 ) -> Doubt:
     """Split the doubt about n samples.
 
@@ -63,6 +68,8 @@ def doubt_from_counts(
         Rows of each class in the leaves reached; with missing values, for each of C ways to fill them in.
     caution : float
         Unseen rows each leaf keeps in reserve.
+    as_is : float64 (n, T, K), optional
+        With missing values: the leaves reached without them.
     distrust : float64, counts without its last axis, optional
         How little the leaf says about the sample because its values lie beyond the training data, 0 to 1.
     tree_shares : float64 (T,), optional
@@ -95,13 +102,16 @@ def doubt_from_counts(
     by_class = np.einsum("nct,nctk->nck", held, shares)
     margin = _margin(by_class)
     rivals = np.maximum(by_class.sum(axis=2) - margin, 0.0)
+    there_is = _margin(by_class.mean(axis=1))
+    if as_is is not None:
+        there_is = np.minimum(there_is, _margin(_held(as_is, caution, trees)))
     apart = _disagreement(held, shares, ways.sum(axis=3))
     amounts = np.stack(
         [
             (trees * kept_back).sum(axis=2).mean(axis=1),
             (rivals * (1 - apart)).mean(axis=1),
             (rivals * apart).mean(axis=1),
-            np.maximum(margin.mean(axis=1) - _margin(by_class.mean(axis=1)), 0.0) if n_ways > 1 else np.zeros(n),
+            np.maximum(margin.mean(axis=1) - there_is, 0.0) if n_ways > 1 else np.zeros(n),
             (trees * (1 - kept_back) * astray).sum(axis=2).mean(axis=1),
         ],
         axis=1,
@@ -220,8 +230,21 @@ def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int
     shape = (len(rows), COMPLETIONS, model.trees.n_trees)
     counts = model.counts(filled).reshape(*shape, -1)
     astray = None if distrust is None else distrust.reshape(shape)
-    found = doubt_from_counts(counts, model.setting.caution, distrust=astray, tree_shares=model.tree_shares)
+    found = doubt_from_counts(
+        counts,
+        model.setting.caution,
+        as_is=question.counts[rows],
+        distrust=astray,
+        tree_shares=model.tree_shares,
+    )
     return found.amounts
+
+
+def _held(counts: Floats, caution: float, trees: Floats) -> Floats:
+    """Counts (n, T, K) -> (n, K): what each class holds."""
+    leaves = counts.reshape(-1, counts.shape[2])
+    shares = (1 - reserve(leaves, caution))[:, None] * class_shares(leaves)
+    return np.asarray(np.einsum("t,ntk->nk", trees, shares.reshape(counts.shape)))
 
 
 def _margin(held: Floats) -> Floats:

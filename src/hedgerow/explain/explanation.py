@@ -116,6 +116,11 @@ class Explanation:
         return f"Row {self.row}" if self.name is None else f"Row {self.row} ({self.name})"
 
     @property
+    def likely(self) -> list[Any]:
+        """The classes that remain, the most probable first."""
+        return sorted(self.set, key=lambda label: -self.probability[self.classes.index(label)])
+
+    @property
     def is_determinate(self) -> bool:
         """Whether one class remains."""
         return len(self.set) == 1

@@ -59,7 +59,7 @@ def _body(explanation: Explanation) -> str:
         _section("Where the doubt comes from", _doubt(explanation)),
         _section("What would settle it", _list(settle_words(explanation))),
         _section("Nearest training cases", _cases(explanation)),
-        _section("Leaves it reaches", _list(explanation.rules)),
+        _section("The weightiest leaf of each class that remains", _list(explanation.rules)),
         _shap(explanation),
     ]
     return "".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from hedgerow.explain.cases import number, value_words
+from hedgerow.explain.cases import Case, number, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.words import percents, settle_words
 
@@ -25,7 +25,10 @@ def text_from_explanation(explanation: Explanation) -> str:
         _section("Where the doubt comes from", _doubt(explanation)),
         _section("What would settle it", _settle(explanation)),
         _section("Nearest training cases", _cases(explanation)),
-        _section("Leaves it reaches", [_wrapped(rule, "  ", "    ") for rule in explanation.rules]),
+        _section(
+            "The weightiest leaf of each class that remains",
+            [_wrapped(rule, "  ", "    ") for rule in explanation.rules],
+        ),
         _section(*_shap(explanation)),
     ]
     text = "\n\n".join(part for part in parts if part)
@@ -112,7 +115,15 @@ def _cases(explanation: Explanation) -> list[str]:
         ]
     if not explanation.cases:
         return []
-    names = shown_features(explanation)
+    for most in range(MOST_FEATURES, 0, -1):
+        lines = _case_table(explanation, explanation.cases, shown_features(explanation, most))
+        if max(map(len, lines)) <= WIDTH:
+            break
+    return lines
+
+
+def _case_table(explanation: Explanation, cases: list[Case], names: list[str]) -> list[str]:
+    """This sample and the cases, with some of their values."""
     head = ["row", "weight", "class", *map(_cell, names)]
     own = ["this", "", "", *(_cell(value_words(explanation.values[name])) for name in names)]
     rows = [
@@ -122,7 +133,7 @@ def _cases(explanation: Explanation) -> list[str]:
             _cell("?" if case.label is None else case.label),
             *(_cell(value_words(case.values[name])) for name in names),
         ]
-        for case in explanation.cases
+        for case in cases
     ]
     return _table([head, own, *rows], left=(0, 2))
 
@@ -172,7 +183,8 @@ def _cell(value: Any) -> str:
 
 
 def _wrapped(text: str, first: str, later: str | None = None) -> str:
-    """Text -> lines of at most `WIDTH` columns."""
-    return textwrap.fill(
-        text, WIDTH, initial_indent=first, subsequent_indent=first if later is None else later, break_on_hyphens=False
-    )
+    """Text -> lines of at most `WIDTH` columns; a number stays with its per cent."""
+    tied = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    later = first if later is None else later
+    lines = textwrap.fill(tied, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+    return lines.replace("\N{NO-BREAK SPACE}%", " %")

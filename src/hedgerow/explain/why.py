@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.belief.additive import WHAT
 from hedgerow.explain.cases import Case, Training, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, Space, smallest_change, too_large
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf
 from hedgerow.explain.question import Floats, Model, Question, model_of, questions, read_columns
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
-from hedgerow.explain.shap import ShapValues, shap_values
+from hedgerow.explain.shap import ShapValues, shap_values_together
 from hedgerow.explain.words import cause_words
 
 #: Up to so many samples, the smallest change is looked for unless told otherwise, and for so many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0
+#: Up to so many samples, what features add is said of all of them unless told otherwise; beyond, of the open ones.
+SOME_SAMPLES = 100
 
 
 def explain(
@@ -30,7 +31,7 @@ def explain(
     train: Any = None,
     y_train: Any = None,
     cases: int = 5,
-    shap: bool = True,
+    shap: bool | None = None,
     immutable: Iterable[int | str] = (),
     increasing: Iterable[int | str] = (),
     decreasing: Iterable[int | str] = (),
@@ -52,8 +53,9 @@ def explain(
         Their labels.
     cases : int, default=5
         How many training rows to show.
-    shap : bool, default=True
-        Whether to say what each feature adds.
+    shap : bool, default=None
+        Whether to say what each feature adds. None says it of all samples up to a hundred, of more only where several
+        classes remain.
     immutable, increasing, decreasing : iterables of int or str, default=()
         Features, by number or name, that the smallest change must leave alone, may only raise, may only lower.
     wanted : class, default=None
@@ -97,11 +99,12 @@ def explain(
         limits=limits,
         wanted=_class_number(model, wanted),
         seconds=float(seconds),
+        forest=forest,
+        shap="all" if shap or (shap is None and codes.shape[1] <= SOME_SAMPLES) else "open" if shap is None else "none",
     )
-    added = _what_features_add(forest, X) if shap else None
     found: list[Explanation] = []
     for first, question in questions(model, columns, codes):
-        found += _explain_block(asked, question, first, added)
+        found += _explain_block(asked, question, first)
     return found
 
 
@@ -117,25 +120,28 @@ class _Asked:
     limits: Limits
     wanted: int | None
     seconds: float
+    forest: Any
+    shap: str  # of "all" samples, "open" ones or "none"
     space: Space | None = None
 
 
 @dataclass(frozen=True)
 class _Added:
-    """What features add to the label and to the width, for all samples."""
+    """What features add to the label and to the width, for some samples."""
 
+    place: dict[int, int]  # of each of the samples
     label: ShapValues
     width: ShapValues | None
     unit: str
 
 
-def _explain_block(asked: _Asked, question: Question, first: int, added: _Added | None) -> list[Explanation]:
+def _explain_block(asked: _Asked, question: Question, first: int) -> list[Explanation]:
     """A block of samples -> their explanations."""
     doubt, excess = doubt_about(question, asked.marginals), excess_of(question)
     near: list[list[Case]] | None = None
     if asked.training is not None and asked.cases:
         near = nearest_cases(question, asked.training, asked.cases)
-    settled = _settled(asked, question)
+    settled, added = _settled(asked, question), _what_features_add(asked, question)
     return [
         _one(asked, question, row, first, doubt, excess[:, row], near, settled.get(row), added)
         for row in range(question.n_samples)
@@ -171,7 +177,7 @@ def _one(
         doubt=_causes(question, row, doubt, excess),
         cases=None if near is None else near[row],
         rules=leaf_rules(question, row),
-        shap=None if added is None else _shap_of(model, added, first + row, label),
+        shap=None if added is None or row not in added.place else _shap_of(model, added, added.place[row], label),
         settle=settled,
     )
 
@@ -242,23 +248,19 @@ def _change_words(model: Model, question: Question, row: int, change: Change) ->
     }
 
 
-def _what_features_add(forest: Any, X: Any) -> _Added | None:
+def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
     """Shapley values of the label's probability or log-odds, and of the width, where they are sums over trees."""
-    label, unit = None, ""
-    for what in ("probability", "log_odds"):
-        label = _shap_or_none(forest, X, what)
-        if label is not None:
-            unit = what
-            break
-    return None if label is None else _Added(label, _shap_or_none(forest, X, "width"), unit)
-
-
-def _shap_or_none(forest: Any, X: Any, what: str) -> ShapValues | None:
-    assert what in WHAT
-    try:
-        return shap_values(forest, X, what)
-    except ValueError:  # no sum over trees under this rule
+    rows = {"all": np.arange(question.n_samples), "open": np.flatnonzero(question.is_open)}.get(asked.shap)
+    if rows is None or not len(rows):
         return None
+    codes, place = np.ascontiguousarray(question.codes[:, rows]), {row: at for at, row in enumerate(rows.tolist())}
+    for unit, whats in (("probability", ("probability", "width")), ("log_odds", ("log_odds",))):
+        try:
+            found = shap_values_together(asked.forest, codes, whats)
+        except ValueError:  # no sum over trees under this rule
+            continue
+        return _Added(place, found[0], found[1] if len(found) > 1 else None, unit)
+    return None
 
 
 def _shap_of(model: Model, added: _Added, row: int, label: int) -> ShapOf:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.belief.leaf import class_shares
 from hedgerow.explain.cases import number, value_words
 from hedgerow.explain.doubt import CAUSES
 from hedgerow.explain.question import Floats, Question
@@ -39,7 +40,7 @@ def sentence_words(explanation: Explanation) -> str:
         return (
             f"{start}; what doubt there is comes from {joined(causes)}." if causes else f"{start}, without any doubt."
         )
-    start = f"It could be {joined(name_some(explanation.set), 'or')}"
+    start = f"It could be {joined(name_some(explanation.likely), 'or')}"
     return f"{start}: the doubt comes from {joined(causes)}." if causes else f"{start}: they are exactly as probable."
 
 
@@ -50,8 +51,8 @@ def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
     missing = [names[feature] for feature in question.missing(row)]
     outside = [_outside_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
     figures = {
-        "few": f"a tree finds {_mean_rows(counts)} on average, against a caution of {number(model.setting.caution)}",
-        "overlap": f"similar cases are {_mixture_words(question, row)}",
+        "few": _few_words(counts, model.setting.caution),
+        "overlap": f"similar cases are {_mixture_words(counts, model.labels)}",
         "disagree": _leaning_words(counts, model.labels),
         "missing": joined(name_some(missing, 6)) if missing else "none",
         "outside": joined(outside[:4]) if outside else "none",
@@ -110,8 +111,8 @@ def change_words(change: dict[str, Any]) -> str:
         return f"the smallest change was not looked for: {change['reason']}"
     if not change["found"]:
         if change["optimal"]:
-            return "no change of the features within the training data and the limits given"
-        return f"no change of the features was found in {change['seconds']:.1f} s; there may be one"
+            return "no change of its values, within what training has seen and the limits given"
+        return f"no change of its values was found in {change['seconds']:.1f} s; there may be one"
     moves = joined([_move_words(move) for move in change["changes"]])
     promise = "no smaller change does" if change["optimal"] else (
         f"a smaller one could be at most {change['gap']:.0%} smaller, the search was stopped".replace("%", " %")
@@ -151,16 +152,19 @@ def _measure_words(measure: list[tuple[str, float, Any]]) -> list[str]:
     return [f"measuring {feature} first: {share:.0%} of its possible values leave one class{most}".replace("%", " %")]
 
 
-def _mean_rows(counts: Floats) -> str:
-    return number(float(counts.sum(axis=1).mean()))
+def _few_words(counts: Floats, caution: float) -> str:
+    """Counts (T, K) -> how many rows the trees find."""
+    found = float(np.median(counts.sum(axis=1)))
+    if len(counts) == 1:
+        return f"the tree finds {number(found)}, and keeps {number(caution)} unseen in reserve"
+    return f"half of the trees find {number(found)} or fewer, and keep {number(caution)} unseen in reserve"
 
 
-def _mixture_words(question: Question, row: int) -> str:
-    """Shares of the likeliest classes in the leaves reached."""
-    probability, labels = question.opinion.probability[row], question.model.labels
-    order = np.argsort(-probability, kind="stable")[:3]
-    said = [f"{probability[k]:.0%} {labels[k]}".replace("%", " %") for k in order if probability[k] >= 0.005]
-    return joined(said)
+def _mixture_words(counts: Floats, labels: list[Any]) -> str:
+    """Counts (T, K) -> shares of the commonest classes in the leaves, averaged over trees."""
+    shares = class_shares(counts).mean(axis=0)
+    order = np.argsort(-shares, kind="stable")[:3]
+    return joined([f"{shares[k]:.0%} {labels[k]}".replace("%", " %") for k in order if shares[k] >= 0.005])
 
 
 def _leaning_words(counts: Floats, labels: list[Any]) -> str:
@@ -169,7 +173,8 @@ def _leaning_words(counts: Floats, labels: list[Any]) -> str:
     sure = ((counts == best).sum(axis=1) == 1) & (best[:, 0] > 0)
     votes = np.bincount(counts[sure].argmax(axis=1), minlength=counts.shape[1])
     order = [k for k in np.argsort(-votes, kind="stable").tolist() if votes[k]][:3]
-    said = [f"{votes[k]:,} lean to {labels[k]}" for k in order]
+    said = [f"{votes[k]:,} lean to {labels[k]}" if not place else f"{votes[k]:,} to {labels[k]}"
+            for place, k in enumerate(order)]  # fmt: skip
     if not sure.all():
         said.append(f"{int((~sure).sum()):,} to none")
     return joined(said)
