@@ -283,6 +283,9 @@ def report(
     ] = None,
     id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the page.")] = None,
+    train: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
+    ] = None,
     seconds: Annotated[
         float,
         typer.Option(min=0, metavar="NUMBER", help="Time to look for smallest changes, all rows together; 0 for none."),
@@ -305,6 +308,7 @@ def report(
         target=target,
         id=id,
         title=title,
+        train=train,
         seconds=seconds,
         rule=rule,
         caution=caution,

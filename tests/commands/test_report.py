@@ -55,6 +55,13 @@ def test_rule_caution_decision_and_title_are_those_asked(run, patients, model, p
     assert '"decision":{"name":"u80"' in text
 
 
+def test_training_rows_can_be_lent_for_the_nearest_cases(run, patients, model, page):
+    lent = ("--train", patients / "train.csv", "--id", "patient")
+    for words, near in (((), 0), (lent, 1)):
+        assert run("report", model, patients / "test.csv", "--seconds", "0", "-o", page, *words).exit_code == 0
+        assert ('"near":{"names"' in page.read_text(encoding="utf-8")) == bool(near)
+
+
 def test_page_goes_to_standard_output_for_a_dash(run, patients, model):
     result = run("report", model, patients / "test.csv", "--seconds", "0", "-o", "-")
     assert result.stdout.startswith("<!doctype html>")
@@ -84,5 +91,7 @@ def test_page_of_the_command_is_that_of_python(run, patients, model, page):
     frame = pandas.read_csv(patients / "test.csv", keep_default_na=True)
     names = forest.feature_names_in_.tolist()
     frame["site"] = frame["site"].astype(object)
-    made = forest.report(frame[names], frame["diagnosis"].to_numpy(), names=frame["patient"].to_numpy(), seconds=0)
+    made = forest.report(
+        frame[names], frame["diagnosis"].to_numpy(), names=frame["patient"].to_numpy(), seconds=0, first=1
+    )
     assert made.html == page.read_text(encoding="utf-8")

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from hedgerow import RandomForestClassifier, metrics
+import hedgerow
+from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor, metrics
+from hedgerow.report import make_report
 from hedgerow.report.cases import choose_cases, contents_of
 from hedgerow.report.pack import packed, safe_json
 
@@ -165,6 +167,33 @@ def test_smallest_changes_are_looked_for_where_there_is_time(cancer):
     asked = data_of(forest.report(X.iloc[some], y[some], seconds=2))["why"]
     unasked = data_of(forest.report(X.iloc[some], y[some], seconds=0))["why"]
     assert all(len(asked[number]["settle"]) == len(unasked[number]["settle"]) + 1 for number in asked)
+
+
+def test_rows_are_numbered_from_where_they_are_asked_to(cancer):
+    forest, X, y = cancer
+    numbered = [data_of(forest.report(X[:60], y[:60], seconds=0, first=first)) for first in (0, 1)]
+    assert (unpacked(numbered[1]["rows"]) == unpacked(numbered[0]["rows"]) + 1).all()
+    near = [[why["near"]["cases"][0][0] for why in each["why"].values()] for each in numbered]
+    assert near[1] == [row + 1 for row in near[0]]
+
+
+def test_loaded_forest_shows_nearest_cases_where_training_rows_are_lent(cancer, tmp_path):
+    forest, X, y = cancer
+    hedgerow.save(forest, tmp_path / "m.hedge")
+    loaded = hedgerow.load(tmp_path / "m.hedge")
+    alone = data_of(loaded.report(X[:60], y[:60], seconds=0))["why"]
+    assert alone
+    assert all(why["near"] is None for why in alone.values())
+    lent = data_of(loaded.report(X[:60], y[:60], seconds=0, train=X[60:], y_train=y[60:]))["why"]
+    assert all(len(why["near"]["cases"]) == 4 for why in lent.values())
+
+
+def test_regressors_and_pairs_have_no_report(cancer):
+    _, X, y = cancer
+    with pytest.raises(TypeError, match="forest must be a tree or forest of classes, got RandomForestRegressor"):
+        make_report(RandomForestRegressor(3).fit([[1.0], [2.0]], [1.0, 2.0]), [[1.0]])
+    with pytest.raises(TypeError, match="got PairwiseTreesClassifier"):
+        make_report(PairwiseTreesClassifier().fit(X, y), X, y)
 
 
 def test_report_without_classes_has_no_metrics_of_them(cancer):

@@ -199,7 +199,8 @@ class OpinionMixin:
         names : array-like of shape (n_samples,), default=None
             What to call the rows; None takes their numbers, from 0.
         **options
-            ``title``, ``max_cases`` and ``seconds``, as in `hedgerow.report.make_report`.
+            ``title``, ``max_cases``, ``seconds``, ``train``, ``y_train`` and ``first``, as in
+            `hedgerow.report.make_report`.
 
         Returns
         -------

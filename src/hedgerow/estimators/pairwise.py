@@ -141,6 +141,7 @@ class PairwiseTreesClassifier(TreesClassifier):
     oob_evidence_ = _NotOffered("no tree draws a bag")
     tune = _NotOffered("use GridSearchCV")
     explain = _NotOffered("ask predict_mass")
+    report = _NotOffered("ask predict_mass")
     predict_uncertainty = _NotOffered("measure that of predict_mass, see hedgerow.belief")
 
     def predict_mass(self, X: Any) -> Floats:  # type: ignore[override]

@@ -74,6 +74,9 @@ def make_report(
     title: str = "What the forest knows, and what it does not",
     max_cases: int = MAX_CASES,
     seconds: float = SECONDS,
+    train: Any = None,
+    y_train: Any = None,
+    first: int = 0,
 ) -> Report:
     """A fitted forest and rows -> a page with metrics, where the undecided cases live, and each case to look into.
 
@@ -88,7 +91,7 @@ def make_report(
     y : array-like of shape (n_samples,), default=None
         Their classes; without them the report has no metrics.
     names : array-like of shape (n_samples,), default=None
-        What to call the rows; None takes their numbers, from 0.
+        What to call the rows; None takes their numbers.
     title : str
         The headline.
     max_cases : int, default=1000
@@ -97,6 +100,11 @@ def make_report(
         How long to look for the smallest changes that would settle undecided rows, all of them together; 0 for not at
         all. Where it is too short, the changes found are not the smallest, the page says so, and another run may find
         others.
+    train, y_train : as X and y, default=None
+        The training rows and their classes, to show those nearest to an undecided row, where the forest has not kept
+        them, as after loading.
+    first : int, default=0
+        The number of the first row, here and among the training rows.
 
     Returns
     -------
@@ -117,14 +125,21 @@ def make_report(
     answers = answers_of(forest, X, y)
     called = _names(names, len(answers.is_open))
     figures = figures_of(forest, answers)
-    data = _data(forest, answers, called, max_cases, seconds)
+    rows, evidence = pack_cases(forest.forest_, answers.codes, answers.is_open, max_cases)
+    undecided = rows[answers.is_open[rows]]
+    why = explanations_of(forest, answers.table, undecided, seconds=seconds, train=train, y_train=y_train, first=first)
+    data = _data(forest, answers, called, rows, first) | {
+        "evidence": evidence,
+        "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
+    }
+    called = called or [str(row + first) for row in range(len(answers.is_open))]
     return Report(_rendered(forest, answers, figures, data, called, title), _plain(figures))
 
 
-def _data(forest: Any, answers: Answers, called: list[str] | None, max_cases: int, seconds: float) -> dict[str, Any]:
-    """-> what the page's script reads."""
-    rows, evidence = pack_cases(forest.forest_, answers.codes, answers.is_open, max_cases)
-    why = explanations_of(forest, answers.table, rows[answers.is_open[rows]], seconds)
+def _data(
+    forest: Any, answers: Answers, called: list[str] | None, rows: NDArray[np.int64], first: int
+) -> dict[str, Any]:
+    """-> what the page's script reads, besides evidence and explanations."""
     truth = None if answers.truth is None else packed(answers.truth[rows])
     return {
         "classes": [cut(name) for name in forest.classes_.tolist()],
@@ -136,14 +151,12 @@ def _data(forest: Any, answers: Answers, called: list[str] | None, max_cases: in
             "rule": page_rule(forest._rule),
             "decision": page_decision(forest._decision(), forest._rule),
         },
-        "evidence": evidence,
-        "rows": packed(rows),
+        "rows": packed(rows + first),
         "names": None if called is None else [called[row] for row in rows.tolist()],
         "truth": truth,
         "label": packed(answers.label[rows]),
         "sets": [np.flatnonzero(answers.chosen[row]).tolist() for row in rows.tolist()],
         "features": _values(forest, answers, rows),
-        "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
     }
 
 
@@ -168,7 +181,7 @@ def _values(forest: Any, answers: Answers, rows: NDArray[np.int64]) -> list[dict
 
 
 def _rendered(
-    forest: Any, answers: Answers, figures: Figures, data: dict[str, Any], called: list[str] | None, title: str
+    forest: Any, answers: Answers, figures: Figures, data: dict[str, Any], called: list[str], title: str
 ) -> str:
     """Everything -> the page."""
     import jinja2
@@ -198,14 +211,13 @@ def _rendered(
     )
 
 
-def _plain_row(forest: Any, answers: Answers, row: int, called: list[str] | None) -> tuple[str, str, str, str]:
+def _plain_row(forest: Any, answers: Answers, row: int, called: list[str]) -> tuple[str, str, str, str]:
     """An undecided row -> its name, what remains, the most probable class with its bounds, the true one."""
     label = int(answers.label[row])
     remains = " or ".join(cut(name) for name in forest.classes_[answers.chosen[row]].tolist())
     bounds = f"{100 * answers.opinion.lower[row, label]:.1f} to {100 * answers.opinion.upper[row, label]:.1f} %"
     truth = "" if answers.truth is None else cut(forest.classes_[answers.truth[row]])
-    name = str(row) if called is None else called[row]
-    return name, remains, f"{cut(forest.classes_[label])}: {bounds}", truth
+    return called[row], remains, f"{cut(forest.classes_[label])}: {bounds}", truth
 
 
 def _plain(figures: Figures) -> dict[str, Any]:
@@ -242,9 +254,10 @@ def _names(names: Any, n_rows: int) -> list[str] | None:
 
 def _check(forest: Any, max_cases: int, seconds: float) -> None:
     """Refuse what cannot be reported."""
-    if not hasattr(forest, "predict_set"):
+    if not hasattr(forest, "report"):
         raise TypeError(
-            f"forest must be a classifier of hedgerow, got {type(forest).__name__}; a report is about sets of classes"
+            f"forest must be a tree or forest of classes, got {type(forest).__name__}; a report is about leaves that hold"
+            " classes"
         )
     if not (isinstance(max_cases, int | np.integer) and max_cases >= 1):
         raise ValueError(f"max_cases must be a whole number >= 1, got {max_cases!r}; 1000 is usual")

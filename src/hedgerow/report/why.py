@@ -23,7 +23,7 @@ LONGEST_SENTENCE = 400
 
 
 def explanations_of(
-    forest: Any, table: NamedColumns, rows: NDArray[np.int64], seconds: float
+    forest: Any, table: NamedColumns, rows: NDArray[np.int64], *, seconds: float, train: Any, y_train: Any, first: int
 ) -> dict[int, dict[str, Any]]:
     """A forest, a table and the rows (m,) to explain -> row -> words, as many as there is room for.
 
@@ -33,11 +33,12 @@ def explanations_of(
     if not len(rows):
         return {}
     some = NamedColumns(table.names, [_taken(column, rows) for column in table.listed])
-    found = explain(forest, some, cases=NEAREST, time_limit=min(1.0, seconds / len(rows)))
+    limit = min(1.0, seconds / len(rows))
+    found = explain(forest, some, train=train, y_train=y_train, cases=NEAREST, time_limit=limit)
     said: dict[int, dict[str, Any]] = {}
     room = WHY_BYTES
     for row, explanation in zip(rows.tolist(), found, strict=True):
-        words = _words(explanation)
+        words = _words(explanation, first)
         room -= len(safe_json(words).encode())
         if room < 0:
             break
@@ -45,7 +46,7 @@ def explanations_of(
     return said
 
 
-def _words(explanation: Explanation) -> dict[str, Any]:
+def _words(explanation: Explanation, first: int) -> dict[str, Any]:
     """An explanation -> what the page shows of it."""
     shares = percents([cause.share for cause in explanation.doubt])
     doubt = [[share, _line(cause.text)] for share, cause in zip(shares, explanation.doubt, strict=True) if share > 0]
@@ -54,12 +55,12 @@ def _words(explanation: Explanation) -> dict[str, Any]:
         "doubt": doubt,
         "settle": [_line(line) for line in settle_words(explanation)],
         "rules": [_line(line) for line in explanation.rules],
-        "near": _nearest(explanation),
+        "near": _nearest(explanation, first),
         "adds": _added(explanation),
     }
 
 
-def _nearest(explanation: Explanation) -> dict[str, Any] | None:
+def _nearest(explanation: Explanation, first: int) -> dict[str, Any] | None:
     """-> training rows that weigh most, with the features that matter; None where the model has not kept its rows."""
     if not explanation.cases:
         return None
@@ -68,7 +69,7 @@ def _nearest(explanation: Explanation) -> dict[str, Any] | None:
         "names": [cut(name) for name in names],
         "own": [cut(value_words(explanation.values[name])) for name in names],
         "cases": [
-            [case.row, round(case.weight, 3), "?" if case.label is None else cut(case.label)]
+            [case.row + first, round(case.weight, 3), "?" if case.label is None else cut(case.label)]
             + [cut(value_words(case.values[name])) for name in names]
             for case in explanation.cases
         ],
