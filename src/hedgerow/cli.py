@@ -107,6 +107,10 @@ def fit(
         typer.Option(metavar="COLUMN", help="Column whose values are categories, numbers or not; again for more."),
     ] = None,
     missing: Missing = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Keep trees as they grow; the same command goes on after an interruption."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Fit a model to a table, and save it."""
@@ -131,6 +135,7 @@ def fit(
         id=id,
         nominal=tuple(nominal or ()),
         missing=tuple(missing or ()),
+        checkpoint=checkpoint,
         as_json=json,
     )
     raise typer.Exit(run(lambda: run_fit(options)))

@@ -223,6 +223,14 @@ class Forest:
         return f"Forest({self.n_trees} trees, {len(self.nodes)} nodes, {self.nbytes / 1e6:.1f} MB)"
 
 
+def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
+    """-> (T,): rows that each tree counts; a ValueError says what is wrong with one that cannot be read."""
+    names = ("nodes", "payload", "set_words", "node_start", "leaf_start", "set_start", "depth", "counts")
+    arrays: dict[str, Any] = {name: getattr(forest, name) for name in (*names, "entry_start", "entry_class", "weights")}
+    known: dict[str, Any] = {"n_classes": forest.n_classes, "n_bins": bins.n_bins, "nominal": bins.nominal}
+    return _core.check_forest(**arrays, **known, n_threads=n_threads)
+
+
 def join_forests(first: Forest, second: Forest) -> Forest:
     """Two forests over the same bins and classes -> one with the trees of both."""
 
@@ -250,6 +258,7 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
     leaves = forest.leaf_start[first : last + 1]
     words = slice(forest.set_start[first], forest.set_start[last])
     starts, classes = forest.entry_start, forest.entry_class
+    moments = ("values", "means", "variances")
     if starts is None or classes is None:
         cells = slice(leaves[0] * forest.n_classes, leaves[-1] * forest.n_classes)
     else:
@@ -268,6 +277,7 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
         entry_start=starts,
         entry_class=classes,
         weights=None if forest.weights is None else forest.weights[cells],
+        **{name: None if (held := getattr(forest, name)) is None else held[leaves[0] : leaves[-1]] for name in moments},
     )
 
 
