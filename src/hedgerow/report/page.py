@@ -256,8 +256,8 @@ def _check(forest: Any, max_cases: int, seconds: float) -> None:
     """Refuse what cannot be reported."""
     if not hasattr(forest, "report"):
         raise TypeError(
-            f"forest must be a tree or forest of classes, got {type(forest).__name__}; a report is about leaves that hold"
-            " classes"
+            f"forest must be a tree or forest of classes, got {type(forest).__name__}; the page is about the"
+            " classes in leaves"
         )
     if not (isinstance(max_cases, int | np.integer) and max_cases >= 1):
         raise ValueError(f"max_cases must be a whole number >= 1, got {max_cases!r}; 1000 is usual")
