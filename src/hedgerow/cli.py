@@ -29,6 +29,10 @@ Missing = Annotated[
 Rule = Annotated[str | None, typer.Option(metavar="NAME", help="Another rule than the model's; nothing is refitted.")]
 Caution = Annotated[str | None, typer.Option(metavar="NUMBER", help="Another caution than the model's, a number >= 0.")]
 Decision = Annotated[str | None, typer.Option(metavar="NAME", help="Another decision than the model's.")]
+Coverage = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="SHARE", help="Of a regression: how many targets intervals hold; 0.9."),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -62,7 +66,9 @@ def demo(
 @app.command()
 def fit(
     data: Data,
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the classes.")],
+    target: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column with the classes, or with the numbers of a regression.")
+    ],
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
     ],
@@ -70,6 +76,9 @@ def fit(
         Literal["forest", "extra", "tree", "random-decision"],
         typer.Option(metavar="KIND", help="What to grow: forest, extra, tree or random-decision."),
     ] = "forest",
+    regression: Annotated[
+        bool, typer.Option("--regression", help="The target is a number to estimate, not a class.")
+    ] = False,
     trees: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many trees; 100 unless told.")] = None,
     caution: Annotated[
         str,
@@ -110,6 +119,7 @@ def fit(
         target=target,
         out=out,
         model=model,
+        regression=regression,
         trees=trees,
         caution=caution,
         rule=rule,
@@ -145,6 +155,7 @@ def predict(
     rule: Rule = None,
     caution: Caution = None,
     decision: Decision = None,
+    coverage: Coverage = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="What the names of the answers begin with.")] = "",
     missing: Missing = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per row and line.")] = False,
@@ -165,6 +176,7 @@ def predict(
         rule=rule,
         caution=caution,
         decision=decision,
+        coverage=coverage,
         prefix=prefix,
         missing=tuple(missing or ()),
         as_json=json,
@@ -180,6 +192,7 @@ def evaluate(
     rule: Rule = None,
     caution: Caution = None,
     decision: Decision = None,
+    coverage: Coverage = None,
     missing: Missing = None,
     json: Json = False,
 ) -> None:
@@ -188,7 +201,7 @@ def evaluate(
     from hedgerow.commands.evaluate import evaluate as run_evaluate
     from hedgerow.commands.outcome import run
 
-    options = EvaluateOptions(model, data, target, rule, caution, decision, tuple(missing or ()), json)
+    options = EvaluateOptions(model, data, target, rule, caution, decision, coverage, tuple(missing or ()), json)
     raise typer.Exit(run(lambda: run_evaluate(options)))
 
 

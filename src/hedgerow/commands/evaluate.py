@@ -9,6 +9,14 @@ import numpy as np
 
 from hedgerow import metrics
 from hedgerow.commands.match import set_opinion, table_for
+from hedgerow.commands.numbers import (
+    is_regressor,
+    number_answers,
+    number_facts,
+    number_report,
+    set_number_opinion,
+)
+from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import facts, grid, score, share, show, write_json
 from hedgerow.metrics import SetConfusion
@@ -28,6 +36,7 @@ class EvaluateOptions:
     rule: str | None = None
     caution: str | None = None
     decision: str | None = None
+    coverage: float | None = None
     missing: tuple[str, ...] = ()
     as_json: bool = False
 
@@ -36,6 +45,11 @@ def evaluate(options: EvaluateOptions) -> None:
     """Load, read, judge, report."""
     require_one_stdin(options.model, options.data)
     model = read_model(options.model)
+    if is_regressor(model):
+        _evaluate_numbers(model, options)
+        return
+    if options.coverage is not None:
+        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
     set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
     sheet = read_sheet(options.data, options.missing)
     sheet.require(options.target, "--target")
@@ -47,6 +61,20 @@ def evaluate(options: EvaluateOptions) -> None:
         write_json(report | {"confusion": _plain(confusion)})
     else:
         show(_facts(report), "", _matrix(confusion))
+
+
+def _evaluate_numbers(model: Any, options: EvaluateOptions) -> None:
+    """The same for a regressor."""
+    set_number_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    sheet = read_sheet(options.data, options.missing)
+    sheet.require(options.target, "--target")
+    y = sheet.targets(options.target)
+    answers = number_answers(model, table_for(model, sheet, (options.target,)), options.coverage)
+    report = number_report(y, answers, options.coverage)
+    if options.as_json:
+        write_json(report)
+    else:
+        show(number_facts(report))
 
 
 def _report(y: Any, labels: Any, sets: Any, classes: Any) -> dict[str, Any]:

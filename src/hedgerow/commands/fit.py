@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
+from hedgerow.commands.numbers import is_regressor, number_estimator, number_summary
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import check_out
 from hedgerow.commands.sheet import Array, Sheet
@@ -31,6 +32,7 @@ class FitOptions:
     target: str
     out: str
     model: str = "forest"
+    regression: bool = False
     trees: int | None = None
     caution: str = "1.0"
     rule: str = "average"
@@ -51,7 +53,7 @@ def fit(options: FitOptions) -> None:
     _check_out(options)
     sheet = read_sheet(options.data, options.missing)
     table = _features(sheet, options)
-    y = sheet.labels(options.target)
+    y = sheet.targets(options.target) if options.regression else sheet.labels(options.target)
     start = time.perf_counter()
     try:
         estimator.fit(table, y)
@@ -72,6 +74,10 @@ def _estimator(options: FitOptions) -> Any:
     """Options -> estimator, everything that does not go together refused."""
     import hedgerow
 
+    if options.jobs == 0 or abs(options.jobs) > MAX_THREADS:
+        raise UsageError(f"--jobs must be -1 for all cores, or 1 to {MAX_THREADS}, got {options.jobs}")
+    if options.regression:
+        return _regressor(options)
     kinds = {
         "forest": hedgerow.RandomForestClassifier,
         "extra": hedgerow.ExtraTreesClassifier,
@@ -99,14 +105,32 @@ def _estimator(options: FitOptions) -> Any:
         "verbose": 1,
     }
     known = kind().get_params(deep=False)
-    if options.jobs == 0 or abs(options.jobs) > MAX_THREADS:
-        raise UsageError(f"--jobs must be -1 for all cores, or 1 to {MAX_THREADS}, got {options.jobs}")
     for name, option in (("n_estimators", "--trees"), ("leaf_counts", "--leaf-counts")):
         if given[name] is not None and name not in known:
             raise UsageError(f"{option} must go with a model that has it, got --model {options.model}")
     kept = {name: value for name, value in given.items() if value is not None and name in known}
     rule = checked_rule(options.rule)
     return kind(rule=rule, caution=caution, decision=options.decision, random_state=options.seed, **kept)
+
+
+def _regressor(options: FitOptions) -> Any:
+    """Options -> a regressor that judges itself out of bag where it can."""
+    plain = FitOptions(options.data, options.target, options.out)
+    about_classes = (("--rule", "rule"), ("--decision", "decision"), ("--leaf-counts", "leaf_counts"))
+    refused = [
+        (option, getattr(options, name))
+        for option, name in about_classes
+        if getattr(options, name) != getattr(plain, name)
+    ]
+    if options.trees is not None and options.model == "tree":
+        raise UsageError("--trees must go with a model that has it, got --model tree")
+    given = {
+        "n_estimators": options.trees,
+        "n_jobs": options.jobs,
+        "verbose": 1,
+        "oob_score": True if options.model == "forest" else None,
+    }
+    return number_estimator(options.model, options.caution, given, refused, options.seed)
 
 
 def _check_out(options: FitOptions) -> None:
@@ -156,10 +180,9 @@ def _save(estimator: Any, out: str) -> None:
 
 def _report(estimator: Any, table: NamedColumns, y: Array) -> dict[str, Any]:
     """A fitted model and what it was fitted to -> figures."""
-    classes, counts = np.unique(y, return_counts=True)
     nominal = [isinstance(column, Factors) for column in table.listed]
     gaps = [_n_missing(column) for column in table.listed]
-    return {
+    of_table = {
         "rows": len(y),
         "features": {
             "all": len(nominal),
@@ -168,9 +191,14 @@ def _report(estimator: Any, table: NamedColumns, y: Array) -> dict[str, Any]:
             "with_missing": sum(gap > 0 for gap in gaps),
         },
         "missing_cells": sum(gaps),
-        "classes": [{"label": label, "rows": n} for label, n in zip(classes.tolist(), counts.tolist(), strict=True)],
         "estimator": type(estimator).__name__,
         "trees": estimator.forest_.n_trees,
+    }
+    if is_regressor(estimator):
+        return of_table | number_summary(estimator, y)
+    classes, counts = np.unique(y, return_counts=True)
+    return of_table | {
+        "classes": [{"label": label, "rows": n} for label, n in zip(classes.tolist(), counts.tolist(), strict=True)],
         "rule": estimator.rule,
         "caution": float(estimator.caution_ if estimator.caution == "auto" else estimator.caution),
         "decision": estimator.decision,
@@ -204,7 +232,6 @@ def _n_missing(column: Array | Factors) -> int:
 def _facts(report: dict[str, Any]) -> Any:
     """Figures -> the table people read."""
     features, outside = report["features"], report["out_of_bag"]
-    classes = [f"{each['label']} ({each['rows']:,})" for each in report["classes"]]
     gaps = f"; {number_of(report['missing_cells'], 'cell')} missing in {features['with_missing']:,}"
     rows = [
         ("rows", f"{report['rows']:,}"),
@@ -213,12 +240,14 @@ def _facts(report: dict[str, Any]) -> Any:
             f"{features['all']:,}: {features['numeric']:,} numeric, {features['nominal']:,} nominal"
             + (gaps if report["missing_cells"] else "; nothing missing"),
         ),
-        ("classes", f"{len(classes):,}: {listed(classes)}"),
+        _target(report),
         ("model", f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"),
-        ("", f"rule {report['rule']}, caution {report['caution']:g}, decision {report['decision']}"),
+        ("", _opinion(report)),
     ]
     if outside is None:
         rows.append(("out of bag", "– (every tree has seen every row; use hedgerow evaluate with other rows)"))
+    elif "target" in report:
+        rows.append(("R², out of bag", f"{outside['r2']:.4f}"))
     else:
         rows += [
             ("accuracy, out of bag", share(outside["accuracy"])),
@@ -226,3 +255,17 @@ def _facts(report: dict[str, Any]) -> Any:
             ("determinacy, out of bag", share(outside["determinacy"])),
         ]
     return facts([*rows, ("saved to", "standard output" if report["model"] == STDIN else report["model"])])
+
+
+def _target(report: dict[str, Any]) -> tuple[str, str]:
+    """What is to be learned, in a line."""
+    if "target" in report:
+        return "target", "from {lowest:.6g} to {highest:.6g}, mean {mean:.6g}".format(**report["target"])
+    classes = [f"{each['label']} ({each['rows']:,})" for each in report["classes"]]
+    return "classes", f"{len(classes):,}: {listed(classes)}"
+
+
+def _opinion(report: dict[str, Any]) -> str:
+    """How leaves are combined, in a line."""
+    caution = f"caution {report['caution']:g}"
+    return caution if "target" in report else f"rule {report['rule']}, {caution}, decision {report['decision']}"

@@ -31,14 +31,14 @@ def _facts(about: ModelFile) -> Any:
     chosen = ", chosen out of bag" if given.get("caution") == "auto" else ""
     shown = ("rule", "caution", "decision", "n_estimators")
     rest = ", ".join(f"{name}={value!r}" for name, value in given.items() if name not in shown and value is not None)
-    opinion = [(name, str(given[name])) for name in ("rule", "decision") if name in given]
+    opinion: dict[str, str] = {name: str(given[name]) for name in ("rule", "caution", "decision") if name in given}
+    opinion["caution"] = caution + chosen
     if about.classes is not None:
-        opinion.append(("classes", f"{len(about.classes):,}: {listed(about.classes.tolist())}"))
+        opinion["classes"] = f"{len(about.classes):,}: {listed(about.classes.tolist())}"
     return facts(
         [
             ("model", about.estimator),
-            ("caution", caution + chosen),
-            *opinion,
+            *opinion.items(),
             ("features", f"{about.schema.n_features:,}, of them {sum(about.schema.nominal):,} nominal"),
             ("training rows", "not known" if about.n_rows is None else f"{about.n_rows:,}"),
             (

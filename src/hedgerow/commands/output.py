@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,33 @@ class Answers:
         bounds = [f"{end}_{name}" for name in self.classes.tolist() for end in ("lower", "upper")]
         return ("label", "set", "probability", *bounds, *self.uncertainty)
 
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a row in JSON."""
+        return ("label", "set", "probability", "lower", "upper", "uncertainty")
+
+    def texts(self) -> list[list[Any]]:
+        """Label and set, the classes of a set in one cell."""
+        return [self.label.tolist(), [BAR.join(map(_escaped, members)) for members in self.sets()]]
+
+    def typed(self) -> list[list[Any]]:
+        """Label and set, the set a list of classes."""
+        return [self.label.tolist(), self.sets()]
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Row by row, for JSON."""
+        names = [str(name) for name in self.classes.tolist()]
+        kinds, parts = list(self.uncertainty), np.stack(list(self.uncertainty.values()), axis=1)
+        for row, members in enumerate(self.sets()):
+            yield {
+                "label": self.label[row].item() if hasattr(self.label[row], "item") else self.label[row],
+                "set": members,
+                "probability": float(self.probability[row]),
+                "lower": dict(zip(names, self.bounds[row, :, 0].tolist(), strict=True)),
+                "upper": dict(zip(names, self.bounds[row, :, 1].tolist(), strict=True)),
+                "uncertainty": dict(zip(kinds, parts[row].tolist(), strict=True)),
+            }
+
     def sets(self) -> list[list[Any]]:
         """(n,): the classes of each set."""
         names = self.classes.tolist()
@@ -54,6 +81,30 @@ class Answers:
         """The columns after label and set."""
         n_rows = len(self.label)
         return [self.probability, *self.bounds.reshape(n_rows, -1).T, *self.uncertainty.values()]
+
+
+class Writable(Protocol):
+    """Answers of any kind: columns of text, then columns of numbers."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order they are written."""
+
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a row in JSON."""
+
+    def texts(self) -> list[list[Any]]:
+        """Columns before the numbers, for CSV."""
+
+    def typed(self) -> list[list[Any]]:
+        """The same for Parquet."""
+
+    def numbers(self) -> list[NDArray[np.float64]]:
+        """The columns after them."""
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Row by row, for JSON."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +138,10 @@ def check_out(out: str | None) -> None:
         raise UsageError(f"--out must be in a folder that exists, got {out!r}")
 
 
-def write_answers(answers: Answers, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
+def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
     """Write to a file, or to standard output for None and ``-``."""
     names = [prefix + name for name in answers.names]
-    clash = sorted({*names, *(["lower", "upper", "uncertainty"] if as_json else [])} & set(kept.names))
+    clash = sorted({*names, *(prefix + name for name in answers.json_names if as_json)} & set(kept.names))
     if clash:
         raise UsageError(
             f"kept columns must not have the names of answers, got {clash[0]!r}; give the answers a --prefix"
@@ -106,45 +157,34 @@ def write_answers(answers: Answers, kept: Kept, out: str | None, *, as_json: boo
         (_write_json_lines if as_json else _write_csv)(file, answers, kept, prefix)
 
 
-def _write_csv(file: TextIO, answers: Answers, kept: Kept, prefix: str) -> None:
+def _write_csv(file: TextIO, answers: Writable, kept: Kept, prefix: str) -> None:
     """A header and a line per row."""
     names = [*kept.names, *(prefix + name for name in answers.names)]
-    sets = [BAR.join(map(_escaped, members)) for members in answers.sets()]
-    columns = [*kept.columns(), answers.label.tolist(), sets]
+    columns = [*kept.columns(), *answers.texts()]
     # Python's writer does not quote a carriage return of its own, and readers take it for the end of a row.
     returns = any("\r" in cell for column in [names, *columns] for cell in column if isinstance(cell, str))
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
     writer.writerow(names)
     numbers = answers.numbers()
-    for first in range(0, len(sets), _BLOCK):
+    for first in range(0, len(numbers[0]), _BLOCK):
         part = slice(first, first + _BLOCK)
         rounded = [np.round(column[part], DECIMALS).tolist() for column in numbers]
         writer.writerows(zip(*(column[part] for column in columns), *rounded, strict=True))
 
 
-def _write_json_lines(file: TextIO, answers: Answers, kept: Kept, prefix: str) -> None:
+def _write_json_lines(file: TextIO, answers: Writable, kept: Kept, prefix: str) -> None:
     """An object per line."""
-    names = [str(name) for name in answers.classes.tolist()]
-    kinds, parts = list(answers.uncertainty), np.stack(list(answers.uncertainty.values()), axis=1)
     given = [
         dict(zip(kept.names, map(_plain, row), strict=True)) for row in zip(*kept.columns_with_gaps(), strict=True)
     ]
-    for row, members in enumerate(answers.sets()):
-        said = {
-            "label": answers.label[row].item() if hasattr(answers.label[row], "item") else answers.label[row],
-            "set": members,
-            "probability": float(answers.probability[row]),
-            "lower": dict(zip(names, answers.bounds[row, :, 0].tolist(), strict=True)),
-            "upper": dict(zip(names, answers.bounds[row, :, 1].tolist(), strict=True)),
-            "uncertainty": dict(zip(kinds, parts[row].tolist(), strict=True)),
-        }
+    for row, said in enumerate(answers.objects()):
         whole = (given[row] if given else {}) | {prefix + name: value for name, value in said.items()}
         file.write(json.dumps(whole, ensure_ascii=False) + "\n")
 
 
-def _typed_columns(answers: Answers, kept: Kept) -> list[Any]:
-    """Columns for Parquet: the set is a list of classes."""
-    return [*kept.columns_with_gaps(), answers.label.tolist(), answers.sets(), *answers.numbers()]
+def _typed_columns(answers: Writable, kept: Kept) -> list[Any]:
+    """Columns for Parquet."""
+    return [*kept.columns_with_gaps(), *answers.typed(), *answers.numbers()]
 
 
 def _escaped(label: object) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow.commands.match import set_opinion, table_for
+from hedgerow.commands.numbers import is_regressor, number_answers, set_number_opinion
+from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.output import Answers, Kept, check_out, write_answers
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
@@ -31,6 +33,7 @@ class PredictOptions:
     rule: str | None = None
     caution: str | None = None
     decision: str | None = None
+    coverage: float | None = None
     prefix: str = ""
     missing: tuple[str, ...] = ()
     as_json: bool = False
@@ -41,17 +44,24 @@ def predict(options: PredictOptions) -> None:
     require_one_stdin(options.model, options.data)
     check_out(options.out)
     model = read_model(options.model)
-    set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    of_numbers = is_regressor(model)
+    change = set_number_opinion if of_numbers else set_opinion
+    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    if options.coverage is not None and not of_numbers:
+        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
     sheet = read_sheet(options.data, options.missing)
     asked = [(name, option) for name, option in ((options.id, "--id"), (options.target, "--target")) if name]
     asked += [(name, "--keep") for name in options.keep]
     for name, option in asked:
         sheet.require(name, option)
     kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in asked))
-    answers = _answers(model, table_for(model, sheet, tuple(name for name, _ in asked)))
+    table = table_for(model, sheet, tuple(name for name, _ in asked))
+    answers = number_answers(model, table, options.coverage) if of_numbers else _answers(model, table)
     write_answers(answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix)
-    is_open = int((answers.chosen.sum(axis=1) > 1).sum())
-    say(f"{number_of(sheet.n_rows, 'row')}, {is_open:,} of them indeterminate")
+    said = number_of(sheet.n_rows, "row")
+    if isinstance(answers, Answers):
+        said += f", {int((answers.chosen.sum(axis=1) > 1).sum()):,} of them indeterminate"
+    say(said)
 
 
 def _answers(model: Any, table: NamedColumns) -> Answers:

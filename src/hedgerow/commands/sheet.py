@@ -104,12 +104,7 @@ class Sheet(ABC):
 
     def labels(self, name: str) -> Array:
         """The target -> labels (n_rows,), none missing: numbers where all are numbers, else text as it came."""
-        gaps = self.is_missing(name)
-        if gaps.any():
-            raise DataError(
-                f"target {name!r} must have a label in every row, got none in {number_of(int(gaps.sum()), 'row')}",
-                tuple(self._named(name, gaps)),
-            )
+        self._require_targets(name, "label")
         cells = self.cells(name)
         if cells.dtype.kind == "O":
             self.numbers(name)  # always raises here
@@ -117,6 +112,16 @@ class Sheet(ABC):
             return cells
         codes, distinct = self.factors(name)
         return _labels_from_texts(distinct.tolist(), self.typed)[codes]
+
+    def targets(self, name: str) -> NDArray[np.float64]:
+        """The target of a regression -> numbers (n_rows,), none missing; text is refused by line."""
+        self._require_targets(name, "number")
+        cells = self.cells(name)
+        if cells.dtype.kind != "T":
+            return self.numbers(name).astype(np.float64)
+        numbers, bad = _parse(cells, np.zeros(len(cells), dtype=bool))
+        self._require_numbers(name, cells, bad, "correct them, or fit classes without --regression")
+        return numbers
 
     def known_labels(self, name: str, classes: Array) -> Array:
         """The target of a fitted model -> labels (n_rows,) of the type of its classes; others are refused by line."""
@@ -131,6 +136,15 @@ class Sheet(ABC):
                 tuple(self._named(name, codes < 0)),
             )
         return np.asarray(classes[codes])
+
+    def _require_targets(self, name: str, what: str) -> None:
+        """Pass a target that is there in every row."""
+        gaps = self.is_missing(name)
+        if gaps.any():
+            raise DataError(
+                f"target {name!r} must have a {what} in every row, got none in {number_of(int(gaps.sum()), 'row')}",
+                tuple(self._named(name, gaps)),
+            )
 
     def _require_numbers(self, name: str, cells: Array, bad: NDArray[np.bool_], advice: str) -> None:
         """Pass a column without bad cells."""
