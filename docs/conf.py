@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+import mathml
 import methods
 
 project = "hedgerow"
@@ -21,7 +22,6 @@ release = version = version_of("hedgerow")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
@@ -44,6 +44,7 @@ methods.write_pages(Path(__file__).parent / "methods")
 
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_default_options = {"inherited-members": False}
 numpydoc_show_class_members = False
 numpydoc_validation_checks: set[str] = set()
@@ -72,6 +73,8 @@ sphinx_gallery_conf = {
 # ---- looks ------------------------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
+html_context = {"default_mode": "auto"}
 html_title = "hedgerow"
 html_static_path = ["_static"]
 html_css_files = ["hedgerow.css"]
@@ -88,7 +91,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "promises": [], "from-scikit-learn": [], "which": []}
+html_sidebars = {page: [] for page in ("index", "promises", "which", "auto_gallery/plot_0_five_minutes")}
 
 
 # ---- docstrings -------------------------------------------------------------------------------------------------
@@ -107,5 +110,6 @@ def clean_docstring(app: Any, what: str, name: str, thing: Any, options: Any, li
 
 
 def setup(app: Any) -> None:
-    """Before numpydoc, which reads what is left."""
+    """Formulas as MathML; docstrings before numpydoc, which reads what is left."""
+    mathml.setup(app)
     app.connect("autodoc-process-docstring", clean_docstring, priority=400)

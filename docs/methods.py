@@ -7,7 +7,10 @@ here. A method without them, or they without a method, stop the build.
 from __future__ import annotations
 
 import inspect
+import json
+import re
 import textwrap
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,7 +87,7 @@ RULES: dict[str, Told] = {
     "belief": Told(
         "Belief",
         r"""
-        A_t = \{k : n_{tk} + s > \max_j n_{tj}\} \cup \arg\max_j n_{tj}, \quad
+        A_t = \{k : n_{tk} + s > \max_j n_{tj}\} \cup \text{arg max}_j n_{tj}, \quad
         \underline p_k = \sum_t w_t [A_t = \{k\}], \quad
         \overline p_k = \sum_t w_t [k \in A_t], \quad
         p_k = \sum_t w_t \frac{[k \in A_t]}{|A_t|}
@@ -94,7 +97,8 @@ RULES: dict[str, Told] = {
     ),
     "mva": Told(
         "MVA",
-        r"\text{chosen} = \arg\max_k \overline p_k = \arg\min_k \sum_t w_t\,[k \notin A_t]",
+        r"\text{chosen} = \text{arg max}_k \overline p_k = \text{arg min}_k"
+        r" \sum_t w_t\,[k \notin A_t]",
         "Several classes, and one is wanted in the end: the class that fewest trees rule out.",
     ),
     "dominance_vote": Told(
@@ -104,7 +108,7 @@ RULES: dict[str, Told] = {
     ),
     "cdm_vote": Told(
         "CDM-Vote",
-        r"\text{chosen} = \arg\max_A\ g(|A|) \sum_t w_t\,[A_t \subseteq A]",
+        r"\text{chosen} = \text{arg max}_A\ g(|A|) \sum_t w_t\,[A_t \subseteq A]",
         "Many classes, sets wanted, and trees that hesitate between few of them: sets of classes that occur together.",
     ),
     "dempster": Told(
@@ -144,7 +148,7 @@ RULES: dict[str, Told] = {
     ),
     "median": Told(
         "Median",
-        r"p_k \propto \operatorname{median}_t \frac{n_{tk}}{n_t}",
+        r"p_k \propto \text{median}_t \frac{n_{tk}}{n_t}",
         "Some trees are wild. Not a fold, so slower.",
     ),
     "generalised_mixture": Told(
@@ -156,18 +160,18 @@ RULES: dict[str, Told] = {
     "signed_maximum": Told(
         "Signed maximum",
         r"d_k = \max_t \Bigl(\frac{n_{tk}}{n_t} - \max_{j \ne k} \frac{n_{tj}}{n_t}\Bigr)_+, \qquad"
-        r"p = \text{the largest } d_k \text{ to its class, the rest to all}",
+        r" p = \text{the largest } d_k \text{ to its class, the rest to all}",
         "The clearest leaf decides alone. Mostly of interest to compare with.",
     ),
     "cdm_ave": Told(
         "CDM-Ave",
-        r"\text{chosen} = \arg\max_A\ g(|A|)\, \mathrm{Bel}(A), \quad \mathrm{Bel}(A) = \sum_{k \in A} \underline p_k,"
-        r"\ \mathrm{Bel}(\Omega) = 1",
+        r"\text{chosen} = \text{arg max}_A\ g(|A|)\, \mathrm{Bel}(A), \quad"
+        r" \mathrm{Bel}(A) = \sum_{k \in A} \underline p_k, \ \mathrm{Bel}(\Omega) = 1",
         "Sets by their utility, with caution: ignorance makes sets larger.",
     ),
     "ndc": Told(
         "NDC",
-        r"\text{chosen} = \arg\max_A\ g(|A|) \sum_{k \in A} p_k",
+        r"\text{chosen} = \text{arg max}_A\ g(|A|) \sum_{k \in A} p_k",
         "Sets by their utility, without caution: what is to be gained if the probabilities are right.",
     ),
     "cr": Told(
@@ -191,36 +195,42 @@ DECISIONS: dict[str, Told] = {
     ),
     "e_admissibility": Told(
         "E-admissibility",
-        r"k \text{ remains} \iff \exists p:\ k \in \arg\max_j \sum_i p_i u_{ji}",
+        r"k \text{ remains} \iff \exists p:\ k \in \text{arg max}_j \sum_i p_i u_{ji}",
         "The smallest sets that are still honest: whatever the right probabilities are, the best class is inside.",
     ),
-    "maximin": Told("Maximin", r"\arg\max_k \underline p_k", "One class, and the worst case matters."),
-    "maximax": Told("Maximax", r"\arg\max_k \overline p_k", "One class, and the chance matters: screening, search."),
+    "maximin": Told("Maximin", r"\text{arg max}_k \underline p_k", "One class, and the worst case matters."),
+    "maximax": Told(
+        "Maximax", r"\text{arg max}_k \overline p_k", "One class, and the chance matters: screening, search."
+    ),
     "hurwicz": Told(
-        "Hurwicz", r"\arg\max_k\ \gamma\, \overline p_k + (1 - \gamma)\, \underline p_k", "Between the two."
+        "Hurwicz",
+        r"\text{arg max}_k\ \gamma\, \overline p_k + (1 - \gamma)\, \underline p_k",
+        "Between the two.",
     ),
     "pignistic": Told(
         "Pignistic",
-        r"\arg\max_k\ \underline p_k + (\overline p_k - \underline p_k)"
+        r"\text{arg max}_k\ \underline p_k + (\overline p_k - \underline p_k)"
         r"\frac{1 - \sum \underline p}{\sum (\overline p - \underline p)}",
         "One class to bet on, ignorance shared out evenly.",
     ),
     "expected_utility": Told(
-        "Expected utility", r"\arg\max_k p_k", "One class, as `predict` says; with costs, the best action."
+        "Expected utility",
+        r"\text{arg max}_k p_k",
+        "One class, as `predict` says; with costs, the best action.",
     ),
     "u65": Told(
         "Best set by u65",
-        r"\arg\max_A \Bigl(\frac{1.6}{|A|} - \frac{0.6}{|A|^2}\Bigr) \sum_{k \in A} p_k",
+        r"\text{arg max}_A \Bigl(\frac{1.6}{|A|} - \frac{0.6}{|A|^2}\Bigr) \sum_{k \in A} p_k",
         "A right pair is worth .65 of a right class. Small sets, well balanced.",
     ),
     "u80": Told(
         "Best set by u80",
-        r"\arg\max_A \Bigl(\frac{2.2}{|A|} - \frac{1.2}{|A|^2}\Bigr) \sum_{k \in A} p_k",
+        r"\text{arg max}_A \Bigl(\frac{2.2}{|A|} - \frac{1.2}{|A|^2}\Bigr) \sum_{k \in A} p_k",
         "A right pair is worth .80: for those who would rather ask again than be wrong.",
     ),
     "f1": Told(
         "Best set by F1",
-        r"\arg\max_A \frac{2}{1 + |A|} \sum_{k \in A} p_k",
+        r"\text{arg max}_A \frac{2}{1 + |A|} \sum_{k \in A} p_k",
         "Sets as a search engine would judge them.",
     ),
     "top_probability": Told(
@@ -284,12 +294,16 @@ reserve. A [**decision**](decisions.md) says which classes remain.
 Unless a page says otherwise, a rule that averages distributions $p_t$ holds back the share $r_t = s / (n_t + s)$ of
 each leaf: $\underline p_k = \frac1T \sum_t (1 - r_t)\, p_{{tk}}$ and $\overline p_k = \underline p_k + \frac1T \sum_t
 r_t$. An empty leaf holds back everything. $[\cdot]$ is 1 where the condition holds and 0 elsewhere, $\hat k_t$ the
-class with most rows in the leaf, $w_t$ the weight of a tree (they sum to one), $g$ the [worth of a set](decisions.md) by its
-size.
+class with most rows in the leaf, $w_t$ the weight of a tree (they sum to one), $g$ the
+[worth of a set](decisions.md) by its size.
 
 | rule | name | what it does |
 |---|---|---|
 {rows}
+
+Docstrings call their sources S0, S1 and S2:
+
+{_sources()}
 
 ```{{toctree}}
 :hidden:
@@ -308,7 +322,7 @@ def rule_page(name: str) -> str:
 {_first_sentence(rule)}
 
 ```{{math}}
-{textwrap.dedent(told.formula).strip()}
+{_lines(told.formula)}
 ```
 
 **When.** {told.when}
@@ -346,7 +360,7 @@ def decisions_page() -> str:
         f"""## {told.title}
 
 ```{{math}}
-{told.formula}
+{_lines(told.formula)}
 ```
 
 {told.when}
@@ -360,13 +374,28 @@ forest.set_params(decision="{name}")
     return rf"""# Decisions
 
 An opinion has a lower bound $\underline p_k$, an upper bound $\overline p_k$ and a probability $p_k$ of each class. A
-decision keeps some classes: one, or those that cannot be told apart. Bounds are first made reachable (each attained by some
-distribution between them), and ties, to $10^{{-12}}$, keep a class.
+decision keeps some classes: one, or those that cannot be told apart. Bounds are first made reachable (each attained by
+some distribution between them), and ties, to $10^{{-12}}$, keep a class.
 
 {_decisions_table()}
 
 {chr(10).join(parts)}
 """
+
+
+def _lines(formula: str) -> str:
+    """Formulas side by side -> one below the other, for narrow screens."""
+    return re.sub(r",\s*\\q?quad\s*", r",\\\\\n", textwrap.dedent(formula).strip())
+
+
+def _sources() -> str:
+    """The papers behind the rules, as the experiments that reproduce them know them."""
+    lines = []
+    for number, name in enumerate(("zhang_2021", "busch_2021", "sutton_2012")):
+        paper = json.loads((files("hedgerow.experiments") / name / "paper.json").read_text(encoding="utf-8"))
+        command = f"hedgerow reproduce {name.replace('_', '-')}"
+        lines.append(f"* S{number}: {paper['authors']}: *{paper['title']}*, {name[-4:]}; `{command}`")
+    return "\n".join(lines)
 
 
 def _first_sentence(rule: Rule) -> str:

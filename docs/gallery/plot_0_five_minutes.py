@@ -12,8 +12,8 @@ From a table to an answer the forest refuses to give, and why.
 # %%
 # A forest, as you know it
 # ------------------------
-# Biopsies of breast tumours: thirty measurements of cell nuclei, and what the tumour turned out to be. We keep the
-# ten means and half of the patients.
+# Biopsies of breast tumours: thirty measurements of cell nuclei, and what the tumour
+# turned out to be. We keep the ten means and half of the patients.
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -30,23 +30,24 @@ forest = RandomForestClassifier(random_state=0).fit(X_train, y_train)
 print(f"{forest.score(X_test, y_test):.1%} of the labels are right")
 
 # %%
-# Parameters and methods are scikit-learn's. Text columns, categories and missing values are welcome as they are.
+# Parameters and methods are scikit-learn's. Text columns, categories and missing values
+# are welcome as they are.
 #
 # What stands behind a probability
 # --------------------------------
-# Two patients get much the same probability. How many cases like theirs has the forest seen?
+# Two patients get much the same probability. How many cases like theirs has the forest
+# seen?
 
 probability = forest.predict_proba(X_test)[:, 1]
 lower, upper = forest.predict_bounds(X_test)[:, 1].T
-width = upper - lower
 alike = np.flatnonzero(np.abs(probability - 0.85) < 0.02)
-little, much = alike[width[alike].argmax()], alike[width[alike].argmin()]
-for patient in (much, little):
-    print(f"malignant with {probability[patient]:.2f}, somewhere in [{lower[patient]:.2f}, {upper[patient]:.2f}]")
+width = (upper - lower)[alike]
+for row in (alike[width.argmin()], alike[width.argmax()]):
+    print(f"{probability[row]:.2f}, somewhere in [{lower[row]:.2f}, {upper[row]:.2f}]")
 
 # %%
-# The bounds are what the probability would become if each leaf had one more row (``caution=1``), for or against.
-# Where leaves are small they lie far apart.
+# The bounds are what the probability would become if each leaf had one more row
+# (``caution=1``), for or against. Where leaves are small they lie far apart.
 #
 # The classes that remain
 # -----------------------
@@ -56,20 +57,21 @@ chosen = forest.predict_set(X_test)
 undecided = chosen.sum(axis=1) > 1
 right = forest.predict(X_test) == y_test
 print(f"{undecided.sum()} of {len(X_test)} patients are left open")
-print(
-    f"labels right where it is decided: {right[~undecided].mean():.1%}, where it is not: {right[undecided].mean():.1%}"
-)
+print(f"labels right where it is decided: {right[~undecided].mean():.1%}")
+print(f"labels right where it is not:     {right[undecided].mean():.1%}")
 
 # %%
-# The mistakes are where the forest says that it does not know. How careful it should be is one number, which it can
-# choose by itself on rows its trees have not seen; and nothing is fitted again:
+# The mistakes are where the forest says that it does not know. How careful it should be
+# is one number, which it can choose by itself on rows its trees have not seen; and
+# nothing is fitted again:
 
 forest.tune(metric="u65")
 print(f"chosen on rows the trees have not seen: caution {forest.caution:g}")
 for caution in (0.0, 1.0, 3.0):
     sets = forest.set_params(caution=caution).predict_set(X_test)
     single = sets.sum(axis=1) == 1
-    print(f"caution {caution:g}: {single.mean():.1%} decided, {right[single].mean():.1%} of them right")
+    print(f"caution {caution:g}: {single.mean():.1%} decided, ", end="")
+    print(f"{right[single].mean():.1%} of these right")
 
 # %%
 # One that is left open
@@ -78,13 +80,14 @@ for caution in (0.0, 1.0, 3.0):
 
 forest.set_params(caution=1.0)
 doubt = forest.predict_uncertainty(X_test)
-patient = int(np.flatnonzero(undecided)[np.argmin(np.abs(probability[undecided] - 0.5))])
+patient = int(np.argmin(np.abs(probability - 0.5)))
 print(f"patient {X_test.index[patient]}: {' or '.join(forest.classes_[chosen[patient]])}")
 for name in ("total", "aleatoric", "epistemic", "conflict", "vacuity"):
     print(f"{name:10} {getattr(doubt, name)[patient]:.2f}")
 
 # %%
-# And which measurements made the answer uncertain: what each adds to the width of the interval.
+# And which measurements made the answer uncertain: what each adds to the width of the
+# interval.
 
 from hedgerow.explain import shap_values
 
@@ -93,5 +96,5 @@ for feature in np.argsort(-np.abs(added))[:3]:
     print(f"{X.columns[feature]:20} {added[feature]:+.3f}")
 
 # %%
-# That is all there is to know for a start. Next: :doc:`/which`, or :doc:`the same on the command line
-# </command-line>`.
+# That is all there is to know for a start. Next: :doc:`/which`, or :doc:`the same on the
+# command line </command-line>`.

@@ -2,8 +2,8 @@
 With SHAP
 =========
 
-Which features speak for the label, and which make the forest unsure? The first question has an answer in the ``shap``
-package, the second only here.
+Which features speak for the label, and which make the forest unsure? The first question
+has an answer in the ``shap`` package, the second only here.
 """
 
 # %%
@@ -22,14 +22,17 @@ X, y = load_wine(return_X_y=True, as_frame=True)
 X = X.astype(np.float32)  # what scikit-learn would round to
 forest = RandomForestClassifier(50, random_state=0).fit(X.iloc[::2], y.iloc[::2])
 
-theirs = shap.TreeExplainer(forest.to_sklearn(), feature_perturbation="tree_path_dependent")(X)
+theirs = shap.TreeExplainer(
+    forest.to_sklearn(), feature_perturbation="tree_path_dependent"
+)(X)
 ours = shap_values(forest, X)
 print("largest difference:", np.abs(theirs.values - ours.values).max().round(6))
 
 # %%
 # Their pictures, our values
 # --------------------------
-# What each feature adds to the *width* of the interval: what made the forest ignorant of each wine.
+# What each feature adds to the *width* of the interval: what made the forest ignorant of
+# each wine.
 
 width = shap_values(forest, X, "width").values[:, :, 0]
 shap.plots.beeswarm(
