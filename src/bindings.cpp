@@ -612,11 +612,13 @@ nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64
     return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_samples, n_quantiles}, owner));
 }
 
-// How often each row is in the bag of a tree.
-nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) {
+// How often each of rows first to last - 1 is in the bag of a tree that was grown on n_rows rows. Rows beyond those have
+// come later: they have their draw like all others.
+nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, std::size_t first,
+                  std::optional<std::size_t> last) {
     const Bag bag(seed, tree, n_rows, mean);
-    std::vector<std::uint32_t> times(n_rows);
-    for (std::size_t row = 0; row < n_rows; ++row) times[row] = bag.multiplicity(row);
+    std::vector<std::uint32_t> times(last.value_or(n_rows) - first);
+    for (std::size_t i = 0; i < times.size(); ++i) times[i] = bag.multiplicity(first + i);
     return to_numpy(std::move(times));
 }
 
@@ -647,7 +649,7 @@ NB_MODULE(_core, module) {
                "n_classes"_a, "n_bins"_a, "nominal"_a, "n_threads"_a);
     module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a, "weights"_a.none(),
                "quantiles"_a, "trees_alike"_a, "inverse"_a, "n_threads"_a);
-    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a);
+    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,
                       In<std::int64_t>, In<std::uint32_t>, std::optional<In<std::int64_t>>,

@@ -83,7 +83,9 @@ def quantiles(
     inverse: bool,
     n_threads: int,
 ) -> NDArray[np.float64]: ...
-def bag(seed: int, tree: int, n_rows: int, mean: float) -> NDArray[np.uint32]: ...
+def bag(
+    seed: int, tree: int, n_rows: int, mean: float, first: int = 0, last: int | None = None
+) -> NDArray[np.uint32]: ...
 
 class Reader:
     def __init__(

@@ -5,6 +5,7 @@ scikit-learn's ``NotFittedError``, because that is what their callers look for. 
 from `HedgerowError`::
 
     HedgerowError
+    ├── CheckpointError (also a ValueError)   a folder holds no trees, damaged ones, or those of another fit
     └── ModelFileError (also a ValueError)    a file is no model, is damaged, or is of a version that cannot be read
 """
 
@@ -13,6 +14,10 @@ from __future__ import annotations
 
 class HedgerowError(Exception):
     """Whatever is peculiar to hedgerow."""
+
+
+class CheckpointError(HedgerowError, ValueError):
+    """A folder cannot be gone on with: it holds no trees, damaged ones, or those of other data or parameters."""
 
 
 class ModelFileError(HedgerowError, ValueError):
