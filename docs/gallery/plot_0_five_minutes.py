@@ -61,9 +61,9 @@ print(f"labels right where it is decided: {right[~undecided].mean():.1%}")
 print(f"labels right where it is not:     {right[undecided].mean():.1%}")
 
 # %%
-# The mistakes are where the forest says that it does not know. How careful it should be
-# is one number, which it can choose by itself on rows its trees have not seen; and
-# nothing is fitted again:
+# Where it leaves a patient open, its labels are no better than a coin. How careful it
+# should be is one number, which it can choose by itself on rows its trees have not seen;
+# and nothing is fitted again:
 
 forest.tune(metric="u65")
 print(f"chosen on rows the trees have not seen: caution {forest.caution:g}")
@@ -76,25 +76,18 @@ for caution in (0.0, 1.0, 3.0):
 # %%
 # One that is left open
 # ---------------------
-# Take the patient the forest is least decided about, and ask where the doubt comes from.
+# Take the patient the forest is least decided about, and ask why.
 
 forest.set_params(caution=1.0)
-doubt = forest.predict_uncertainty(X_test)
 patient = int(np.argmin(np.abs(probability - 0.5)))
-print(f"patient {X_test.index[patient]}: {' or '.join(forest.classes_[chosen[patient]])}")
-for name in ("total", "aleatoric", "epistemic", "conflict", "vacuity"):
-    print(f"{name:10} {getattr(doubt, name)[patient]:.2f}")
+why = forest.explain(X_test.iloc[[patient]])[0]
+print(why.to_text())
 
 # %%
-# And which measurements made the answer uncertain: what each adds to the width of the
-# interval.
-
-from hedgerow.explain import shap_values
-
-added = shap_values(forest, X_test.iloc[[patient]], "width").values[0, :, 1]
-for feature in np.argsort(-np.abs(added))[:3]:
-    print(f"{X.columns[feature]:20} {added[feature]:+.3f}")
-
-# %%
-# That is all there is to know for a start. Next: :doc:`/which`, or :doc:`the same on the
-# command line </command-line>`.
+# The doubt is split by its cause (:doc:`/explain` says how); then come what would settle
+# the matter (further cases, another caution, the smallest change of the measurements), the
+# nearest patients, rules of leaves in words, and what each measurement adds to the answer
+# and to its uncertainty.
+#
+# That is all there is to know for a start. Next: :doc:`/which`, or
+# :doc:`the same on the command line </command-line>`.
