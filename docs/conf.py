@@ -109,7 +109,18 @@ def clean_docstring(app: Any, what: str, name: str, thing: Any, options: Any, li
         lines[number] = "".join(parts)
 
 
+def complete_guide(app: Any, name: str, source: list[str]) -> None:
+    """A page that no other page leads to is listed in the guide."""
+    if name != "guide":
+        return
+    folder = Path(__file__).parent
+    leads = (folder / "index.md").read_text() + source[0]
+    others = [page.stem for page in sorted(folder.glob("*.md")) if not re.search(rf"\b{page.stem}\b", leads)]
+    source[0] = source[0].replace("architecture\n", "\n".join([*others, "architecture\n"]))
+
+
 def setup(app: Any) -> None:
     """Formulas as MathML; docstrings before numpydoc, which reads what is left."""
+    app.connect("source-read", complete_guide)
     mathml.setup(app)
     app.connect("autodoc-process-docstring", clean_docstring, priority=400)

@@ -1,4 +1,4 @@
-"""The documentation: every method has its page, every example runs, every page can be reached."""
+"""The documentation: every method has its page, every example that needs another package runs."""
 
 from __future__ import annotations
 
@@ -48,12 +48,6 @@ def test_every_decision_is_told_of(tmp_path: Path) -> None:
     del module.DECISIONS["hurwicz"]
     with pytest.raises(ValueError, match=r"docs/methods.py must tell of .*'hurwicz'"):
         module.write_pages(tmp_path)
-
-
-def test_every_page_is_in_the_contents() -> None:
-    contents = "\n".join((DOCS / page).read_text() for page in ("index.md", "guide.md"))
-    listed = set(re.findall(r"^(?:.*<)?([a-z-]+)>?$", contents, re.MULTILINE)) | {"index"}
-    assert {page.stem for page in DOCS.glob("*.md")} <= listed
 
 
 @pytest.mark.parametrize("example", [path for path in EXAMPLES if path.stem in NEEDS], ids=lambda path: path.stem)
