@@ -110,7 +110,7 @@ def test_onnx_keeps_the_caution(caution: float) -> None:
         assert_onnx_agrees(forest.set_params(rule=rule), X)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=3, max_size=3), st.integers(0, 10_000))
 def test_onnx_compares_in_double_precision(drawn: list[float], seed: int) -> None:
     """Rows that lie on a threshold, and one double above it, go where they go in the forest."""
