@@ -43,7 +43,7 @@ void drive_bins(Draws& draws, std::size_t max_bins) {
     std::vector<double> values(n_rows);
     for (double& value : values) value = draws.coin() ? odd[draws.below(11)] : draws.unit() - 0.5;
     const Column column{reinterpret_cast<const char*>(values.data()), sizeof(double), Column::Type::float64};
-    const NumericBins bins = find_bins(column, rows_for_cuts(n_rows, 1000), max_bins);
+    const NumericBins bins = find_bins(column, rows_for_cuts(n_rows, 1000, 0, n_rows), max_bins);
     CHECK(bins.centers.size() == bins.cuts.size() + 1 && bins.centers.size() <= max_bins);
     std::vector<Code> codes(n_rows);
     const Encoder<Code> encoder(bins.cuts.data(), bins.cuts.size());
