@@ -9,9 +9,10 @@
 #include <optional>
 #include <string>
 
+#define HEDGEROW_GROWERS_ELSEWHERE
 #include "core/bins.hpp"
 #include "core/choose.hpp"
-#include "core/grow.hpp"
+#include "core/growers.hpp"
 #include "core/histogram.hpp"
 #include "core/importance.hpp"
 #include "core/moments.hpp"
@@ -160,30 +161,6 @@ void encode_into(const nb::list& arrays, std::size_t first_feature, const In<dou
 }
 
 // ---- growing --------------------------------------------------------------------------------------------
-
-// What to grow: trees by number or, where there are any, the parts of trees below some nodes.
-struct GrowRequest {
-    GrowOptions options;
-    Labels labels;
-    std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
-    std::vector<Start> starts;
-};
-
-template <class Code, class Target>
-std::vector<std::optional<Grown>> grow_with(const CodeTable<Code>& table, const GrowRequest& request, const Target& target,
-                                            Control& control) {
-    const std::size_t n_tasks = request.starts.empty() ? request.n_trees : request.starts.size();
-    std::vector<std::optional<Grown>> trees(n_tasks);
-    std::vector<std::unique_ptr<Grower<Code, Target>>> growers(request.n_threads);
-    run_tasks(n_tasks, request.n_threads, control, [&](std::size_t number, std::size_t thread) {
-        if (!growers[thread])
-            growers[thread] = std::make_unique<Grower<Code, Target>>(table, request.labels, request.options, target,
-                                                                     control, thread == 0);
-        trees[number] = request.starts.empty() ? growers[thread]->grow(request.first_tree + number)
-                                               : growers[thread]->grow(request.starts[number]);
-    });
-    return trees;
-}
 
 // The target that suits the labels -> what `visit` makes of it.
 template <class Criterion, class Visit>
