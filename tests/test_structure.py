@@ -21,6 +21,7 @@ from tests.reference.proximity import dense_proximity
 import hedgerow
 from hedgerow import RandomForestClassifier, RandomForestRegressor, RandomTreesEmbedding, UnsupervisedForest
 from hedgerow.explain import importance_test, oob_permutation_importance
+from hedgerow.files import describe_file
 from hedgerow.structure import ProximityImputer, cluster_rows, outlier_scores, proximity_map
 from hedgerow.structure.spectrum import _leading, _proximity_product
 
@@ -288,6 +289,8 @@ def test_trees_without_labels_are_saved_and_pickled(make):
     model = make(5, random_state=0).fit(X)
     file = io.BytesIO()
     hedgerow.save(model, file)
+    file.seek(0)
+    assert describe_file(file).n_trees == 5
     file.seek(0)
     for again in (hedgerow.load(file), pickle.loads(pickle.dumps(model))):
         assert type(again) is make

@@ -377,7 +377,7 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
         }
         const Packed packed(trees);
         check_readings(packed, made, n_classes, n_threads);
-        if (n_rows <= 60) {
+        if (n_rows <= 9 || (n_rows == 60 && splitter == Splitter::best)) {
             check_importances(packed, made, n_classes, n_threads);
             check_proximities(packed, made, n_threads);
         }

@@ -18,7 +18,7 @@ from hedgerow.table import remember_features
 Json: TypeAlias = Any
 Unlabelled: TypeAlias = RandomTreesEmbedding | UnsupervisedForest
 
-KEYS = frozenset({"parameters", "table", "seed", "bag"})
+KEYS = frozenset({"parameters", "table", "seed", "bag", "fitted"})
 
 
 def unlabelled_to_contents(model: Unlabelled) -> tuple[dict[str, Json], Arrays]:
@@ -34,6 +34,7 @@ def unlabelled_to_contents(model: Unlabelled) -> tuple[dict[str, Json], Arrays]:
         "table": table,
         "seed": model._seed,
         "bag": bag_to_json(model._bag),
+        "fitted": {},
     }
     return contents, arrays | encoder.arrays
 
