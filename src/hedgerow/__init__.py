@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         RandomDecisionTreesClassifier,
         RandomForestClassifier,
         RandomForestRegressor,
+        RandomTreesEmbedding,
+        UnsupervisedForest,
         merge,
     )
     from hedgerow.export import (
@@ -50,6 +52,8 @@ __all__ = [
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RandomTreesEmbedding",
+    "UnsupervisedForest",
     "__version__",
     "bootstrap",
     "combine",
@@ -82,6 +86,8 @@ _HOME = {
     "RandomDecisionTreesClassifier": "hedgerow.estimators",
     "RandomForestClassifier": "hedgerow.estimators",
     "RandomForestRegressor": "hedgerow.estimators",
+    "RandomTreesEmbedding": "hedgerow.estimators",
+    "UnsupervisedForest": "hedgerow.estimators",
     "bootstrap": "hedgerow.resample",
     "combine": "hedgerow.belief",
     "decide": "hedgerow.decide",
@@ -135,6 +141,10 @@ class _Package(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOME and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name: a function of ``__main__`` that mentions the package travels to workers of Dask, Spark and Ray."""
+        return import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -35,6 +35,7 @@ def grow(
     n_trees: int,
     n_threads: int,
     progress: Callable[[int], bool] | None,
+    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
 ) -> dict[str, Any]: ...
 def grow_numbers(
     codes: NDArray[Any],
@@ -53,6 +54,7 @@ def grow_numbers(
     n_trees: int,
     n_threads: int,
     progress: Callable[[int], bool] | None,
+    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
 ) -> dict[str, Any]: ...
 def check_forest(
     nodes: NDArray[np.uint64],
@@ -86,6 +88,66 @@ def quantiles(
 def bag(
     seed: int, tree: int, n_rows: int, mean: float, first: int = 0, last: int | None = None
 ) -> NDArray[np.uint32]: ...
+def meet(
+    leaves: NDArray[np.int32],
+    others: RowsInLeaves,
+    leaf_start: NDArray[np.int64],
+    meeting: int,
+    first_row: int,
+    most: int,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+
+class RowsInLeaves:
+    def __init__(
+        self,
+        leaves: NDArray[np.int32],
+        leaf_start: NDArray[np.int64],
+        present: int,
+        seed: int,
+        bag_mean: float,
+    ) -> None: ...
+
+def sampled_rows(n_rows: int, limit: int, first: int, n: int) -> NDArray[np.uint32]: ...
+def root_key(seed: int, tree: int) -> int: ...
+def child_key(key: int, side: int) -> int: ...
+def histograms(
+    codes: NDArray[Any],
+    n_bins: NDArray[np.int64],
+    node: NDArray[np.int32],
+    labels: NDArray[np.uint16] | None,
+    amounts: NDArray[Any],
+    sums: NDArray[np.float64] | None,
+    n_cells: int,
+    start: NDArray[np.int64],
+    features: NDArray[np.uint32],
+) -> NDArray[Any]: ...
+
+class Chooser:
+    def __init__(
+        self,
+        n_bins: NDArray[np.int64],
+        nominal: NDArray[np.uint8],
+        centers: NDArray[np.float64],
+        center_start: NDArray[np.int64],
+        options: dict[str, Any],
+        criterion: Any,
+        n_rows: int,
+        weighted: bool,
+        grid: list[float] | None,
+    ) -> None: ...
+    def choose(
+        self,
+        key: int,
+        total_amount: int,
+        lower: float,
+        upper: float,
+        used: list[int],
+        totals: list[float],
+        first: list[float],
+        bins: dict[int, NDArray[np.float64]],
+        spare: int,
+    ) -> list[int] | tuple[int, int, int, bool, NDArray[np.uint64]] | None: ...
 
 class Reader:
     def __init__(
@@ -135,3 +197,51 @@ class Reader:
         values: NDArray[np.float64],
         pairs: NDArray[np.float64] | None,
     ) -> None: ...
+    def permute(
+        self,
+        codes: NDArray[Any],
+        labels: NDArray[np.uint16],
+        worth: int,
+        counted: bool,
+        seed: int,
+        bag_mean: float,
+        features: NDArray[np.int64],
+        start: NDArray[np.int64],
+        key: int,
+        n_repeats: int,
+        n_threads: int,
+        decrease: NDArray[np.float64],
+    ) -> None: ...
+    def permute_numbers(
+        self,
+        codes: NDArray[Any],
+        targets: NDArray[np.float64],
+        predicted: NDArray[np.float64],
+        seed: int,
+        bag_mean: float,
+        features: NDArray[np.int64],
+        start: NDArray[np.int64],
+        key: int,
+        n_repeats: int,
+        n_threads: int,
+        decrease: NDArray[np.float64],
+    ) -> None: ...
+    def gains(
+        self,
+        codes: NDArray[Any],
+        labels: NDArray[np.uint16],
+        seed: int,
+        bag_mean: float,
+        n_threads: int,
+        gains: NDArray[np.float64],
+    ) -> None: ...
+    def gains_numbers(
+        self,
+        codes: NDArray[Any],
+        targets: NDArray[np.float64],
+        seed: int,
+        bag_mean: float,
+        n_threads: int,
+        gains: NDArray[np.float64],
+    ) -> None: ...
+    def first_uses(self, depth: NDArray[np.int64], first: NDArray[np.float64]) -> None: ...

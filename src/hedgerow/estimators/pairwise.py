@@ -138,6 +138,8 @@ class PairwiseTreesClassifier(TreesClassifier):
         self.random_state = random_state
 
     evidence = _NotOffered("ask predict_mass")
+    row_weights = _NotOffered("ask proximity")
+    nearest_rows = _NotOffered("ask proximity")
     oob_evidence_ = _NotOffered("no tree draws a bag")
     tune = _NotOffered("use GridSearchCV")
     explain = _NotOffered("ask predict_mass")

@@ -21,8 +21,10 @@ from hedgerow.estimators import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomTreesEmbedding,
+    UnsupervisedForest,
 )
-from hedgerow.files import classifiers, regressors
+from hedgerow.files import classifiers, regressors, unlabelled
 from hedgerow.files.container import Contents, Path_, dump_json, parse_object, read_file, write_file
 from hedgerow.files.values import Arrays
 
@@ -48,6 +50,10 @@ def _regressor(estimator: type) -> Kind:
     return Kind(estimator, regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
 
 
+def _unlabelled(estimator: type) -> Kind:
+    return Kind(estimator, unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
+
+
 #: Everything a file can be. A name from a file is looked up here and nowhere else.
 ESTIMATORS = MappingProxyType(
     {
@@ -59,6 +65,8 @@ ESTIMATORS = MappingProxyType(
         "DecisionTreeRegressor": _regressor(DecisionTreeRegressor),
         "RandomForestRegressor": _regressor(RandomForestRegressor),
         "ExtraTreesRegressor": _regressor(ExtraTreesRegressor),
+        "RandomTreesEmbedding": _unlabelled(RandomTreesEmbedding),
+        "UnsupervisedForest": _unlabelled(UnsupervisedForest),
     }
 )
 
@@ -105,6 +113,8 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
 
     if not (isinstance(path, str | os.PathLike) or hasattr(path, "write")):
         raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}")
+    if hasattr(model, "to_local"):  # fitted on a cluster: what is saved is the ordinary estimator
+        model = model.to_local()
     name, kind = type(model).__name__, ESTIMATORS.get(type(model).__name__)
     if kind is None or type(model) is not kind.estimator:
         raise TypeError(
