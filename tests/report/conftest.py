@@ -39,6 +39,7 @@ def open_page(browser, tmp_path):
 
     def make(report, *, width=1280, height=900, **options):
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        context.set_default_timeout(120_000)  # a busy machine is not a broken page
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: troubles.append(f"{message.type}: {message.text}"))
