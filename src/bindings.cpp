@@ -10,7 +10,9 @@
 #include <string>
 
 #include "core/bins.hpp"
+#include "core/choose.hpp"
 #include "core/grow.hpp"
+#include "core/histogram.hpp"
 #include "core/importance.hpp"
 #include "core/moments.hpp"
 #include "core/proximity.hpp"
@@ -94,7 +96,8 @@ nb::tuple find_bins_of(const nb::list& arrays, const std::optional<In<std::uint3
     Control control(look_on_with(nb::none()));
     {
         const nb::gil_scoped_release no_gil;
-        std::vector<std::uint32_t> rows = rows_for_cuts(chosen ? chosen->shape(0) : n_rows, sample_rows);
+        const std::size_t n_chosen = chosen ? chosen->shape(0) : n_rows;
+        std::vector<std::uint32_t> rows = rows_for_cuts(n_chosen, sample_rows, 0, n_chosen);
         if (chosen)
             for (std::uint32_t& row : rows) row = chosen->data()[row];
         // Several columns a task: starting a thread for a small table costs more than it saves.
@@ -158,48 +161,41 @@ void encode_into(const nb::list& arrays, std::size_t first_feature, const In<dou
 
 // ---- growing --------------------------------------------------------------------------------------------
 
+// What to grow: trees by number or, where there are any, the parts of trees below some nodes.
 struct GrowRequest {
     GrowOptions options;
-    std::vector<Feature> features;
     Labels labels;
     std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
+    std::vector<Start> starts;
 };
 
 template <class Code, class Target>
 std::vector<std::optional<Grown>> grow_with(const CodeTable<Code>& table, const GrowRequest& request, const Target& target,
                                             Control& control) {
-    std::vector<std::optional<Grown>> trees(request.n_trees);
+    const std::size_t n_tasks = request.starts.empty() ? request.n_trees : request.starts.size();
+    std::vector<std::optional<Grown>> trees(n_tasks);
     std::vector<std::unique_ptr<Grower<Code, Target>>> growers(request.n_threads);
-    run_tasks(request.n_trees, request.n_threads, control, [&](std::size_t number, std::size_t thread) {
+    run_tasks(n_tasks, request.n_threads, control, [&](std::size_t number, std::size_t thread) {
         if (!growers[thread])
             growers[thread] = std::make_unique<Grower<Code, Target>>(table, request.labels, request.options, target,
                                                                      control, thread == 0);
-        trees[number] = growers[thread]->grow(request.first_tree + number);
+        trees[number] = request.starts.empty() ? growers[thread]->grow(request.first_tree + number)
+                                               : growers[thread]->grow(request.starts[number]);
     });
     return trees;
 }
 
-template <class Code, class Criterion>
-std::vector<std::optional<Grown>> grow_by(const CodeTable<Code>& table, const GrowRequest& request, const Criterion& criterion,
-                                          Control& control) {
-    const std::uint32_t n_classes = request.options.n_classes;
-    if (request.labels.weights == nullptr) {
-        if (n_classes <= 2) return grow_with(table, request, ClassPair<Criterion>(criterion, n_classes), control);
-        if (n_classes <= 8) return grow_with(table, request, ClassVector<Criterion, CountedRow, 8>(criterion, n_classes), control);
-        return grow_with(table, request, ClassList<Criterion, CountedRow>(criterion, n_classes), control);
+// The target that suits the labels -> what `visit` makes of it.
+template <class Criterion, class Visit>
+auto with_target(const Criterion& criterion, std::uint32_t n_classes, bool weighted, Visit&& visit) {
+    // Criteria that look at all counts of a side together have one general target.
+    if constexpr (!Criterion::whole_side) {
+        if (!weighted && n_classes <= 2) return visit(ClassPair<Criterion>(criterion, n_classes));
+        if (!weighted && n_classes <= 8) return visit(ClassVector<Criterion, CountedRow, 8>(criterion, n_classes));
+        if (weighted && n_classes <= 2) return visit(ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes));
     }
-    if (n_classes <= 2) return grow_with(table, request, ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes), control);
-    return grow_with(table, request, ClassList<Criterion, WeightedRow>(criterion, n_classes), control);
-}
-
-// Criteria that look at all counts of a side together, by one general target.
-template <class Code>
-std::vector<std::optional<Grown>> grow_by(const CodeTable<Code>& table, const GrowRequest& request, const WholeSide& criterion,
-                                          Control& control) {
-    const std::uint32_t n_classes = request.options.n_classes;
-    if (request.labels.weights == nullptr)
-        return grow_with(table, request, ClassList<WholeSide, CountedRow>(criterion, n_classes), control);
-    return grow_with(table, request, ClassList<WholeSide, WeightedRow>(criterion, n_classes), control);
+    if (weighted) return visit(ClassList<Criterion, WeightedRow>(criterion, n_classes));
+    return visit(ClassList<Criterion, CountedRow>(criterion, n_classes));
 }
 
 // What the user calls a criterion; caution is in rows, as weights are fixed-point multiples of `weight_unit`.
@@ -223,25 +219,24 @@ WholeSide::Uncertainty ask_python(const nb::object& uncertainty, double weight_u
     };
 }
 
-template <class Code>
-std::vector<std::optional<Grown>> grow_for(const CodeTable<Code>& table, const GrowRequest& request,
-                                           const CriterionRequest& criterion, Control& control) {
-    const GrowOptions& options = request.options;
-    const std::size_t n_rows = table.n_rows, n_classes = options.n_classes;
-    const double caution = criterion.caution / options.weight_unit;
-    if (criterion.name == "gini") return grow_by(table, request, Gini{}, control);
-    if (criterion.name == "entropy") return grow_by(table, request, Entropy(n_rows), control);
-    if (criterion.name == "belief")
-        return grow_by(table, request, BeliefGain(n_rows, options.n_classes, criterion.lam, caution), control);
+// The same for a criterion by name; tables of counts are made for up to `n_rows`.
+template <class Visit>
+auto with_criterion(const CriterionRequest& criterion, const GrowOptions& options, std::size_t n_rows, bool weighted, Visit&& visit) {
+    const std::size_t n_classes = options.n_classes;
+    const double unit = options.weight_unit, caution = criterion.caution / unit, quantile = criterion.quantile, lam = criterion.lam;
+    const auto by = [&](const auto& made) { return with_target(made, options.n_classes, weighted, visit); };
+    if (criterion.name == "gini") return by(Gini{});
+    if (criterion.name == "entropy") return by(Entropy(n_rows));
+    if (criterion.name == "belief") return by(BeliefGain(n_rows, options.n_classes, lam, caution));
     if (criterion.name == "imprecise")
-        return grow_by(table, request, WholeSide([=](const WholeSide::Counts& counts) { return upper_entropy(counts, n_classes, caution); }), control);
+        return by(WholeSide([=](const WholeSide::Counts& counts) { return upper_entropy(counts, n_classes, caution); }));
     if (criterion.name == "multinomial")
-        return grow_by(table, request, WholeSide([&, n_classes](const WholeSide::Counts& counts) {
+        return by(WholeSide([=](const WholeSide::Counts& counts) {
             std::vector<double> rows(counts.begin(), counts.end());
-            for (double& amount : rows) amount *= options.weight_unit;
-            return multinomial_uncertainty(rows, n_classes, criterion.quantile, criterion.lam);
-        }), control);
-    return grow_by(table, request, WholeSide(ask_python(criterion.uncertainty, options.weight_unit)), control);
+            for (double& amount : rows) amount *= unit;
+            return multinomial_uncertainty(rows, n_classes, quantile, lam);
+        }));
+    return by(WholeSide(ask_python(criterion.uncertainty, unit)));
 }
 
 // What the leaves of a regression forest remember, all trees end to end.
@@ -355,6 +350,15 @@ void check_entries(const In<std::uint32_t>& rows, const In<std::uint16_t>& label
             throw nb::value_error("the rows of labels must ascend within the table");
 }
 
+std::vector<Feature> features_of(const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal, const In<double>& centers,
+                                 const In<std::int64_t>& center_start) {
+    std::vector<Feature> features;
+    for (std::size_t i = 0; i < n_bins.shape(0); ++i)
+        features.push_back({static_cast<std::uint32_t>(n_bins.data()[i]), nominal.data()[i] != 0,
+                            centers.data() + center_start.data()[i]});
+    return features;
+}
+
 // A table as the grower sees it; the columns are Python's.
 template <class Code>
 CodeTable<Code> table_of(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
@@ -365,16 +369,13 @@ CodeTable<Code> table_of(const InTable<Code>& codes, const In<std::int64_t>& n_b
     CodeTable<Code> table;
     table.by_column = {codes.data(), 1, n_rows};
     table.n_rows = n_rows;
-    for (std::size_t i = 0; i < n_features; ++i)
-        table.features.push_back({static_cast<std::uint32_t>(n_bins.data()[i]), nominal.data()[i] != 0,
-                                  centers.data() + center_start.data()[i]});
+    table.features = features_of(n_bins, nominal, centers, center_start);
     return table;
 }
 
-// Looks through the columns once, and lays them out row by row in `by_row` where that pays.
+// Lays a table out row by row in `by_row` where that pays.
 template <class Code>
-void prepare(CodeTable<Code>& table, std::vector<Code>& by_row) {
-    table.note_missing();
+void lay_out(CodeTable<Code>& table, std::vector<Code>& by_row) {
     // Whole rows are worth copying while they are not much longer than what a node reads of them.
     if (table.n_features() > 256) return;
     const std::size_t stride = padded_width<Code>(table.n_features());
@@ -383,25 +384,57 @@ void prepare(CodeTable<Code>& table, std::vector<Code>& by_row) {
     table.by_row = {by_row.data(), stride, 1};
 }
 
+// below: None, or has_missing (p,) of the whole table of which this one is a part, times (n,) that bags hold each row, and
+// the nodes (begin, end, key, depth, lower, upper, amount of the tree, used features) to grow trees below, reached
+// elsewhere. Weights are then those inside the trees, multiplicities included.
+template <class Code>
+std::vector<Start> starts_from(const nb::object& below, CodeTable<Code>& table) {
+    std::vector<Start> starts;
+    if (below.is_none()) return starts;
+    const auto has_missing = nb::cast<In<std::uint8_t>>(below[0]);
+    const auto times = nb::cast<In<std::uint16_t>>(below[1]);
+    if (has_missing.shape(0) != table.features.size() || times.shape(0) != table.n_rows)
+        throw nb::value_error("nodes must come with a mark for each feature and a multiplicity for each row");
+    for (std::size_t i = 0; i < table.features.size(); ++i) table.features[i].has_missing = has_missing.data()[i] != 0;
+    for (const nb::handle item : nb::cast<nb::list>(below[2])) {
+        const auto node = nb::cast<nb::tuple>(item);
+        Start start;
+        start.begin = nb::cast<std::uint32_t>(node[0]);
+        start.end = nb::cast<std::uint32_t>(node[1]);
+        if (start.begin > start.end || start.end > times.shape(0)) throw nb::value_error("the rows of a node must lie within the table");
+        start.times = times.data();
+        start.key = nb::cast<std::uint64_t>(node[2]);
+        start.depth = nb::cast<std::uint32_t>(node[3]);
+        start.lower = nb::cast<double>(node[4]);
+        start.upper = nb::cast<double>(node[5]);
+        start.total_amount = nb::cast<std::int64_t>(node[6]);
+        start.used = nb::cast<std::vector<std::uint32_t>>(node[7]);
+        starts.push_back(std::move(start));
+    }
+    return starts;
+}
+
 template <class Code>
 nb::dict grow(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint8_t>& nominal,
               const In<double>& centers, const In<std::int64_t>& center_start, const In<std::uint16_t>& labels,
               const std::optional<In<std::int64_t>>& weights, const std::optional<In<std::uint32_t>>& rows,
               const nb::dict& given, const nb::dict& criterion,
-              std::size_t first_tree, std::size_t n_trees, std::size_t n_threads, const nb::object& progress) {
+              std::size_t first_tree, std::size_t n_trees, std::size_t n_threads, const nb::object& progress, const nb::object& below) {
     CodeTable<Code> table = table_of(codes, n_bins, nominal, centers, center_start);
     if (rows) check_entries(*rows, labels, weights, table.n_rows);
-    GrowRequest request{read_options(given), {},
-                        {labels.data(), weights ? weights->data() : nullptr, rows ? rows->data() : nullptr, labels.shape(0)},
-                        first_tree, n_trees, n_threads};
+    const GrowRequest request{read_options(given),
+                              {labels.data(), weights ? weights->data() : nullptr, rows ? rows->data() : nullptr, labels.shape(0)},
+                              first_tree, n_trees, n_threads, starts_from(below, table)};
     const CriterionRequest judged_by(criterion);
     std::vector<std::optional<Grown>> trees;
     Control control(look_on_with(progress));
     {
         const nb::gil_scoped_release no_gil;
         std::vector<Code> by_row;
-        prepare(table, by_row);
-        trees = grow_for(table, request, judged_by, control);
+        if (below.is_none()) table.note_missing();
+        lay_out(table, by_row);
+        trees = with_criterion(judged_by, request.options, table.n_rows, weights.has_value(),
+                               [&](const auto& target) { return grow_with(table, request, target, control); });
     }
     return pack_forest(std::move(trees), request.options.n_classes, weights.has_value());
 }
@@ -414,18 +447,19 @@ nb::dict grow_numbers(const InTable<Code>& codes, const In<std::int64_t>& n_bins
                       const std::optional<In<double>>& weights, const In<double>& sums,
                       const std::optional<In<double>>& amounts, const std::vector<double>& grid, const nb::dict& given,
                       const std::string& criterion, std::size_t first_tree, std::size_t n_trees, std::size_t n_threads,
-                      const nb::object& progress) {
+                      const nb::object& progress, const nb::object& below) {
     CodeTable<Code> table = table_of(codes, n_bins, nominal, centers, center_start);
     const bool median = criterion == "absolute_error";
     const Numbers numbers{values.data(), weights ? weights->data() : nullptr, sums.data(), amounts ? amounts->data() : nullptr,
                           grid.at(0), grid.at(1), grid.at(2), grid.at(3), median};
-    GrowRequest request{read_options(given), {}, {.numbers = &numbers}, first_tree, n_trees, n_threads};
+    const GrowRequest request{read_options(given), {.numbers = &numbers}, first_tree, n_trees, n_threads, starts_from(below, table)};
     std::vector<std::optional<Grown>> trees;
     Control control(look_on_with(progress));
     {
         const nb::gil_scoped_release no_gil;
         std::vector<Code> by_row;
-        prepare(table, by_row);
+        if (below.is_none()) table.note_missing();
+        lay_out(table, by_row);
         if (median) trees = grow_with(table, request, Medians(numbers), control);
         else if (criterion == "poisson") trees = grow_with(table, request, Moments<Poisson>(numbers), control);
         else trees = grow_with(table, request, Moments<SquaredError>(numbers), control);
@@ -437,6 +471,80 @@ nb::dict grow_numbers(const InTable<Code>& codes, const In<std::int64_t>& n_bins
     forest.update(moments);
     return forest;
 }
+
+// ---- growing where rows lie in many places --------------------------------------------------------------
+
+// What the rows of some nodes add up to in the bins of the features asked for, flat: see histogram.hpp.
+template <class Code, class Cell>
+nb::object histograms(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::int32_t>& node,
+                      const std::optional<In<std::uint16_t>>& labels, const In<Cell>& amounts, const std::optional<In<Cell>>& sums,
+                      std::uint32_t n_cells, const In<std::int64_t>& start, const In<std::uint32_t>& features) {
+    const std::size_t n_rows = codes.shape(1);
+    if (node.shape(0) != n_rows || amounts.shape(0) != n_rows || (labels && labels->shape(0) != n_rows) || (sums && sums->shape(0) != n_rows))
+        throw nb::value_error("nodes, labels and amounts must have one entry for each row");
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < features.shape(0); ++i) size += static_cast<std::size_t>(n_bins.data()[features.data()[i]] + 1) * n_cells;
+    std::vector<Cell> cells(size, 0);
+    {
+        const nb::gil_scoped_release no_gil;
+        sum_bins(CodeView<Code>{codes.data(), 1, n_rows}, n_rows, n_bins.data(),
+                 RowAmounts<Cell>{node.data(), labels ? labels->data() : nullptr, amounts.data(), sums ? sums->data() : nullptr, n_cells},
+                 Requests{start.data(), features.data(), start.shape(0) - 1}, cells.data());
+    }
+    return to_numpy(std::move(cells));
+}
+
+template <class Target>
+std::unique_ptr<AnyChooser> choose_by(const std::vector<Feature>& features, const GrowOptions& options, const Target& target) {
+    return std::make_unique<Chooser<Target>>(features, options, target);
+}
+
+// Chooses splits from such sums.
+class PythonChooser {
+public:
+    PythonChooser(In<std::int64_t> n_bins, In<std::uint8_t> nominal, In<double> centers, In<std::int64_t> center_start,
+                  const nb::dict& given, const nb::object& criterion, std::size_t n_rows, bool weighted,
+                  const std::optional<std::vector<double>>& grid)
+        : held_(nb::make_tuple(n_bins, nominal, centers, center_start)) {
+        const std::vector<Feature> features = features_of(n_bins, nominal, centers, center_start);
+        n_features_ = features.size();
+        const GrowOptions options = read_options(given);
+        if (options.splitter == Splitter::random_decision) {
+            chooser_ = std::make_unique<RandomChooser>(features, options);
+            return;
+        }
+        if (grid) {
+            numbers_ = std::make_unique<Numbers>(Numbers{nullptr, nullptr, nullptr, nullptr, grid->at(0), grid->at(1), grid->at(2), grid->at(3), false});
+            if (nb::cast<std::string>(criterion) == "poisson") chooser_ = choose_by(features, options, Moments<Poisson>(*numbers_));
+            else chooser_ = choose_by(features, options, Moments<SquaredError>(*numbers_));
+            return;
+        }
+        judged_by_ = std::make_unique<CriterionRequest>(nb::cast<nb::dict>(criterion));
+        chooser_ = with_criterion(*judged_by_, options, n_rows, weighted, [&](const auto& target) { return choose_by(features, options, target); });
+    }
+
+    // bins: {feature: cells}. -> None for a leaf; features that are needed; or kind, feature, code, missing_left, words
+    nb::object choose(std::uint64_t key, std::int64_t total_amount, double lower, double upper, const std::vector<std::uint32_t>& used,
+                      const std::vector<double>& totals, const std::vector<double>& first, const nb::dict& bins, std::uint32_t spare) {
+        Question question{key, total_amount, lower, upper, used, totals, first, std::vector<const double*>(n_features_, nullptr)};
+        for (const auto& [feature, cells] : bins) question.bins.at(nb::cast<std::size_t>(feature)) = nb::cast<In<double>>(cells).data();
+        Answer answer = chooser_->choose(question, spare);
+        if (answer.what == Answer::What::leaf) return nb::none();
+        if (answer.what == Answer::What::needs) return nb::cast(answer.needed);
+        return nb::make_tuple(static_cast<int>(answer.kind), answer.feature, answer.code, answer.missing_left, to_numpy(std::move(answer.words)));
+    }
+
+private:
+    nb::tuple held_;
+    std::unique_ptr<CriterionRequest> judged_by_;  // what the chooser may ask
+    std::unique_ptr<Numbers> numbers_;
+    std::unique_ptr<AnyChooser> chooser_;
+    std::size_t n_features_ = 0;
+};
+
+// The key of a tree's root, and of a child of a node: side 0 or 1, or category + 2.
+std::uint64_t root_key_of(std::uint64_t seed, std::uint64_t tree) { return derive_key(derive_key(seed, Purpose::grow), tree); }
+std::uint64_t child_key_of(std::uint64_t key, std::uint64_t side) { return derive_key(key, side); }
 
 // ---- reading --------------------------------------------------------------------------------------------
 
@@ -712,6 +820,11 @@ nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, do
     return to_numpy(std::move(times));
 }
 
+// Which of the rows first, …, first + n - 1 of a table of n_rows decide its cuts, counted from `first`.
+nb::object sampled_rows_of(std::size_t n_rows, std::size_t limit, std::size_t first, std::size_t n) {
+    return to_numpy(rows_for_cuts(n_rows, limit, first, n));
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -724,16 +837,18 @@ NB_MODULE(_core, module) {
                "wanted"_a.none(), "n_threads"_a, "out"_a.noconvert());
     module.def("grow", &grow<std::uint8_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
                "labels"_a, "weights"_a.none(), "rows"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
-               "progress"_a.none());
+               "progress"_a.none(), "below"_a = nb::none());
     module.def("grow", &grow<std::uint16_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a,
                "labels"_a, "weights"_a.none(), "rows"_a.none(), "options"_a, "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
-               "progress"_a.none());
+               "progress"_a.none(), "below"_a = nb::none());
     module.def("grow_numbers", &grow_numbers<std::uint8_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a,
                "center_start"_a, "values"_a, "weights"_a.none(), "sums"_a, "amounts"_a.none(), "grid"_a, "options"_a,
-               "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a, "progress"_a.none());
+               "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a, "progress"_a.none(),
+               "below"_a = nb::none());
     module.def("grow_numbers", &grow_numbers<std::uint16_t>, "codes"_a.noconvert(), "n_bins"_a, "nominal"_a, "centers"_a,
                "center_start"_a, "values"_a, "weights"_a.none(), "sums"_a, "amounts"_a.none(), "grid"_a, "options"_a,
-               "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a, "progress"_a.none());
+               "criterion"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a, "progress"_a.none(),
+               "below"_a = nb::none());
     module.def("check_forest", &check_forest_of, "nodes"_a, "payload"_a, "set_words"_a, "node_start"_a, "leaf_start"_a,
                "set_start"_a, "depth"_a, "counts"_a, "entry_start"_a.none(), "entry_class"_a.none(), "weights"_a.none(),
                "n_classes"_a, "n_bins"_a, "nominal"_a, "n_threads"_a);
@@ -748,6 +863,24 @@ NB_MODULE(_core, module) {
                                 static_cast<Present>(present), seed, bag_mean);
         }, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
     module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a, "n_threads"_a);
+    const auto define_histograms = [&]<class Code>(Code) {
+        const auto define_sums = [&]<class Cell>(Cell) {
+            module.def("histograms", &histograms<Code, Cell>, "codes"_a.noconvert(), "n_bins"_a, "node"_a, "labels"_a.none(),
+                       "amounts"_a.noconvert(), "sums"_a.none(), "n_cells"_a, "start"_a, "features"_a);
+        };
+        define_sums(std::uint32_t{});
+        define_sums(double{});
+    };
+    define_histograms(std::uint8_t{});
+    define_histograms(std::uint16_t{});
+    nb::class_<PythonChooser>(module, "Chooser")
+        .def(nb::init<In<std::int64_t>, In<std::uint8_t>, In<double>, In<std::int64_t>, const nb::dict&, const nb::object&, std::size_t, bool,
+                      const std::optional<std::vector<double>>&>(),
+             "n_bins"_a, "nominal"_a, "centers"_a, "center_start"_a, "options"_a, "criterion"_a, "n_rows"_a, "weighted"_a, "grid"_a.none())
+        .def("choose", &PythonChooser::choose, "key"_a, "total_amount"_a, "lower"_a, "upper"_a, "used"_a, "totals"_a, "first"_a, "bins"_a, "spare"_a);
+    module.def("root_key", &root_key_of, "seed"_a, "tree"_a);
+    module.def("child_key", &child_key_of, "key"_a, "side"_a);
+    module.def("sampled_rows", &sampled_rows_of, "n_rows"_a, "limit"_a, "first"_a, "n"_a);
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,
                       In<std::int64_t>, In<std::uint32_t>, std::optional<In<std::int64_t>>,

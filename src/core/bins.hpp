@@ -86,14 +86,15 @@ inline double cut_between(double a, double b) {
 }  // namespace detail
 
 // The rows whose values decide the cuts: all of a table of at most `limit` rows, else a sample keyed by the
-// row's number, the same for every column, seed and partition of the table.
-inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t limit) {
+// row's number, the same for every column, seed and partition of the table. Of the table's rows only first, …,
+// first + n - 1 are looked at, and counted from `first`.
+inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t limit, std::size_t first, std::size_t n) {
     std::vector<std::uint32_t> rows;
     const std::uint64_t key = derive_key(0, Purpose::sample);
     const auto bound = static_cast<std::uint64_t>(std::min(1.0, static_cast<double>(limit) / static_cast<double>(n_rows)) * 4294967296.0);
-    for (std::size_t row = 0; row < n_rows; ++row)
+    for (std::size_t row = first; row < first + n; ++row)
         if (n_rows <= limit || (scramble(key + 0x9e3779b97f4a7c15ULL * row) >> 32) < bound)
-            rows.push_back(static_cast<std::uint32_t>(row));
+            rows.push_back(static_cast<std::uint32_t>(row - first));
     return rows;
 }
 

@@ -16,6 +16,7 @@
 #include "few.hpp"
 #include "moments.hpp"
 #include "parallel.hpp"
+#include "order.hpp"
 #include "pairs.hpp"
 #include "split.hpp"
 #include "tree.hpp"
@@ -42,6 +43,11 @@ struct GrowOptions {
     std::vector<std::int8_t> monotonic;    // per feature, empty for none
 };
 
+// The weight each side of a split must keep, in a tree of so much.
+inline std::int64_t min_amount_leaf(const GrowOptions& options, std::int64_t total_amount) {
+    return static_cast<std::int64_t>(std::ceil(options.min_weight_fraction_leaf * static_cast<double>(total_amount)));
+}
+
 // Labels and, where there are any, fixed-point weights of the training rows; or their numbers, in a regression. A row
 // that may be of several classes has several entries, side by side, that share its weight; it is still one row: in the
 // bag as a whole, counted once.
@@ -51,6 +57,18 @@ struct Labels {
     const std::uint32_t* rows = nullptr;  // the row of each entry, ascending (weighted only); null: an entry for each row
     std::size_t n_entries = 0;            // with rows
     const Numbers* numbers = nullptr;
+};
+
+// A node that was reached elsewhere: which rows of the table are its own, in the order of the whole table, and what it
+// inherits from above. Weights of the labels are then those inside its tree, multiplicities included.
+struct Start {
+    std::uint32_t begin = 0, end = 0;
+    const std::uint16_t* times = nullptr;  // how often the bag of the tree holds each row of the table
+    std::uint64_t key = 0;
+    std::uint32_t depth = 0;
+    double lower = 0, upper = 1;
+    std::int64_t total_amount = 0;         // of the tree
+    std::vector<std::uint32_t> used;       // nominal features used above, by random decision trees
 };
 
 struct Grown {
@@ -70,33 +88,35 @@ public:
     Grower(const CodeTable<Code>& table, const Labels& labels, const GrowOptions& options, const Target& target,
            Control& control, bool calling_thread)
         : table_(table), labels_(labels), options_(options), search_(target), control_(control),
-          calling_thread_(calling_thread), permutation_(table.n_features()), swaps_(table.n_features()) {
-        for (std::uint32_t i = 0; i < permutation_.size(); ++i) permutation_[i] = i;
+          calling_thread_(calling_thread), order_(table.n_features()) {
         // A row-major table that fits the cache is read as it is; a larger one column by column until compacted.
         compact_view_[0] = table.by_row.codes && table.n_rows <= level_rows[1] ? table.by_row : table.by_column;
     }
 
     Grown grow(std::uint64_t tree_number) {
         const Bag bag(options_.seed, tree_number, table_.n_rows, options_.bag_mean);
-        tree_ = GrownTree{};
+        begin_tree();
         bag_ = &bag;
-        if constexpr (numeric) evidence_ = std::make_unique<MomentBuilder>(*labels_.numbers);
-        else evidence_ = std::make_unique<EvidenceBuilder>(options_.n_classes, weighted);
-        share_bounds_.clear();
         take_rows(bag);
-        stack_.clear();
-        used_.clear();
-        tree_.nodes.emplace_back();
-        tree_.payload.push_back(0);
         const std::uint64_t key = derive_key(derive_key(options_.seed, Purpose::grow), tree_number);
-        const Frame root{0, 0, static_cast<std::uint32_t>(rows_.size()), 0, 0, static_cast<std::uint32_t>(outside_.size()),
-                         key, 0, 0, 1, no_feature};
-        total_amount_ = amount_of(root);
-        min_amount_leaf_ = static_cast<std::int64_t>(std::ceil(options_.min_weight_fraction_leaf * static_cast<double>(total_amount_)));
-        if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
-        tree_.n_leaves = n_leaves_;
-        if constexpr (numeric) return {std::move(tree_), {}, evidence_->finish()};
-        else return {std::move(tree_), finish_counts(), {}};
+        const Frame root = whole(key);
+        return grow_from(root, amount_of(root));
+    }
+
+    // The part of a tree below a node.
+    Grown grow(const Start& start) {
+        begin_tree();
+        times_ = start.times;
+        take_rows(start);
+        Frame root = whole(start.key);
+        root.depth = start.depth;
+        root.lower = start.lower;
+        root.upper = start.upper;
+        for (const std::uint32_t feature : start.used) {
+            used_.push_back({feature, root.used});
+            root.used = static_cast<std::uint32_t>(used_.size() - 1);
+        }
+        return grow_from(root, start.total_amount);
     }
 
 private:
@@ -114,7 +134,6 @@ private:
     static constexpr bool has_pairs = false, has_few = false;
 #endif
     struct NoPairs {};
-    static constexpr double least_gain = 0x1.0p-12;  // bits · rows; criteria are summed in units of 2^-16 bit
     struct NoFew {};
     static constexpr int n_levels = 4;
     static constexpr std::uint32_t level_rows[n_levels] = {0xffffffff, 65536, 8192, 1024};
@@ -143,6 +162,37 @@ private:
         }
     };
 
+    // ---- one tree ---------------------------------------------------------------------------------------
+
+    void begin_tree() {
+        tree_ = GrownTree{};
+        if constexpr (numeric) evidence_ = std::make_unique<MomentBuilder>(*labels_.numbers);
+        else evidence_ = std::make_unique<EvidenceBuilder>(options_.n_classes, weighted);
+        bag_ = nullptr;
+        times_ = nullptr;
+        share_bounds_.clear();
+        stack_.clear();
+        used_.clear();
+        n_leaves_ = 0;
+    }
+
+    // All rows that were taken, as one node.
+    Frame whole(std::uint64_t key) const {
+        return {0, 0, static_cast<std::uint32_t>(rows_.size()), 0, 0, static_cast<std::uint32_t>(outside_.size()),
+                key, 0, 0, 1, no_feature};
+    }
+
+    Grown grow_from(const Frame& root, std::int64_t total_amount) {
+        tree_.nodes.emplace_back();
+        tree_.payload.push_back(0);
+        total_amount_ = total_amount;
+        min_amount_leaf_ = min_amount_leaf(options_, total_amount);
+        if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
+        tree_.n_leaves = n_leaves_;
+        if constexpr (numeric) return {std::move(tree_), {}, evidence_->finish()};
+        else return {std::move(tree_), finish_counts(), {}};
+    }
+
     // ---- rows -------------------------------------------------------------------------------------------
 
     // Of the entries of one row all but the first carry this bit: they have a weight and are no rows of their own.
@@ -150,7 +200,6 @@ private:
 
     // Every entry is written to both lists and kept in one of them: no branch to guess wrong.
     void take_rows(const Bag& bag) {
-        n_leaves_ = 0;
         const bool spread = weighted && labels_.rows != nullptr;
         const std::size_t n_entries = spread ? labels_.n_entries : table_.n_rows;
         rows_.resize(n_entries);
@@ -164,12 +213,31 @@ private:
             n_inside += times > 0;
             n_outside += times == 0;
         }
+        keep_rows(n_inside, n_outside);
+        if (options_.balance_bag) balance_classes();
+    }
+
+    void take_rows(const Start& start) {
+        rows_.resize(start.end - start.begin);
+        outside_.resize(rows_.size());
+        std::size_t n_inside = 0, n_outside = 0;
+        for (std::uint32_t row = start.begin; row < start.end; ++row) {
+            const std::uint32_t times = start.times[row];
+            Row taken = make_row(row, row, times, false);
+            if constexpr (weighted) taken.weight = labels_.weights[row];
+            (times > 0 ? rows_[n_inside++] : outside_[n_outside++]) = taken;
+        }
+        keep_rows(n_inside, n_outside);
+    }
+
+    void keep_rows(std::size_t n_inside, std::size_t n_outside) {
         const bool counts_outside = options_.count_sense == CountSense::all || options_.count_sense == CountSense::oob;
         rows_.resize(n_inside);
         outside_.resize(counts_outside ? n_outside : 0);
         scratch_.resize(std::max(rows_.size(), outside_.size()));
-        if (options_.balance_bag) balance_classes();
     }
+
+    std::uint32_t multiplicity_of(std::uint32_t row) const { return times_ ? times_[row] : bag_->multiplicity(row); }
 
     // An entry of the labels, or a number -> the row as the grower carries it.
     Row make_row(std::size_t entry, std::uint32_t row, std::uint32_t times, bool follows) const {
@@ -327,7 +395,7 @@ private:
         for (std::uint32_t i = begin; i < end; ++i) {
             const Row& row = rows[i];
             if constexpr (numeric) {
-                evidence_->add(row.row, repeated ? bag_->multiplicity(row.row) : 1);
+                evidence_->add(row.row, repeated ? multiplicity_of(row.row) : 1);
             } else {
                 std::uint32_t times = row.multiplicity;
                 std::int64_t weight = 0;
@@ -348,33 +416,14 @@ private:
         Target& target = search_.target;
         target.enter_node(rows, n_rows);
         if constexpr (has_few) few_.enter(rows, n_rows, target);
-        best.score = no_score;
         Draws draws(frame.key);
-        const std::uint32_t n_features = table_.n_features();
-        const double perfect = target.perfect_score();
-        n_drawn_ = 0;
-        std::uint32_t n_varying = 0;
-        while (n_drawn_ < n_features && (n_varying < options_.max_features || !best.found())) {
-            const std::uint32_t wanted = n_varying < options_.max_features ? options_.max_features - n_varying : 1;
-            n_varying += options_.splitter == Splitter::best ? try_best(frame, draws, wanted, best)
-                                                             : try_random(frame, draws, best);
-            if (best.score >= perfect) break;
-        }
-        // Undone, so that the draws of a node depend on its key alone.
-        while (n_drawn_-- > 0) std::swap(permutation_[n_drawn_], permutation_[swaps_[n_drawn_]]);
+        search_features(target, order_, options_.max_features, best, [&](std::uint32_t wanted) {
+            return options_.splitter == Splitter::best ? try_best(frame, draws, wanted, best) : try_random(frame, draws, best);
+        });
         gain = best.found() ? target.gain_from(best.score) : 0;
         target.leave_node(rows, n_rows);
-        if (!best.found() || (Target::Criterion::needs_gain && !(gain > least_gain))) return false;
-        best.settle_threshold(table_.features[best.feature]);
-        return gain / static_cast<double>(total_amount_) + 1e-15 >= options_.min_impurity_decrease;
-    }
-
-    // The next feature of the node: one step of a Fisher–Yates shuffle.
-    std::uint32_t draw_feature(Draws& draws) {
-        const std::uint32_t other = n_drawn_ + draws.below(table_.n_features() - n_drawn_);
-        std::swap(permutation_[n_drawn_], permutation_[other]);
-        swaps_[n_drawn_] = other;
-        return permutation_[n_drawn_++];
+        if (best.found()) best.settle_threshold(table_.features[best.feature]);
+        return gains_enough<typename Target::Criterion>(best, gain, total_amount_, options_.min_impurity_decrease);
     }
 
     // Whether any feature of any node has more to respect than the gain.
@@ -390,11 +439,10 @@ private:
     // Looks at up to `wanted` more features, as many as one pass takes. -> how many of them vary
     std::uint32_t try_best(const Frame& frame, Draws& draws, std::uint32_t wanted, Split& best) {
         constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
-        const std::uint32_t left = table_.n_features() - n_drawn_;
         // A few rows are often told apart by the first feature that varies: look at one at a time.
-        const std::uint32_t n_numbers = frame.size() <= (has_pairs || has_few ? 3U : 8U) ? 1 : std::min({wanted, left, lanes});
+        const std::uint32_t n_numbers = frame.size() <= (has_pairs || has_few ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
         std::uint32_t numbers[lanes] = {};
-        for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = draw_feature(draws);
+        for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = order_.draw(draws);
         const Row* rows = rows_.data() + frame.begin;
         if constexpr (has_pairs)
             if (!restricted()) {
@@ -419,7 +467,7 @@ private:
     }
 
     std::uint32_t try_random(const Frame& frame, Draws& draws, Split& best) {
-        const std::uint32_t number = draw_feature(draws);
+        const std::uint32_t number = order_.draw(draws);
         return search_.try_random(view_of(frame.level), table_.features[number], number, rows_.data() + frame.begin,
                                   frame.size(), limits_for(frame, number), draws, best);
     }
@@ -455,7 +503,7 @@ private:
         const std::size_t n_words = (table_.features[split.feature].n_bins + 63) / 64, start = tree_.set_words.size();
         tree_.set_words.resize(start + n_words, 0);
         std::uint64_t* words = tree_.set_words.data() + start;
-        for (std::uint16_t code : split.left_codes) words[code / 64] |= std::uint64_t{1} << (code & 63);
+        write_subset(split, false, words, n_words);
         bool missing_left = split.missing_left;
         const auto goes_right = [&](Code code) {
             return code == missing_code<Code> ? !missing_left : !((words[code >> 6] >> (code & 63)) & 1);
@@ -463,10 +511,7 @@ private:
         left.end = right.begin = partition(rows_, frame.begin, frame.end, frame.level, split.feature, goes_right);
         // Categories that were not in the node, and missing values when there were none, follow the larger side.
         const bool larger_left = 2 * left.size() > frame.size();
-        if (larger_left) {
-            std::fill(words, words + n_words, ~std::uint64_t{0});
-            for (std::uint16_t code : split.right_codes) words[code / 64] &= ~(std::uint64_t{1} << (code & 63));
-        }
+        if (larger_left) write_subset(split, larger_left, words, n_words);
         if (!split.missing_seen) missing_left = larger_left;
         left.outside_end = right.outside_begin =
             partition(outside_, frame.outside_begin, frame.outside_end, frame.level, split.feature, goes_right);
@@ -564,38 +609,21 @@ private:
         return false;
     }
 
-    // The value of a row drawn in proportion to its weight. It is found by counting through the values in
-    // ascending order, so the order of the rows, and on how many machines they lie, does not matter.
     bool try_drawn_value(const Frame& frame, const CodeView<Code>& view, std::uint32_t number, Draws& draws) {
-        const std::uint64_t drawn = draws.below_wide(static_cast<std::uint64_t>(amount_of(frame)));
-        const bool inclusive = draws.coin(), missing_left = draws.coin();
+        DrawnValue drawn(draws, static_cast<std::uint64_t>(amount_of(frame)));
         for (std::uint32_t i = frame.begin; i < frame.end; ++i) {
             const Code code = view.at(rows_[i].offset, number);
             occupied_.mark(code);
             value_amount_[code] += static_cast<std::uint64_t>(rows_[i].amount());
             ++value_rows_[code];
         }
-        const Code missing = missing_code<Code>;
-        std::uint64_t passed = 0, amount_left = missing_left ? value_amount_[missing] : 0;
-        std::uint32_t n_left = missing_left ? value_rows_[missing] : 0;
-        Code value = missing;
         occupied_.drain(table_.features[number].n_bins, [&](Code code) {
-            const bool reached = value == missing && drawn < (passed += value_amount_[code]);
-            if (reached) value = code;
-            if (code != missing && (value == missing || (reached && inclusive)))
-                n_left += value_rows_[code], amount_left += value_amount_[code];
+            if (code == missing_code<Code>) drawn.miss(value_amount_[code], value_rows_[code]);
+            else drawn.pass(code, value_amount_[code], value_rows_[code]);
             value_amount_[code] = value_rows_[code] = 0;
         });
-        const std::uint64_t amount_right = static_cast<std::uint64_t>(amount_of(frame)) - amount_left;
-        const Limits limits{std::max(1U, options_.min_samples_leaf), min_amount_leaf_};
-        if (value == missing || (value == 0 && !inclusive) || !limits.allow_rows(n_left, frame.size() - n_left) ||
-            !limits.allow_amounts(static_cast<std::int64_t>(amount_left), static_cast<std::int64_t>(amount_right)))
-            return false;
         Split split;
-        split.feature = number;
-        split.threshold = value - !inclusive;
-        split.missing_seen = true;
-        split.missing_left = missing_left;
+        if (!drawn.settle(number, frame.size(), {std::max(1U, options_.min_samples_leaf), min_amount_leaf_}, split)) return false;
         apply(frame, split);
         return true;
     }
@@ -611,12 +639,7 @@ private:
             return code == missing_code<Code> ? n_children - 1 : code;
         };
         for (std::uint32_t i = frame.begin; i < frame.end; ++i) ++child_rows_[child_of(rows_[i]) + 1];
-        std::uint32_t largest = 0, second = 0;
-        for (std::uint32_t child = 1; child <= n_children; ++child) {
-            if (child_rows_[child] > largest) second = largest, largest = child_rows_[child];
-            else second = std::max(second, child_rows_[child]);
-        }
-        if (second < std::max(1U, options_.min_samples_leaf)) return false;
+        if (!divides(child_rows_, options_.min_samples_leaf)) return false;
         for (std::uint32_t child = 0; child < n_children; ++child) child_rows_[child + 1] += child_rows_[child];
         std::vector<std::uint32_t> start(child_rows_.begin(), child_rows_.end()), fill = start;
         for (std::uint32_t i = frame.begin; i < frame.end; ++i) scratch_[fill[child_of(rows_[i])]++] = rows_[i];
@@ -669,7 +692,8 @@ private:
     std::vector<Row> rows_, outside_, scratch_;
     std::vector<Code> compact_[n_levels];
     CodeView<Code> compact_view_[n_levels];
-    std::vector<std::uint32_t> permutation_, swaps_, child_rows_;
+    FeatureOrder order_;
+    std::vector<std::uint32_t> child_rows_;
     std::vector<Frame> stack_;
     std::vector<Used> used_;
     std::vector<std::pair<double, double>> share_bounds_;
@@ -680,8 +704,9 @@ private:
 
     GrownTree tree_;
     std::unique_ptr<std::conditional_t<numeric, MomentBuilder, EvidenceBuilder>> evidence_;
-    const Bag* bag_ = nullptr;  // of the tree that is growing
-    std::uint32_t n_leaves_ = 0, n_drawn_ = 0;
+    const Bag* bag_ = nullptr;               // of the tree that is growing …
+    const std::uint16_t* times_ = nullptr;  // … or what it says of the rows of the table
+    std::uint32_t n_leaves_ = 0;
     std::int64_t total_amount_ = 0, min_amount_leaf_ = 0;
 };
 

@@ -196,6 +196,13 @@ public:
         for (std::uint32_t i = 0; i < n_rows; ++i) total_ += of(rows[i]);
         loss_.enter(total_, of(rows[0]));
     }
+    // A node of many rows, of which only the first is here.
+    void enter_sum(const Bin& total, const Bin& first) {
+        rows_ = nullptr;
+        n_rows_ = few_rows + 1;
+        total_ = total;
+        loss_.enter(total, first);
+    }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return static_cast<std::int64_t>(total_.weight); }
     // Categories in the order of their means: the best of all subsets is among the cuts (Fisher, 1958).

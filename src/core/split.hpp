@@ -77,14 +77,67 @@ public:
         for (int i = 0; i < n_filled; ++i) lanes_[i].empty(target);
     }
 
+    // What the rows of a node add up to in each bin of a feature, the missing one last; made elsewhere.
+    struct Summed {
+        const Bin* bins = nullptr;
+        const std::uint32_t* rows = nullptr;
+    };
+
+    // The same as `fill`, for one feature.
+    void load(int filled, const Summed& summed, const Feature& feature, bool restricted, bool counts_rows) {
+        Lane& lane = lanes_[filled];
+        std::copy_n(summed.bins, feature.n_bins, lane.bins.data());
+        lane.bins[missing] = summed.bins[feature.n_bins];
+        lane.summed = Target::sums_up && !feature.nominal && !restricted;
+        if (lane.summed) lane.sum_up(feature.n_bins, true);
+        else lane.list_occupied(target, feature.n_bins, true);
+        if (!counts_rows) return;
+        lane.rows_counted = true;
+        std::copy_n(summed.rows, feature.n_bins, lane.rows_in_bin.data());
+        lane.rows_in_bin[missing] = summed.rows[feature.n_bins];
+    }
+
     // Extremely randomised: one random threshold or subset per feature, judged like any other.
     bool try_random(const CodeView<Code>& view, const Feature& feature, std::uint32_t number, const Row* rows,
                     std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
-        const bool varies = feature.nominal ? draw_subset(view, feature, number, rows, n_rows, draws)
-                                            : draw_threshold(view, feature, number, rows, n_rows, draws);
-        if (!varies) return false;
-        if (judge_drawn(view, rows, n_rows, limits) && drawn_.score > best.score) best = drawn_;
+        const Code* column = view.column(number);
+        const auto for_each_code = [&](auto&& visit) {
+            for (std::uint32_t i = 0; i < n_rows; ++i) visit(column[rows[i].offset * view.row_stride]);
+        };
+        if (!draw(feature, number, for_each_code, draws)) return false;
+        const bool allowed = judge_drawn(rows, n_rows, limits, [&](auto&& is_left) {
+            std::uint32_t rows_left = 0;
+            for (std::uint32_t i = 0; i < n_rows; ++i)
+                if (is_left(column[rows[i].offset * view.row_stride])) target.move_row(rows[i]), ++rows_left;
+            return rows_left;
+        });
+        if (allowed && drawn_.score > best.score) best = drawn_;
         return true;
+    }
+
+    // The same from sums.
+    bool try_random(const Summed& summed, const Feature& feature, std::uint32_t number, const Row* rows,
+                    std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
+        const auto for_each_code = [&](auto&& visit) {
+            for (std::uint32_t at = 0; at <= feature.n_bins; ++at)
+                if (summed.rows[at] > 0) visit(at == feature.n_bins ? missing : static_cast<Code>(at));
+        };
+        if (!draw(feature, number, for_each_code, draws)) return false;
+        const bool allowed = judge_drawn(rows, n_rows, limits, [&](auto&& is_left) {
+            std::uint32_t rows_left = 0;
+            for (std::uint32_t at = 0; at <= feature.n_bins; ++at)
+                if (summed.rows[at] > 0 && is_left(at == feature.n_bins ? missing : static_cast<Code>(at)))
+                    target.move(summed.bins[at]), rows_left += summed.rows[at];
+            return rows_left;
+        });
+        if (allowed && drawn_.score > best.score) best = drawn_;
+        return true;
+    }
+
+    // Draws as many numbers as `draw` would for a feature whose bins are all occupied, none of them by missing values.
+    static void pass_over(const Feature& feature, Draws& draws) {
+        const std::uint32_t n_draws = feature.nominal ? 2 + feature.n_bins : feature.n_bins > 1;
+        for (std::uint32_t i = 0; i < n_draws; ++i) draws.next();
     }
 
     Target target;
@@ -281,30 +334,35 @@ private:
                limits.allow_shares(target.left_share(), target.right_share());
     }
 
-    bool draw_threshold(const CodeView<Code>& view, const Feature& feature, std::uint32_t number, const Row* rows,
-                        std::uint32_t n_rows, Draws& draws) {
-        const Code* column = view.column(number);
-        std::uint32_t low = missing, high = 0, n_missing = 0;
-        for (std::uint32_t i = 0; i < n_rows; ++i) {
-            const std::uint32_t code = column[rows[i].offset * view.row_stride];
-            if (code == missing) { ++n_missing; continue; }
+    // A random split of the codes that occur; false when there is but one.
+    template <class ForEachCode>
+    bool draw(const Feature& feature, std::uint32_t number, ForEachCode&& for_each_code, Draws& draws) {
+        return feature.nominal ? draw_subset(feature, number, for_each_code, draws)
+                               : draw_threshold(feature, number, for_each_code, draws);
+    }
+
+    template <class ForEachCode>
+    bool draw_threshold(const Feature& feature, std::uint32_t number, ForEachCode&& for_each_code, Draws& draws) {
+        std::uint32_t low = missing, high = 0;
+        bool has_missing = false;
+        for_each_code([&](std::uint32_t code) {
+            if (code == missing) { has_missing = true; return; }
             low = std::min(low, code);
             high = std::max(high, code);
-        }
-        if (n_missing == n_rows || (low == high && n_missing == 0)) return false;
+        });
+        if (low == missing || (low == high && !has_missing)) return false;
         drawn_.kind = NodeKind::threshold;
         drawn_.feature = number;
-        drawn_.missing_seen = n_missing > 0;
-        drawn_.missing_left = n_missing > 0 && low != high && draws.coin();
+        drawn_.missing_seen = has_missing;
+        drawn_.missing_left = has_missing && low != high && draws.coin();
         drawn_.next_code = 0;
         drawn_.threshold = low == high ? feature.n_bins - 1 : code_between(feature.centers, low, high, draws.unit());
         return true;
     }
 
-    bool draw_subset(const CodeView<Code>& view, const Feature& feature, std::uint32_t number, const Row* rows,
-                     std::uint32_t n_rows, Draws& draws) {
-        const Code* column = view.column(number);
-        for (std::uint32_t i = 0; i < n_rows; ++i) marks_.mark(column[rows[i].offset * view.row_stride]);
+    template <class ForEachCode>
+    bool draw_subset(const Feature& feature, std::uint32_t number, ForEachCode&& for_each_code, Draws& draws) {
+        for_each_code([this](Code code) { marks_.mark(code); });
         order_.clear();
         marks_.drain(feature.n_bins, [this](Code code) { order_.push_back(code); });
         if (order_.size() < 2) return false;
@@ -324,20 +382,17 @@ private:
         return true;
     }
 
-    // The score of the drawn split; false when the limits forbid it.
-    bool judge_drawn(const CodeView<Code>& view, const Row* rows, std::uint32_t n_rows, const Limits& limits) {
-        const Code* column = view.column(drawn_.feature);
+    // The score of the drawn split, whose left side `move_left` moves; false when the limits forbid it.
+    template <class MoveLeft>
+    bool judge_drawn(const Row* rows, std::uint32_t n_rows, const Limits& limits, MoveLeft&& move_left) {
         if (drawn_.kind == NodeKind::subset)
             for (std::uint16_t code : drawn_.left_codes) is_left_[code] = 1;
         target.begin_scan();
-        std::uint32_t rows_left = 0;
-        for (std::uint32_t i = 0; i < n_rows; ++i) {
-            const Code code = column[rows[i].offset * view.row_stride];
-            const bool left = code == missing                        ? drawn_.missing_left
-                              : drawn_.kind == NodeKind::threshold ? code <= drawn_.threshold
-                                                                   : is_left_[code] != 0;
-            if (left) target.move_row(rows[i]), ++rows_left;
-        }
+        const std::uint32_t rows_left = move_left([this](Code code) {
+            return code == missing                        ? drawn_.missing_left
+                   : drawn_.kind == NodeKind::threshold ? code <= drawn_.threshold
+                                                        : is_left_[code] != 0;
+        });
         if (drawn_.kind == NodeKind::subset)
             for (std::uint16_t code : drawn_.left_codes) is_left_[code] = 0;
         drawn_.score = target.score();

@@ -110,6 +110,7 @@ public:
         total_ = 0;
         for (std::uint32_t i = 0; i < n_rows; ++i) total_ += of(rows[i]);
     }
+    void enter_sum(const Bin& total) { total_ = total; }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return amount_of(total_); }
     // Classes whose share orders the categories of a nominal feature: one suffices for two classes.
@@ -209,6 +210,7 @@ public:
         total_ = Bin{};
         for (std::uint32_t i = 0; i < n_rows; ++i) add(total_, rows[i], i);
     }
+    void enter_sum(const Bin& total) { total_ = total; }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return static_cast<std::int64_t>(amount_of(total_)); }
     template <class Visit>

@@ -142,5 +142,9 @@ class _Package(ModuleType):
         if not (name in _HOME and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name: a function of ``__main__`` that mentions the package travels to workers of Dask, Spark and Ray."""
+        return import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Package

@@ -35,6 +35,7 @@ def grow(
     n_trees: int,
     n_threads: int,
     progress: Callable[[int], bool] | None,
+    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
 ) -> dict[str, Any]: ...
 def grow_numbers(
     codes: NDArray[Any],
@@ -53,6 +54,7 @@ def grow_numbers(
     n_trees: int,
     n_threads: int,
     progress: Callable[[int], bool] | None,
+    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
 ) -> dict[str, Any]: ...
 def check_forest(
     nodes: NDArray[np.uint64],
@@ -105,6 +107,47 @@ class RowsInLeaves:
         seed: int,
         bag_mean: float,
     ) -> None: ...
+
+def sampled_rows(n_rows: int, limit: int, first: int, n: int) -> NDArray[np.uint32]: ...
+def root_key(seed: int, tree: int) -> int: ...
+def child_key(key: int, side: int) -> int: ...
+def histograms(
+    codes: NDArray[Any],
+    n_bins: NDArray[np.int64],
+    node: NDArray[np.int32],
+    labels: NDArray[np.uint16] | None,
+    amounts: NDArray[Any],
+    sums: NDArray[np.float64] | None,
+    n_cells: int,
+    start: NDArray[np.int64],
+    features: NDArray[np.uint32],
+) -> NDArray[Any]: ...
+
+class Chooser:
+    def __init__(
+        self,
+        n_bins: NDArray[np.int64],
+        nominal: NDArray[np.uint8],
+        centers: NDArray[np.float64],
+        center_start: NDArray[np.int64],
+        options: dict[str, Any],
+        criterion: Any,
+        n_rows: int,
+        weighted: bool,
+        grid: list[float] | None,
+    ) -> None: ...
+    def choose(
+        self,
+        key: int,
+        total_amount: int,
+        lower: float,
+        upper: float,
+        used: list[int],
+        totals: list[float],
+        first: list[float],
+        bins: dict[int, NDArray[np.float64]],
+        spare: int,
+    ) -> list[int] | tuple[int, int, int, bool, NDArray[np.uint64]] | None: ...
 
 class Reader:
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.table import Table
+from hedgerow.table import Schema, Table
 
 #: A table of at most this many rows is exact: every distinct value is its own bin.
 EXACT_ROWS = 4096
@@ -68,13 +69,26 @@ def find_bins(
     """
     n_rows = table.n_rows if rows is None else len(rows)
     max_bins = np.iinfo(np.uint16).max if n_rows <= exact_rows else MAX_BINS
-    parts = [_core.find_bins(columns, rows, SAMPLE_ROWS, max_bins, n_threads) for _, columns in table.column_blocks()]
+    blocks = (columns for _, columns in table.column_blocks())
+    return bins_from_columns(table.schema, blocks, rows, SAMPLE_ROWS, max_bins, n_threads)
+
+
+def bins_from_columns(
+    schema: Schema,
+    blocks: Iterable[list[NDArray[Any]]],
+    rows: NDArray[np.uint32] | None,
+    sample_rows: int,
+    max_bins: int,
+    n_threads: int,
+) -> Bins:
+    """Blocks of columns from left to right -> bins, by looking at about `sample_rows` of all or only the `rows`."""
+    parts = [_core.find_bins(columns, rows, sample_rows, max_bins, n_threads) for columns in blocks]
     cuts, cut_start = _join([(part[0], part[1]) for part in parts])
     centers, center_start = _join([(part[2], part[3]) for part in parts])
-    nominal = np.array(table.schema.nominal, dtype=np.uint8)
+    nominal = np.array(schema.nominal, dtype=np.uint8)
     n_bins = np.diff(center_start)
     for feature in np.flatnonzero(nominal):
-        categories = table.schema.categories[feature]
+        categories = schema.categories[feature]
         n_bins[feature] = 0 if categories is None else len(categories)
     return Bins(nominal, n_bins, cuts, cut_start, centers, center_start)
 

@@ -5,6 +5,7 @@ Nothing is imported here that ``hedgerow --help`` can do without.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,6 +23,15 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file, or - for standard input.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input.")]
+DataFiles = Annotated[
+    list[str], typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input; many with --dask.")
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[ADDRESS]", help="Work on a Dask cluster: a scheduler's address or, without any, one on this machine."
+    ),
+]
 Missing = Annotated[
     list[str] | None,
     typer.Option(metavar="TEXT", help="Text that stands for a missing value, besides the usual; again for more."),
@@ -65,7 +75,7 @@ def demo(
 
 @app.command()
 def fit(
-    data: Data,
+    data: DataFiles,
     target: Annotated[
         str, typer.Option(metavar="COLUMN", help="Column with the classes, or with the numbers of a regression.")
     ],
@@ -111,6 +121,7 @@ def fit(
         str | None,
         typer.Option(metavar="FOLDER", help="Keep trees as they grow; the same command goes on after an interruption."),
     ] = None,
+    dask: Dask = None,
     json: Json = False,
 ) -> None:
     """Fit a model to a table, and save it."""
@@ -119,7 +130,7 @@ def fit(
     from hedgerow.commands.outcome import run
 
     options = FitOptions(
-        data=data,
+        data=data[0],
         target=target,
         out=out,
         model=model,
@@ -138,13 +149,18 @@ def fit(
         checkpoint=checkpoint,
         as_json=json,
     )
+    if dask is not None:
+        from hedgerow.commands.cluster import fit_on_cluster
+
+        raise typer.Exit(run(lambda: fit_on_cluster(options, data, dask)))
+    _require_one(data)
     raise typer.Exit(run(lambda: run_fit(options)))
 
 
 @app.command()
 def predict(
     model: Model,
-    data: Data,
+    data: DataFiles,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="FILE", help="File to write, Parquet by its suffix; else standard output."),
@@ -163,6 +179,7 @@ def predict(
     coverage: Coverage = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="What the names of the answers begin with.")] = "",
     missing: Missing = None,
+    dask: Dask = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per row and line.")] = False,
 ) -> None:
     """Label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet."""
@@ -172,7 +189,7 @@ def predict(
 
     options = PredictOptions(
         model=model,
-        data=data,
+        data=data[0],
         out=out,
         id=id,
         target=target,
@@ -186,6 +203,11 @@ def predict(
         missing=tuple(missing or ()),
         as_json=json,
     )
+    if dask is not None:
+        from hedgerow.commands.cluster import predict_on_cluster
+
+        raise typer.Exit(run(lambda: predict_on_cluster(options, data, dask)))
+    _require_one(data)
     raise typer.Exit(run(lambda: run_predict(options)))
 
 
@@ -278,6 +300,53 @@ def explain(
 
 
 @app.command()
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Page to write, or - for standard output.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the true classes; found by itself where only one can be it."),
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the page.")] = None,
+    train: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0, metavar="NUMBER", help="Time to look for smallest changes, all rows together; 0 for none."),
+    ] = 5.0,
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    missing: Missing = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+) -> None:
+    """One page to e-mail: metrics, where the undecided cases live, each case with live sliders. Needs no network."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.report import ReportOptions
+    from hedgerow.commands.report import report as run_report
+
+    options = ReportOptions(
+        model=model,
+        data=data,
+        out=out,
+        target=target,
+        id=id,
+        title=title,
+        train=train,
+        seconds=seconds,
+        rule=rule,
+        caution=caution,
+        decision=decision,
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
+    raise typer.Exit(run(lambda: run_report(options)))
+
+
+@app.command()
 def inspect(model: Model, json: Json = False) -> None:
     """What a model file says of itself: features, classes, parameters, sizes, versions. Its trees are not read."""
     from hedgerow.commands.inspect import inspect as run_inspect
@@ -310,6 +379,22 @@ def reproduce(
     raise typer.Exit(run_reproduce(paper, quick=quick, out=out, data=data, as_json=json, jobs=jobs))
 
 
+def _require_one(data: list[str]) -> None:
+    """Without a cluster there is one table."""
+    if len(data) > 1:
+        raise typer.BadParameter(f"DATA must be one file without --dask, got {len(data)}")
+
+
+def _with_address(words: list[str]) -> list[str]:
+    """A --dask that no address follows is a cluster on this machine."""
+    result = []
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        result.append(word)
+        if word == "--dask" and "://" not in following and following != "local":
+            result.append("local")
+    return result
+
+
 def main() -> None:
     """Entry point of the ``hedgerow`` command."""
-    app()
+    app(_with_address(sys.argv[1:]))

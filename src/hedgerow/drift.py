@@ -58,7 +58,7 @@ class Drift:
     ----------
     p_value : float
         How often relabelled rows differ as much as these do, in traffic or in labels. Small means drift; under no
-        drift it is uniform.
+        drift it is uniform (out of bag nearly so, see docs/later.md).
     traffic_p_value : float
         The same for where rows go, whatever their labels.
     label_p_value : float or None

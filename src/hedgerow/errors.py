@@ -6,6 +6,7 @@ from `HedgerowError`::
 
     HedgerowError
     ├── CheckpointError (also a ValueError)   a folder holds no trees, damaged ones, or those of another fit
+    ├── ClusterError (also a RuntimeError)    a cluster has lost its workers, or cannot read or compute a partition
     └── ModelFileError (also a ValueError)    a file is no model, is damaged, or is of a version that cannot be read
 """
 
@@ -33,3 +34,7 @@ class ModelFileError(HedgerowError, ValueError):
     ...     print(error)
     a model file must have a header of 8 bytes or more, got a file of 8 bytes; was it cut off?
     """
+
+
+class ClusterError(HedgerowError, RuntimeError):
+    """A fit on a cluster cannot go on: no worker is left, or one of the partitions cannot be read or computed."""

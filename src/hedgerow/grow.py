@@ -107,6 +107,7 @@ def grow_forest(
     n_trees: int,
     n_threads: int = 1,
     progress: Callable[[int], bool] | None = None,
+    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
 ) -> Forest:
     """Grow trees number `first_tree` to ``first_tree + n_trees - 1``.
 
@@ -114,6 +115,11 @@ def grow_forest(
     the number of threads nor on which trees are grown with it. `progress` is called a few times a second with
     the number of trees done; when it returns true, growing stops and the forest holds the trees before the
     first unfinished one.
+
+    With `below`, trees are the parts of trees below nodes that were reached elsewhere, whose rows are gathered here:
+    which features of the whole table lack values (p,), how often the bag holds each row (n,), and for each node (first
+    row, last row + 1, key, depth, lower, upper, amount of its tree, nominal features used above). Weights of labels
+    are then those inside the tree, multiplicities included.
     """
     common: dict[str, Any] = {
         "codes": codes,
@@ -125,21 +131,30 @@ def grow_forest(
         "n_trees": n_trees,
         "n_threads": n_threads,
         "progress": progress,
+        "below": below,
     }
-    options = _options(settings)
+    options, criterion = core_arguments(labels, settings)
     if isinstance(labels, Numbers):
         grid = [labels.centre, labels.unit, labels.low, labels.high]
         numbers = {name: getattr(labels, name) for name in ("values", "weights", "sums", "amounts")}
-        arrays = _core.grow_numbers(**common, **numbers, grid=grid, options=options, criterion=settings.criterion)
+        arrays = _core.grow_numbers(**common, **numbers, grid=grid, options=options, criterion=criterion)
         return Forest(n_classes=1, **arrays)
+    told: dict[str, Any] = {"labels": labels.numbers, "weights": labels.weights, "rows": labels.rows}
+    arrays = _core.grow(**common, **told, options=options, criterion=criterion)
+    return Forest(n_classes=labels.n_classes, **arrays)
+
+
+def core_arguments(labels: Labels | Numbers, settings: GrowSettings) -> tuple[dict[str, Any], Any]:
+    """-> options and criterion as the core takes them."""
+    options = _options(settings)
+    if isinstance(labels, Numbers):
+        return options, settings.criterion
     options |= {
         "n_classes": labels.n_classes,
         "weight_unit": labels.weight_unit,
         "balance_bag": labels.balance_bag,
     }
-    told: dict[str, Any] = {"labels": labels.numbers, "weights": labels.weights, "rows": labels.rows}
-    arrays = _core.grow(**common, **told, options=options, criterion=settings.criterion.in_core(labels.n_classes))
-    return Forest(n_classes=labels.n_classes, **arrays)
+    return options, settings.criterion.in_core(labels.n_classes)
 
 
 def _options(settings: GrowSettings) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class FitOptions:
 
 def fit(options: FitOptions) -> None:
     """Read, fit, save, report."""
-    estimator = _estimator(options)
-    _check_out(options)
+    estimator = estimator_for(options)
+    check_output(options)
     sheet = read_sheet(options.data, options.missing)
     table = _features(sheet, options)
     y = sheet.targets(options.target) if options.regression else sheet.labels(options.target)
@@ -67,14 +67,14 @@ def fit(options: FitOptions) -> None:
     if hasattr(estimator, "verbose"):
         estimator.set_params(verbose=0)
     report = _report(estimator, table, y) | {"seconds": round(seconds, 3), "model": options.out}
-    _save(estimator, options.out)
+    save_model(estimator, options.out)
     if options.as_json:
         write_json(report)
     else:
         show(_facts(report), stderr=options.out == STDIN)
 
 
-def _estimator(options: FitOptions) -> Any:
+def estimator_for(options: FitOptions) -> Any:
     """Options -> estimator, everything that does not go together refused."""
     import hedgerow
 
@@ -137,7 +137,7 @@ def _regressor(options: FitOptions) -> Any:
     return number_estimator(options.model, options.caution, given, refused, options.seed)
 
 
-def _check_out(options: FitOptions) -> None:
+def check_output(options: FitOptions) -> None:
     """Refuse an output that cannot be meant, before anything is read."""
     check_out(options.out)
     if options.out != STDIN:
@@ -171,7 +171,7 @@ def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:
     return NamedColumns(names, columns)
 
 
-def _save(estimator: Any, out: str) -> None:
+def save_model(estimator: Any, out: str) -> None:
     """Write the model to a file, or to standard output for ``-``."""
     from hedgerow.files import save
 

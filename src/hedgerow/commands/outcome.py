@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from hedgerow.commands.talk import say
-from hedgerow.errors import ModelFileError
+from hedgerow.errors import ClusterError, ModelFileError
 
 FINE, FAILURE, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -40,7 +40,7 @@ def run(command: Callable[[], None]) -> int:
         return FINE
     except KeyboardInterrupt:
         return _stop(INTERRUPTED, "stopped")
-    except (OSError, ImportError, MemoryError) as reason:
+    except (OSError, ImportError, MemoryError, ClusterError) as reason:
         return _stop(FAILURE, reason if str(reason) else type(reason).__name__)
     return FINE
 

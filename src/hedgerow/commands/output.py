@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,21 +146,33 @@ def write_text(text: str, out: str | None) -> None:
 
 def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
     """Write to a file, or to standard output for None and ``-``."""
-    names = [prefix + name for name in answers.names]
-    clash = sorted({*names, *(prefix + name for name in answers.json_names if as_json)} & set(kept.names))
-    if clash:
-        raise UsageError(
-            f"kept columns must not have the names of answers, got {clash[0]!r}; give the answers a --prefix"
-        )
+    _refuse_clash([*answers.names, *(answers.json_names if as_json else ())], kept, prefix)
     is_parquet = out is not None and out.endswith((".parquet", ".pq"))
     if is_parquet and as_json:
         raise UsageError(f"the output must be JSON or Parquet, got --json and {out!r}")
     if is_parquet:
         with _whole_file(Path(str(out))) as passing:
-            write_parquet(dict(zip([*kept.names, *names], _typed_columns(answers, kept), strict=True)), passing)
+            write_parquet(columns_of(answers, kept, prefix), passing)
         return
     with _text_file(out) as file:
         (_write_json_lines if as_json else _write_csv)(file, answers, kept, prefix)
+
+
+def columns_of(answers: Writable, kept: Kept, prefix: str) -> dict[str, Any]:
+    """Answers and what goes along -> columns for Parquet, by name."""
+    _refuse_clash(answers.names, kept, prefix)
+    names = [*kept.names, *(prefix + name for name in answers.names)]
+    columns = [*kept.columns_with_gaps(), *answers.typed(), *answers.numbers()]
+    return dict(zip(names, columns, strict=True))
+
+
+def _refuse_clash(names: Iterable[str], kept: Kept, prefix: str) -> None:
+    """Answers must not be called what is kept."""
+    clash = sorted({prefix + name for name in names} & set(kept.names))
+    if clash:
+        raise UsageError(
+            f"kept columns must not have the names of answers, got {clash[0]!r}; give the answers a --prefix"
+        )
 
 
 def _write_csv(file: TextIO, answers: Writable, kept: Kept, prefix: str) -> None:
@@ -186,11 +198,6 @@ def _write_json_lines(file: TextIO, answers: Writable, kept: Kept, prefix: str) 
     for row, said in enumerate(answers.objects()):
         whole = (given[row] if given else {}) | {prefix + name: value for name, value in said.items()}
         file.write(json.dumps(whole, ensure_ascii=False) + "\n")
-
-
-def _typed_columns(answers: Writable, kept: Kept) -> list[Any]:
-    """Columns for Parquet."""
-    return [*kept.columns_with_gaps(), *answers.typed(), *answers.numbers()]
 
 
 def _escaped(label: object) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from hedgerow.commands.match import set_opinion, table_for
-from hedgerow.commands.numbers import is_regressor, number_answers, set_number_opinion
+from hedgerow.commands.numbers import NumberAnswers, is_regressor, number_answers, set_number_opinion
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.output import Answers, Kept, check_out, write_answers
+from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
 from hedgerow.table import NamedColumns
@@ -50,18 +51,25 @@ def predict(options: PredictOptions) -> None:
     if options.coverage is not None and not of_numbers:
         raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
     sheet = read_sheet(options.data, options.missing)
+    answers, kept = answers_of(model, sheet, options)
+    write_answers(answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix)
+    said = number_of(sheet.n_rows, "row")
+    if isinstance(answers, Answers):
+        said += f", {int((answers.chosen.sum(axis=1) > 1).sum()):,} of them indeterminate"
+    say(said)
+
+
+def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Answers | NumberAnswers, tuple[str, ...]]:
+    """A model and a sheet -> what it says of each row, and the columns that go along."""
     asked = [(name, option) for name, option in ((options.id, "--id"), (options.target, "--target")) if name]
     asked += [(name, "--keep") for name in options.keep]
     for name, option in asked:
         sheet.require(name, option)
     kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in asked))
     table = table_for(model, sheet, tuple(name for name, _ in asked))
-    answers = number_answers(model, table, options.coverage) if of_numbers else _answers(model, table)
-    write_answers(answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix)
-    said = number_of(sheet.n_rows, "row")
-    if isinstance(answers, Answers):
-        said += f", {int((answers.chosen.sum(axis=1) > 1).sum()):,} of them indeterminate"
-    say(said)
+    if is_regressor(model):
+        return number_answers(model, table, options.coverage), kept
+    return _answers(model, table), kept
 
 
 def _answers(model: Any, table: NamedColumns) -> Answers:

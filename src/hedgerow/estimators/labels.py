@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from hedgerow.grow import Labels
 from hedgerow.labels import UncertainLabels
+from hedgerow.sums import Spread, exact_sums_by, floats_from_exact, spread_of
 
 #: Weights are stored as integers that add up to at most this, so that sums of n·log n stay exact in 64 bits.
 _TOTAL_WEIGHT = 2**39
@@ -118,15 +122,20 @@ def weigh_rows(
 
     "balanced_subsample" is left to the grower, which balances every tree's bag.
     """
-    if not (class_weight is None or isinstance(class_weight, dict) or _is_balanced(class_weight)):
-        raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
+    check_class_weight(class_weight)
     if class_weight is None or class_weight == "balanced_subsample":
         return weights
-    of_class = class_weights(class_weight, classes, numbers, weights)
+    of_class = class_weights(class_weight, classes, lambda: exact_sums_by(numbers, weights, len(classes)))
     weighed: NDArray[np.float64] = of_class[numbers] * (1.0 if weights is None else weights)
     if not (weighed > 0).any():
         raise ValueError(f"class_weight must leave some row a weight above zero, got {class_weight!r}")
     return weighed
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Refuse what is no way to weigh classes."""
+    if not (class_weight is None or isinstance(class_weight, dict) or _is_balanced(class_weight)):
+        raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
 
 
 def make_labels(
@@ -140,21 +149,68 @@ def make_labels(
     """Class numbers (n,) and weights above zero (n,) -> what the grower takes; `rows` where a row has several."""
     labels = numbers.astype(np.uint16)
     if rows is not None and weights is not None:
-        fixed, unit = _fixed_point(weights, finest=SHARE_UNIT)
-        return Labels(labels, fixed, unit, n_classes, balance_bag=balance_bag, rows=rows)
+        shared = find_fixed_point(partial(_ask, weights), finest=SHARE_UNIT)
+        return Labels(labels, shared.of(weights), shared.unit, n_classes, balance_bag=balance_bag, rows=rows)
+    if weights is None and balance_bag:
+        weights = np.full(len(labels), 1.0)
+    fixed = None if weights is None else fixed_point_of_rows(partial(_ask, weights), balance_bag=balance_bag)
+    return labels_from(labels, n_classes, weights, fixed, balance_bag=balance_bag)
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """How weights become integers: what one unit is worth, of weights divided by `scale`."""
+
+    unit: float
+    scale: float | None  # None: weights are whole numbers of units
+
+    def of(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """(n,) -> (n,)."""
+        if self.scale is None:
+            return (weights / self.unit).astype(np.int64)
+        return np.maximum(1, np.round(weights / self.scale / self.unit)).astype(np.int64)
+
+
+#: A function of weights (n,) -> the spread of what it makes of the weights of all rows, wherever they lie.
+Ask: TypeAlias = Callable[[Callable[[NDArray[np.float64]], NDArray[np.float64]]], Spread]
+
+
+def fixed_point_of_rows(ask: Ask, *, balance_bag: bool) -> FixedPoint | None:
+    """Weights above zero -> how they become integers; None where all are equal."""
     if balance_bag:  # in units fine enough for the factors the grower will apply
-        fixed, unit = _fixed_point(np.full(len(labels), 1.0) if weights is None else weights, finest=2**-12)
-        return Labels(labels, fixed, unit, n_classes, balance_bag=True)
-    if weights is None or (weights == weights[0]).all():
-        return Labels(labels, None, 1.0, n_classes)
-    fixed, unit = _fixed_point(weights)
-    return Labels(labels, fixed, unit, n_classes)
+        return find_fixed_point(ask, finest=2**-12)
+    weights = ask(_as_they_are)
+    return None if weights.low == weights.high else find_fixed_point(ask)
+
+
+def find_fixed_point(ask: Ask, finest: float = 1.0) -> FixedPoint:
+    """Weights -> how they become integers; whole numbers of `finest` stay what they are."""
+    weights = ask(_as_they_are)
+    small = weights.high <= 2**20 * finest and weights.sum <= _TOTAL_WEIGHT * finest
+    if small and ask(partial(_fractions, finest)).high == 0:
+        return FixedPoint(finest, None)
+    shares = ask(partial(_shares_of, weights.high))  # only ratios matter, and these cannot overflow
+    return FixedPoint(shares.sum / _TOTAL_WEIGHT, weights.high)
+
+
+def labels_from(
+    numbers: NDArray[np.uint16],
+    n_classes: int,
+    weights: NDArray[np.float64] | None,
+    fixed: FixedPoint | None,
+    *,
+    balance_bag: bool,
+) -> Labels:
+    """Class numbers (n,) and weights (n,) of some rows, and how all weights become integers -> labels."""
+    if fixed is None or weights is None:
+        return Labels(numbers, None, 1.0, n_classes)
+    return Labels(numbers, fixed.of(weights), fixed.unit, n_classes, balance_bag=balance_bag)
 
 
 def class_weights(
-    class_weight: Any, classes: NDArray[Any], numbers: NDArray[np.intp], weights: NDArray[np.float64] | None
+    class_weight: Any, classes: NDArray[Any], exact_amounts: Callable[[], list[int]]
 ) -> NDArray[np.float64]:
-    """-> (K,) weight of each class."""
+    """-> (K,) weight of each class; what the rows of each weigh is only asked for to balance them."""
     if isinstance(class_weight, dict):
         unknown = set(class_weight) - set(classes.tolist())
         if unknown:
@@ -164,19 +220,27 @@ def class_weights(
         if not (np.isfinite(of_class).all() and (of_class >= 0).all() and (of_class > 0).any()):
             raise ValueError(f"class_weight must hold finite numbers >= 0, not all zero, got {class_weight!r}")
         return of_class
-    amounts = np.bincount(numbers, weights=weights, minlength=len(classes))
+    amounts = floats_from_exact(exact_amounts())
     shares = amounts / amounts.max()
     return np.asarray(shares.sum() / (len(classes) * np.where(shares > 0, shares, 1.0)))
 
 
-def _fixed_point(weights: NDArray[np.float64], finest: float = 1.0) -> tuple[NDArray[np.int64], float]:
-    """Weights -> integers and what one unit is worth; whole numbers of `finest` stay what they are."""
-    units = weights / finest
-    if units.max() <= 2**20 and units.sum() <= _TOTAL_WEIGHT and (units == np.round(units)).all():
-        return units.astype(np.int64), finest
-    shares = weights / weights.max()  # only ratios matter, and these cannot overflow
-    unit = float(shares.sum() / _TOTAL_WEIGHT)
-    return np.maximum(1, np.round(shares / unit)).astype(np.int64), unit
+def _ask(weights: NDArray[np.float64], function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Spread:
+    """All rows are here."""
+    return spread_of(function(weights))
+
+
+def _as_they_are(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return weights
+
+
+def _fractions(unit: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What weights lack to whole numbers of units."""
+    return np.asarray(np.abs(weights / unit - np.round(weights / unit)))
+
+
+def _shares_of(highest: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return weights / highest
 
 
 def _is_balanced(class_weight: Any) -> bool:

@@ -143,6 +143,7 @@ class PairwiseTreesClassifier(TreesClassifier):
     oob_evidence_ = _NotOffered("no tree draws a bag")
     tune = _NotOffered("use GridSearchCV")
     explain = _NotOffered("ask predict_mass")
+    report = _NotOffered("ask predict_mass")
     predict_uncertainty = _NotOffered("measure that of predict_mass, see hedgerow.belief")
     _can_be_added_to = False
     partial_fit = _NotOffered("fit it again")

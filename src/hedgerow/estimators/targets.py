@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 
 from hedgerow.grow import Numbers
+from hedgerow.sums import Spread, spread_of
 
 Floats = NDArray[np.float64]
 
@@ -45,12 +49,55 @@ def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
         )
     if np.abs(values).max(initial=0.0) > MAX_TARGET:
         raise ValueError(f"y must lie within ±{MAX_TARGET:g}, got {np.abs(values).max():g}; measure it in larger units")
-    if criterion == "poisson" and (values.min() < 0 or not values.max() > 0):
-        raise ValueError(
-            f"y must be >= 0 and not all 0 with criterion='poisson', got values from {values.min():g} to"
-            f" {values.max():g}; use 'squared_error'"
-        )
+    if criterion == "poisson":
+        check_poisson(values.min(), values.max())
     return values
+
+
+def check_poisson(low: float, high: float) -> None:
+    """Refuse targets whose deviance is not defined."""
+    if low < 0 or not high > 0:
+        raise ValueError(
+            f"y must be >= 0 and not all 0 with criterion='poisson', got values from {low:g} to {high:g}; use"
+            " 'squared_error'"
+        )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How targets and weights become whole numbers whose sums are exact.
+
+    Parameters
+    ----------
+    scale : float or None
+        What weights are divided by; None where all rows weigh the same.
+    centre : float
+        What is taken off the targets.
+    sum_bits, amount_bits : int
+        By which powers of two weighted targets, and weights, are multiplied before they are rounded.
+    low, high : float
+        Sums divided by amounts lie well between.
+    """
+
+    scale: float | None
+    centre: float
+    sum_bits: int
+    amount_bits: int
+    low: float = 0.0
+    high: float = 1.0
+
+    def numbers(self, values: Floats, weights: Floats | None) -> Numbers:
+        """Targets (n,) and weights above zero (n,) of some rows -> what the grower takes."""
+        weights = None if self.scale is None or weights is None else weights / self.scale
+        weighed = (values - self.centre) * (1.0 if weights is None else weights)
+        sums = np.asarray(np.rint(np.ldexp(weighed, self.sum_bits)))
+        amounts = None if weights is None else np.maximum(np.rint(np.ldexp(weights, self.amount_bits)), 1.0)
+        unit = float(np.ldexp(1.0, self.amount_bits - self.sum_bits))
+        return Numbers(values, weights, sums, amounts, self.centre, unit, self.low, self.high)
+
+
+#: A function of targets (n,) and weights -> the spread of what it makes of those of all rows, wherever they lie.
+Ask: TypeAlias = Callable[[Callable[[Floats, Floats | None], Floats]], Spread]
 
 
 def numbers_on_grid(values: Floats, weights: Floats | None, *, centred: bool = True) -> Numbers:
@@ -59,39 +106,76 @@ def numbers_on_grid(values: Floats, weights: Floats | None, *, centred: bool = T
     The grid is as fine as exact sums allow: with n rows of comparable size a target keeps about 50 - log2(n) bits, 36
     for ten thousand rows and 30 for a million. Targets that need fewer (whole numbers, say) are not rounded at all.
     """
-    if weights is not None and (weights == weights[0]).all():
-        weights = None
-    if weights is not None and not 1e-50 < weights.max() < 1e50:  # only ratios matter, and these cannot overflow
-        weights = weights / weights.max()
-    centre = _round_mean(values) if centred else 0.0
-    weighed = (values - centre) * (1.0 if weights is None else weights)
-    sums, sum_bits = _whole(weighed)
-    amounts, amount_bits = (None, 0) if weights is None else _whole(weights)
-    if amounts is not None:
-        amounts = np.maximum(amounts, 1.0)
-    places = sums if amounts is None else sums / amounts
-    margin = 1.0 + float(np.ptp(places)) / 2  # rounding never leads out of it
-    unit = float(np.ldexp(1.0, amount_bits - sum_bits))
-    low, high = float(places.min()) - margin, float(places.max()) + margin
-    return Numbers(values, weights, sums, amounts, centre, unit, low, high)
+    ask = partial(_ask, values, weights)
+    return find_grid(ask, weighted=weights is not None, centred=centred).numbers(values, weights)
 
 
-def _round_mean(values: Floats) -> float:
-    """A number near the mean of (n,) with few digits, so that taking it off adds none."""
-    mean = float(values.mean())
-    spread = float(np.abs(values - mean).max())
-    if spread == 0:
-        return float(values[0])
-    step = float(np.ldexp(1.0, int(np.frexp(spread)[1]) - 1))
+def find_grid(ask: Ask, *, weighted: bool, centred: bool = True) -> Grid:
+    """Targets and weights of all rows -> their grid."""
+    scale = _scale_of(ask(weights_of)) if weighted else None
+    centre = _round_mean(ask(values_of)) if centred else 0.0
+    sum_bits = _bits_for(ask(partial(size_of, centre, scale)))
+    amount_bits = 0 if scale is None else _bits_for(ask(partial(scaled_weights_of, scale)))
+    grid = Grid(scale, centre, sum_bits, amount_bits)
+    places = ask(partial(places_of, grid))
+    margin = 1.0 + (places.high - places.low) / 2  # rounding never leads out of it
+    return replace(grid, low=places.low - margin, high=places.high + margin)
+
+
+def values_of(values: Floats, weights: Floats | None) -> Floats:
+    """Targets as they are."""
+    return values
+
+
+def weights_of(values: Floats, weights: Floats | None) -> Floats:
+    """Weights as they are."""
+    assert weights is not None
+    return weights
+
+
+def scaled_weights_of(scale: float, values: Floats, weights: Floats | None) -> Floats:
+    """Weights of ordinary size."""
+    return weights_of(values, weights) / scale
+
+
+def size_of(centre: float, scale: float | None, values: Floats, weights: Floats | None) -> Floats:
+    """How far weighted targets are from the centre."""
+    away = np.abs(values - centre)
+    return away if scale is None else away * scaled_weights_of(scale, values, weights)
+
+
+def places_of(grid: Grid, values: Floats, weights: Floats | None) -> Floats:
+    """Sums divided by amounts."""
+    numbers = grid.numbers(values, weights)
+    return numbers.sums if numbers.amounts is None else numbers.sums / numbers.amounts
+
+
+def _ask(values: Floats, weights: Floats | None, function: Callable[[Floats, Floats | None], Floats]) -> Spread:
+    """All rows are here."""
+    return spread_of(function(values, weights))
+
+
+def _scale_of(weights: Spread) -> float | None:
+    """What brings weights to ordinary size; None where all are equal."""
+    if weights.low == weights.high:
+        return None
+    return 1.0 if 1e-50 < weights.high < 1e50 else weights.high  # only ratios matter, and these cannot overflow
+
+
+def _round_mean(values: Spread) -> float:
+    """A number near the mean with few digits, so that taking it off adds none."""
+    mean = values.mean
+    farthest = max(abs(values.low - mean), abs(values.high - mean))
+    if farthest == 0:
+        return values.low
+    step = float(np.ldexp(1.0, int(np.frexp(farthest)[1]) - 1))
     return float(np.rint(mean / step) * step)
 
 
-def _whole(values: Floats) -> tuple[Floats, int]:
-    """(n,) -> whole numbers (n,) whose sums are exact, and by which power of two they were multiplied.
+def _bits_for(size: Spread) -> int:
+    """Sizes -> by which power of two to multiply them for whole numbers whose sums are exact.
 
     A bag holds a row several times: sums of twice all rows, and of any row 32 times, must fit.
     """
-    size = np.abs(values)
-    most = 2 * float(size.sum()) + 32 * float(size.max())
-    bits = _SUM_BITS - int(np.frexp(most)[1]) if most > 0 else 0
-    return np.asarray(np.rint(np.ldexp(values, bits))), bits
+    most = 2 * size.sum + 32 * size.high
+    return _SUM_BITS - int(np.frexp(most)[1]) if most > 0 else 0

@@ -113,6 +113,8 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
 
     if not (isinstance(path, str | os.PathLike) or hasattr(path, "write")):
         raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}")
+    if hasattr(model, "to_local"):  # fitted on a cluster: what is saved is the ordinary estimator
+        model = model.to_local()
     name, kind = type(model).__name__, ESTIMATORS.get(type(model).__name__)
     if kind is None or type(model) is not kind.estimator:
         raise TypeError(

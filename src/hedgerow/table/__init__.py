@@ -12,7 +12,7 @@ One file per subject: `schema` (what is remembered and handed on), `read` (the p
 `sparse`, `frames` and `named` (one per family of containers), `categories` (distinct values -> category numbers).
 """
 
-from hedgerow.table.categories import MAX_CATEGORIES
+from hedgerow.table.categories import MAX_CATEGORIES, values_of_one_kind
 from hedgerow.table.named import NamedColumns
 from hedgerow.table.read import check_table, read_table, read_training_table, remember_features
 from hedgerow.table.schema import Factors, Schema, Table
@@ -27,4 +27,5 @@ __all__ = [
     "read_table",
     "read_training_table",
     "remember_features",
+    "values_of_one_kind",
 ]

@@ -1,0 +1,124 @@
+"""Cluster: fit and predict on Dask, from Parquet files to a model file, and from Parquet files to Parquet files."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from hedgerow.commands.fit import FitOptions, check_output, estimator_for, save_model
+from hedgerow.commands.match import set_opinion
+from hedgerow.commands.numbers import is_regressor, set_number_opinion
+from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.output import Answers, Kept, columns_of
+from hedgerow.commands.parquet import ParquetSheet, require_pyarrow
+from hedgerow.commands.predict import PredictOptions, answers_of
+from hedgerow.commands.source import STDIN, read_model
+from hedgerow.commands.talk import facts, listed, number_of, say, show, write_json
+
+#: The word for a cluster on this machine, for the time of the command.
+LOCAL = "local"
+
+
+def fit_on_cluster(options: FitOptions, paths: list[str], address: str) -> None:
+    """Read, fit and save; workers read the files."""
+    check_output(options)
+    _require_parquet(paths)
+    if options.missing:
+        raise UsageError("--missing must go without --dask, where Parquet says what is missing")
+    from hedgerow import dask as on_dask
+
+    estimator = _on_dask(estimator_for(options), on_dask)
+    left_out = [name for name in (options.id, *options.drop) if name is not None]
+    start = time.perf_counter()
+    try:
+        partitions = on_dask.open_parquet(paths, options.target, drop=left_out)
+        if options.nominal:
+            estimator.set_params(categorical_features=partitions.nominal_with(options.nominal))
+        estimator.fit_partitions(partitions, client=_client(address))
+    except ValueError as reason:
+        raise DataError(str(reason)) from None
+    model = estimator.to_local().set_params(verbose=0)
+    report = _report(model, len(partitions)) | {"seconds": round(time.perf_counter() - start, 3), "model": options.out}
+    save_model(model, options.out)
+    if options.as_json:
+        write_json(report)
+    else:
+        show(_facts(report), stderr=options.out == STDIN)
+
+
+def predict_on_cluster(options: PredictOptions, paths: list[str], address: str) -> None:
+    """Answers to the rows of Parquet files, as a folder of Parquet files, one for each partition."""
+    _require_parquet(paths)
+    if options.out is None or options.as_json:
+        raise UsageError("--dask must go with -o FOLDER for Parquet files, got no folder or --json")
+    from hedgerow import dask as on_dask
+
+    model = read_model(options.model)
+    change = set_number_opinion if is_regressor(model) else set_opinion
+    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    asked = replace(options, out=options.out.rstrip("/"))
+    with on_dask.client_for(_client(address)) as client:
+        told = on_dask.for_each_partition(client, paths, _answer_partition, model, asked)
+    rows, indeterminate = (sum(each) for each in zip(*told, strict=True))
+    said = f"{number_of(rows, 'row')} in {number_of(len(told), 'file')}"
+    say(said if is_regressor(model) else f"{said}, {indeterminate:,} of them indeterminate")
+
+
+def _answer_partition(frame: Any, number: int, model: Any, options: PredictOptions) -> tuple[int, int]:
+    """One partition -> its file, and how many rows, and how many indeterminate ones, it has."""
+    import fsspec
+
+    pyarrow = require_pyarrow()
+    if len(frame) == 0:
+        return 0, 0
+    sheet = ParquetSheet(pyarrow.Table.from_pandas(frame, preserve_index=False), frozenset({""}))
+    answers, kept = answers_of(model, sheet, options)
+    with fsspec.open(f"{options.out}/part-{number:05d}.parquet", "wb", auto_mkdir=True) as file:
+        pyarrow.parquet.write_table(pyarrow.table(columns_of(answers, Kept(sheet, kept), options.prefix)), file)
+    several = int((answers.chosen.sum(axis=1) > 1).sum()) if isinstance(answers, Answers) else 0
+    return sheet.n_rows, several
+
+
+def _on_dask(estimator: Any, on_dask: Any) -> Any:
+    """An ordinary estimator -> the same on Dask, which cannot judge itself out of bag."""
+    parameters = estimator.get_params(deep=False)
+    if "oob_score" in parameters:
+        parameters["oob_score"] = False
+    return getattr(on_dask, type(estimator).__name__)(**parameters)
+
+
+def _client(address: str) -> str | None:
+    return None if address == LOCAL else address
+
+
+def _require_parquet(paths: list[str]) -> None:
+    """Workers read files for themselves, and only of a kind that comes in pieces."""
+    if STDIN in paths:
+        raise UsageError("DATA must be Parquet files that workers can read with --dask, got standard input")
+
+
+def _report(model: Any, n_partitions: int) -> dict[str, Any]:
+    """A fitted model -> figures."""
+    nominal = model._schema.nominal
+    report: dict[str, Any] = {
+        "rows": model._bag[1],
+        "partitions": n_partitions,
+        "features": {"all": len(nominal), "numeric": nominal.count(False), "nominal": nominal.count(True)},
+        "estimator": type(model).__name__,
+        "trees": model.forest_.n_trees,
+    }
+    return report if is_regressor(model) else report | {"classes": model.classes_.tolist()}
+
+
+def _facts(report: dict[str, Any]) -> Any:
+    """Figures -> the table people read."""
+    features = report["features"]
+    rows = [
+        ("rows", f"{report['rows']:,} in {number_of(report['partitions'], 'partition')}"),
+        ("features", f"{features['all']:,}: {features['numeric']:,} numeric, {features['nominal']:,} nominal"),
+    ]
+    if "classes" in report:
+        rows.append(("classes", f"{len(report['classes']):,}: {listed(map(str, report['classes']))}"))
+    made = f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"
+    return facts([*rows, ("model", made), ("saved to", report["model"])])

@@ -1,0 +1,227 @@
+"""Forest: partitions of codes on a cluster -> the forest that one machine would grow from all of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.dask.assemble import Below, assemble_tree, below_from
+from hedgerow.dask.part import (
+    CountRequest,
+    GatherRequest,
+    Plan,
+    count_leaves,
+    gather_rows,
+    grow_gathered,
+    grow_trees,
+    join_parts,
+)
+from hedgerow.dask.run import Runner, add_arrays, in_batches, pick, same
+from hedgerow.dask.top import Top, TopGrower, TopNode, slots_of
+from hedgerow.grow import Numbers
+from hedgerow.tree import Forest, join_forests
+
+#: Hears of progress: trees done, and what is being done.
+Show = Callable[[int, str], None]
+
+
+def grow_on_cluster(
+    run: Runner,
+    plan: Plan,
+    parts: list[Any],
+    n_trees: int,
+    *,
+    gather_bytes: int,
+    sum_bytes: int,
+    show: Show,
+) -> Forest:
+    """Futures of parts, in the order of the table -> the forest.
+
+    A table of at most `gather_bytes` is gathered as a whole, and every tree is a task; of a larger one the tops of
+    trees are grown where the rows are, until nodes are small enough to be gathered.
+    """
+    plan_there = run.submit("plan", same, plan, keep=True)
+    if plan.n_rows * plan.row_bytes <= gather_bytes:
+        return _grow_whole(run, plan_there, parts, n_trees, show)
+    _refuse_what_needs_all_rows(plan, gather_bytes)
+    return _Growing(run, plan, plan_there, parts, gather_bytes, sum_bytes, show).grow(n_trees)
+
+
+def _grow_whole(run: Runner, plan_there: Any, parts: list[Any], n_trees: int, show: Show) -> Forest:
+    """The table in one piece, and trees as tasks."""
+    table = run.submit("table", join_parts, *parts, keep=True)
+    size = max(1, n_trees // (4 * max(1, n_threads_of(run))))
+    firsts = range(0, n_trees, size)
+    tasks = [run.submit("trees", grow_trees, table, plan_there, i, min(i + size, n_trees)) for i in firsts]
+    done = 0
+    for _ in run.each({task: f"trees {first} and on" for task, first in zip(tasks, firsts, strict=True)}):
+        done += size
+        show(min(done, n_trees), "growing trees, each in one task")
+    return join_all(run.gather(tasks, lambda i: f"trees {firsts[i]} and on"))
+
+
+@dataclass
+class _Tree:
+    """A tree on its way: its top, the groups of nodes that are to be gathered, and what has come back."""
+
+    top: Top
+    waiting: int = 0
+    counts: Any = None
+    below: dict[int, Below] = field(default_factory=dict)
+
+
+class _Wave(NamedTuple):
+    """Groups of one tree's nodes whose rows are gathered together."""
+
+    tree: _Tree
+    groups: list[list[TopNode]]
+    n_bytes: int
+
+
+class _Growing:
+    """A forest on its way: the tops of all trees, then what lies below them, in waves of bounded size."""
+
+    def __init__(
+        self, run: Runner, plan: Plan, plan_there: Any, parts: list[Any], gather_bytes: int, sum_bytes: int, show: Show
+    ) -> None:
+        self.run, self.plan, self.plan_there, self.parts, self.show = run, plan, plan_there, parts, show
+        self.gather_bytes, self.n_done = gather_bytes, 0
+        self.wave_bytes = 2 * gather_bytes * max(1, n_threads_of(run))
+        gather_rows = gather_bytes // plan.row_bytes
+        self.tops = TopGrower(run, plan, plan_there, parts, gather_rows, sum_bytes, self._say)
+
+    def grow(self, n_trees: int) -> Forest:
+        trees = [_Tree(top) for top in self.tops.grow(list(range(n_trees)))]
+        waves = deque(wave for tree in trees for wave in self._waves(tree))
+        flying: dict[Any, tuple[_Wave, list[TopNode]]] = {}
+        finished: dict[int, Forest] = {}
+        while waves or flying:
+            # Two waves at a time: while the last tasks of one run, the rows of the next are gathered.
+            while waves and sum({id(wave): wave.n_bytes for wave, _ in flying.values()}.values()) <= self.wave_bytes:
+                wave = waves.popleft()
+                flying |= {task: (wave, nodes) for task, nodes in self._submit(wave).items()}
+                if not wave.groups:
+                    self._finish_if_complete(wave.tree, finished)
+            self._collect_some(flying, finished)
+        return join_all([finished[number] for number in range(n_trees)])
+
+    def _say(self, what: str) -> None:
+        self.show(self.n_done, what)
+
+    def _waves(self, tree: _Tree) -> list[_Wave]:
+        """What lies below a top, in waves; at least one, perhaps of nothing."""
+        numbers = isinstance(self.plan.labels, Numbers)
+        gathered = [node for node in tree.top.nodes if node.state == "gathered" or (numbers and node.state == "leaf")]
+        groups = list(in_batches(gathered, self._bytes_of, self.gather_bytes))
+        tree.waiting = len(groups)
+        batches = list(in_batches(groups, self._bytes_of_group, self.wave_bytes)) or [[]]
+        return [_Wave(tree, batch, sum(map(self._bytes_of_group, batch))) for batch in batches]
+
+    def _submit(self, wave: _Wave) -> dict[Any, list[TopNode]]:
+        """Tasks that gather and grow the groups of a wave, with the nodes of each."""
+        top = wave.tree.top
+        if wave.tree.counts is None and not isinstance(self.plan.labels, Numbers):
+            wave.tree.counts = self._count(top)
+        if not wave.groups:
+            return {}
+        nodes = [node for group in wave.groups for node in group]
+        starts = np.cumsum([0, *(len(group) for group in wave.groups)]).tolist()
+        request = self.run.submit("request", same, GatherRequest(top.sketch(), slots_of(top, nodes), starts))
+        rows = [self.run.submit("gather", gather_rows, part, self.plan_there, request) for part in self.parts]
+        tasks = {}
+        for number, group in enumerate(wave.groups):
+            blocks = [self.run.submit("block", pick, blocks, number) for blocks in rows]
+            tasks[self.run.submit("grow", grow_gathered, self.plan_there, [node.start for node in group], *blocks)] = (
+                group
+            )
+        return tasks
+
+    def _count(self, top: Top) -> Any:
+        """Partitions -> the future of what the top's own leaves count; None where it has none."""
+        leaves = _counted_nodes(top)
+        if not leaves:
+            return None
+        request = CountRequest(top.sketch(), [_ends_below(node) for node in leaves])
+        tasks = [self.run.submit("count", count_leaves, part, self.plan_there, request) for part in self.parts]
+        return self.run.sum("count", tasks, add_arrays)
+
+    def _collect_some(self, flying: dict[Any, tuple[_Wave, list[TopNode]]], finished: dict[int, Forest]) -> None:
+        """Wait for a task, or several, and put trees together that have all they need."""
+        if not flying:
+            return
+        about = {task: f"the part below tree {wave.tree.top.tree}" for task, (wave, _) in flying.items()}
+        for task in self.run.some(about):
+            wave, nodes = flying.pop(task)
+            wave.tree.below |= below_from(nodes, *self.run.result(task, about[task]))
+            wave.tree.waiting -= 1
+            self._finish_if_complete(wave.tree, finished)
+
+    def _finish_if_complete(self, tree: _Tree, finished: dict[int, Forest]) -> None:
+        top = tree.top
+        if tree.waiting or top.tree in finished:
+            return
+        counted: dict[int, NDArray[np.int64]] = {}
+        if tree.counts is not None:
+            total = self.run.gather([tree.counts], lambda _: f"the leaves of tree {top.tree}")[0]
+            counted = {node.number: total[:, i] for i, node in enumerate(_counted_nodes(top))}
+        finished[top.tree] = assemble_tree(self.plan, top, tree.below, counted)
+        tree.below, tree.counts = {}, None
+        self.n_done += 1
+        self._say("growing what lies below the tops")
+
+    def _bytes_of(self, node: TopNode) -> int:
+        return int(node.n_rows * node.top.outside_share * self.plan.row_bytes)
+
+    def _bytes_of_group(self, group: list[TopNode]) -> int:
+        return sum(map(self._bytes_of, group))
+
+
+def join_all(forests: list[Forest]) -> Forest:
+    """Forests -> one with the trees of all, joined pairwise so that no array is copied more than log n times."""
+    while len(forests) > 1:
+        forests = [reduce(join_forests, forests[i : i + 2]) for i in range(0, len(forests), 2)]
+    return forests[0]
+
+
+def n_threads_of(run: Runner) -> int:
+    """Threads of all workers."""
+    return int(sum(run.client.nthreads().values()))
+
+
+def _counted_nodes(top: Top) -> list[TopNode]:
+    """Nodes whose rows are counted: leaves of the top, and splits some of whose categories have no rows."""
+    return [
+        node for node in top.nodes if node.state == "leaf" or any(child.state == "borrowed" for child in node.children)
+    ]
+
+
+def _ends_below(node: TopNode) -> NDArray[np.int64]:
+    """The nodes of the sketch where rows of a node end."""
+    found, stack = [], [node]
+    while stack:
+        at = stack.pop()
+        found += [] if at.children else [at.number]
+        stack += at.children
+    return np.array(found)
+
+
+def _refuse_what_needs_all_rows(plan: Plan, gather_bytes: int) -> None:
+    """Some trees can only be grown where all rows of the table are."""
+    size = plan.n_rows * plan.row_bytes
+    advice = f"raise gather_bytes above {size:,}, the size of the table, if a worker has several times as much memory"
+    if plan.settings.max_leaf_nodes:
+        raise ValueError(
+            f"max_leaf_nodes must be None for a table of more than gather_bytes={gather_bytes:,}, got"
+            f" {plan.settings.max_leaf_nodes}: the best of all nodes is split next; {advice}"
+        )
+    if plan.settings.criterion == "absolute_error":
+        raise ValueError(
+            f"criterion must not be 'absolute_error' for a table of more than gather_bytes={gather_bytes:,}: medians"
+            f" do not add up over partitions; {advice}"
+        )

@@ -1,0 +1,213 @@
+"""Lazy: a fitted forest and a dask collection -> what it says of each partition, when it is asked for."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from dask.delayed import delayed
+from numpy.typing import NDArray
+
+from hedgerow.dask.partitions import partitions_from, read_partition
+from hedgerow.estimators.evidence import score_sets
+
+
+def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
+    """Apply a method of a fitted estimator to each partition of a dask collection.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        An ordinary one of hedgerow, however it was fitted or loaded.
+    method : str
+        Such as "predict_proba".
+    X : dask array or data frame of shape (n_samples, n_features)
+        Samples.
+    *args, **options
+        Further arguments of the method.
+
+    Returns
+    -------
+    dask array, data frame or series
+        Nothing is computed yet. Of a data frame the index is kept: one column for each class, or for each of several
+        results. Of an array, results of several arrays come as a tuple of that type.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> probability = lazily(forest, "predict_proba", da.from_array(X, chunks=(40, 4)))
+    >>> probability
+    dask.array<_of_block, shape=(150, 3), dtype=float64, chunksize=(40, 3), chunktype=numpy.ndarray>
+    >>> bool((probability.compute() == forest.predict_proba(X)).all())
+    True
+    """
+    told = _Told(model, method, args, tuple(sorted(options.items())))
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(_of_frame, told, meta=_of_nothing(X._meta, told))
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    row = np.zeros((1, X.shape[1]), dtype=X.dtype if X.dtype.kind in "fiub" else np.float64)
+    example = told(row)
+    if isinstance(example, tuple):
+        whole = _blocks(X, told, np.stack(example, axis=-1), stacked=True)
+        parts = [whole[..., i] for i in range(len(example))]
+        return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
+    return _blocks(X, told, np.asarray(example), stacked=False)
+
+
+class LazyEvidence:
+    """The leaves that the rows of a dask collection reach, to be combined under any rule; nothing is computed yet.
+
+    Parameters
+    ----------
+    model, X
+        As in `lazily`.
+    """
+
+    def __init__(self, model: Any, X: Any) -> None:
+        self.model, self.X = model, X
+
+    @property
+    def leaves(self) -> Any:
+        """(n, T): the leaf each sample reaches in each tree."""
+        return lazily(self.model, "apply", self.X)
+
+    def combine(self, rule: Any = None, *, caution: float | None = None) -> Any:
+        """What a rule concludes: lower, probability and upper of each class.
+
+        Returns
+        -------
+        dask array of shape (n, K, 3), or data frame of 3 K columns
+        """
+        changed: dict[str, Any] = {"rule": rule, "caution": caution}
+        model = copy(self.model).set_params(**{name: value for name, value in changed.items() if value is not None})
+        return lazily(model, "_bounds_and_probability", self.X)
+
+
+def evaluate(model: Any, X: Any, y: Any, metrics: tuple[str, ...] = ("accuracy", "u65", "determinacy")) -> Any:
+    """How good a classifier's labels and sets are on a dask collection with known classes.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        An ordinary one of hedgerow, or one fitted on Dask.
+    X, y : dask array or data frame of shape (n_samples, n_features), dask array or series of shape (n_samples,)
+        Samples and their classes, with the same partitions.
+    metrics : tuple of str
+        "accuracy", or names that `hedgerow.metrics.scorer` knows; means over samples.
+
+    Returns
+    -------
+    Delayed
+        ``.compute()`` gives a dict of the metrics and "rows".
+    """
+    model = model.to_local() if hasattr(model, "to_local") else model
+    partitions = partitions_from(X, y)
+    told = delayed(model, pure=False)
+    parts = [delayed(_judge)(told, metrics, *partitions.of(i)) for i in range(len(partitions))]
+    return delayed(_mean)(metrics, parts)
+
+
+def _judge(model: Any, metrics: tuple[str, ...], *given: Any) -> tuple[int, list[float]]:
+    """A partition -> its rows, and the sum of each metric over them."""
+    rows = read_partition(*given)
+    if len(rows.X) == 0:
+        return 0, [0.0] * len(metrics)
+    opinion = model._opinion(model._codes(rows.X))
+    sets = model._decide(opinion)
+    means = [score_sets(metric, model.classes_, rows.y, opinion, sets) for metric in metrics]
+    return len(rows.X), [len(rows.X) * mean for mean in means]
+
+
+def _mean(metrics: tuple[str, ...], parts: list[tuple[int, list[float]]]) -> dict[str, float]:
+    """Sums over partitions -> means over rows."""
+    n_rows = sum(n for n, _ in parts)
+    sums = np.sum([each for _, each in parts], axis=0)
+    return {"rows": n_rows} | {name: float(total / n_rows) for name, total in zip(metrics, sums, strict=True)}
+
+
+class _Told:
+    """A method and its further arguments: samples -> its result. A model travels to a worker once."""
+
+    def __init__(self, model: Any, method: str, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> None:
+        self.model, self.method, self.args, self.options = model, method, args, options
+
+    def __call__(self, X: Any) -> Any:
+        if self.method == "_bounds_and_probability":
+            opinion = self.model._opinion(self.model._codes(X))
+            return np.stack([opinion.lower, opinion.probability, opinion.upper], axis=2)
+        return getattr(self.model, self.method)(X, *self.args, **dict(self.options))
+
+
+def _blocks(X: Any, told: _Told, example: NDArray[Any], *, stacked: bool) -> Any:
+    """A dask array -> a dask array of results of the shape of an example of one row."""
+    rest = example.shape[1:]
+    chunks = (X.chunks[0], *((size,) for size in rest))
+    new_axis = list(range(2, 1 + len(rest))) if len(rest) > 1 else None
+    drop_axis = 1 if not rest else None
+    return X.map_blocks(
+        _of_block,
+        told,
+        rest,
+        stacked,
+        dtype=example.dtype,
+        chunks=chunks,
+        new_axis=new_axis,
+        drop_axis=drop_axis,
+        meta=np.empty((0,) * example.ndim, dtype=example.dtype),
+    )
+
+
+def _of_block(X: NDArray[Any], told: _Told, rest: tuple[int, ...], stacked: bool) -> NDArray[Any]:
+    """A block of samples -> results."""
+    if len(X) == 0:
+        return np.empty((0, *rest))
+    result = told(X)
+    return np.stack(result, axis=-1) if stacked else np.asarray(result)
+
+
+def _of_frame(X: Any, told: _Told) -> Any:
+    """A partition -> results with its index."""
+    import pandas as pd
+
+    if len(X) == 0:
+        return _of_nothing(X, told)
+    result = told(X)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return pd.DataFrame(dict(zip(result._fields, result, strict=True)), index=X.index)
+    if isinstance(result, tuple):
+        raise ValueError(
+            f"{told.method} must return one table of a data frame, got {len(result)}; ask for one at a time"
+        )
+    result = np.asarray(result)
+    if result.ndim == 1:
+        return pd.Series(result, index=X.index, name=told.method.removeprefix("predict_"))
+    return pd.DataFrame(result.reshape(len(result), -1), index=X.index, columns=_columns(told, result))
+
+
+def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
+    """Names for the columns of a result."""
+    classes = [str(label) for label in getattr(told.model, "classes_", [])]
+    width = int(np.prod(result.shape[1:]))
+    if result.ndim == 3 and len(classes) == result.shape[1]:
+        sides = ("lower", "upper") if result.shape[2] == 2 else ("lower", "probability", "upper")
+        return [f"{label} {side}" for label in classes for side in sides]
+    if result.ndim == 2 and len(classes) == width and told.method != "apply":
+        return classes
+    if told.method == "predict_bounds" and width == 2:
+        return ["lower", "upper"]
+    return [str(i) for i in range(width)]
+
+
+def _of_nothing(X: Any, told: _Told) -> Any:
+    """A partition without rows -> a result without rows, of the columns it would have: that of a row without values."""
+    import pandas as pd
+
+    row = pd.DataFrame({name: pd.Series([None], dtype=object) for name in X.columns})
+    result = _of_frame(row, told).iloc[:0]
+    result.index = X.index
+    return result

@@ -1,0 +1,184 @@
+"""Partitions: a dask array, data frame or Parquet files -> partitions that a worker can read, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.delayed import delayed
+
+from hedgerow.dask.run import Runner, same
+
+#: What targets and weights are called while they travel in the data frame.
+TARGET, WEIGHT = "__hedgerow_target__", "__hedgerow_weight__"
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Delayed partitions of a training table.
+
+    Parameters
+    ----------
+    X, y, weights : lists of Delayed, or None for weights
+        One for each partition. Targets and weights that travel in the data frame are None.
+    target, weight : str or None
+        Their columns, where they do.
+    is_frame : bool
+        Whether partitions are data frames.
+    """
+
+    X: list[Any]
+    y: list[Any] | None
+    weights: list[Any] | None
+    target: str | None
+    weight: str | None
+    is_frame: bool
+    kinds: dict[str, str] = field(default_factory=dict)  # types of the features by name, where they are known
+
+    def nominal_with(self, names: Sequence[str]) -> list[str]:
+        """The features that are nominal by their type, and those named."""
+        unknown = [name for name in names if name not in self.kinds]
+        if unknown:
+            raise ValueError(f"nominal must name columns, got {unknown[0]!r}; there are {list(self.kinds)[:20]}")
+        numeric = ("int", "uint", "float", "bool", "Int", "UInt", "Float", "double", "decimal")
+        return [name for name, kind in self.kinds.items() if name in names or not kind.startswith(numeric)]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def of(self, number: int) -> tuple[Any, ...]:
+        """What `read_partition` takes of one partition."""
+        y = None if self.y is None else self.y[number]
+        weights = None if self.weights is None else self.weights[number]
+        return self.X[number], y, weights, self.target, self.weight
+
+
+class Rows(NamedTuple):
+    """The rows of one partition."""
+
+    X: Any
+    y: Any
+    weights: Any
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a dask collection."""
+    from dask.base import is_dask_collection
+
+    return bool(is_dask_collection(X))
+
+
+def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
+    """Dask collections of features, targets and weights -> their partitions, refused where they do not fit."""
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None and not is_dask(given):
+            raise TypeError(
+                f"{name} must be a dask array or series, as X is a dask collection, got {type(given).__name__};"
+                " make it one with the partitions of X"
+            )
+    if y is None:
+        raise ValueError("A classifier or regressor requires y to be passed, but the target y is None")
+    if not _is_frame(X):
+        return _from_arrays(X, y, sample_weight)
+    if _is_frame(y):
+        if len(y.columns) != 1:
+            raise ValueError(f"y must be one column, got {list(y.columns)[:10]}; select it")
+        y = y[y.columns[0]]
+    travelling = {TARGET: y} if _is_series(y) else {}
+    travelling |= {WEIGHT: sample_weight} if _is_series(sample_weight) else {}
+    # One frame, so that no optimisation can cut features and targets into different partitions.
+    frame = X.assign(**travelling) if travelling else X
+    parts = frame.to_delayed()
+    y_parts = None if TARGET in travelling else _blocks("y", y, len(parts))
+    apart = sample_weight is not None and WEIGHT not in travelling
+    weights = _blocks("sample_weight", sample_weight, len(parts)) if apart else None
+    target, weight = (TARGET if TARGET in travelling else None), (WEIGHT if WEIGHT in travelling else None)
+    return Partitions(list(parts), y_parts, weights, target, weight, True)
+
+
+def open_parquet(
+    path: Any, target: str, weight: str | None = None, *, drop: Sequence[str] = (), **options: Any
+) -> Partitions:
+    """Parquet files -> their partitions, without columns to drop; `options` are those of dask's ``read_parquet``."""
+    import dask.dataframe as dd
+
+    frame = dd.read_parquet(path, **options)
+    for name, column in [("target", target), ("weight", weight), *(("drop", each) for each in drop)]:
+        if column is not None and column not in frame.columns:
+            raise ValueError(f"{name} must be a column of {path}, got {column!r}; there are {list(frame.columns)[:20]}")
+    frame = frame.drop(columns=list(drop)) if drop else frame
+    kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in (target, weight)}
+    return Partitions(list(frame.to_delayed()), None, None, target, weight, True, kinds)
+
+
+def for_each_partition(client: Any, path: Any, function: Callable[..., Any], *args: Any) -> list[Any]:
+    """Parquet files -> ``function(partition, number, *args)`` of each partition, computed where it is read."""
+    import dask.dataframe as dd
+
+    parts = dd.read_parquet(path).to_delayed()
+    with Runner(client) as run:
+        shared = [run.submit("shared", same, each, keep=True) for each in args]
+        tasks = run.compute([delayed(function, pure=False)(part, i, *shared) for i, part in enumerate(parts)])
+        return run.gather(tasks, lambda i: f"partition {i}")
+
+
+def read_partition(X: Any, y: Any, weights: Any, target: str | None, weight: str | None) -> Rows:
+    """A partition as it was computed -> its rows."""
+    if target is not None:
+        y = X[target]
+    if weight is not None:
+        weights = X[weight]
+    apart = [name for name in (target, weight) if name is not None]
+    X = X.drop(columns=apart) if apart else X
+    lengths = {"y": y, "sample_weight": weights}
+    for name, given in lengths.items():
+        if given is not None and len(given) != len(X):
+            raise ValueError(
+                f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}; repartition them"
+                " alike"
+            )
+    y = np.asarray(y) if getattr(y, "ndim", 1) == 1 else np.asarray(y)[:, 0]
+    return Rows(X, y, None if weights is None else np.asarray(weights, dtype=np.float64))
+
+
+def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
+    """Dask arrays: blocks of whole rows."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be two-dimensional, got {X.ndim} dimensions; reshape it")
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    known = not np.isnan(X.chunks[0]).any()
+    n_blocks = X.numblocks[0]
+
+    def blocks(name: str, given: Any) -> list[Any]:
+        given = given.to_dask_array() if _is_frame(given) or _is_series(given) else given
+        alike = not np.isnan(given.chunks[0]).any() and known
+        if alike and sum(given.chunks[0]) != sum(X.chunks[0]):
+            raise ValueError(
+                f"X and {name} must have the same number of rows, got {sum(X.chunks[0])} and {sum(given.chunks[0])}"
+            )
+        if alike and given.chunks[0] != X.chunks[0]:
+            given = given.rechunk({0: X.chunks[0]})
+        return _blocks(name, given, n_blocks)
+
+    weights = None if sample_weight is None else blocks("sample_weight", sample_weight)
+    return Partitions(list(X.to_delayed().ravel()), blocks("y", y), weights, None, None, False)
+
+
+def _blocks(name: str, given: Any, n_blocks: int) -> list[Any]:
+    """A dask array, or series -> one Delayed for each partition of X."""
+    found = list(np.asarray(given.to_delayed(), dtype=object).ravel())
+    if len(found) != n_blocks:
+        raise ValueError(
+            f"{name} must have the partitions of X, got {len(found)} and {n_blocks}; repartition one of them"
+        )
+    return found
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "map_partitions") and X.ndim == 2
+
+
+def _is_series(X: Any) -> bool:
+    return hasattr(X, "map_partitions") and X.ndim == 1

@@ -1,0 +1,281 @@
+"""Dask: the same forest, bit for bit, however the rows are partitioned and whichever worker dies."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+from dask import delayed  # noqa: E402
+
+import hedgerow  # noqa: E402
+import hedgerow.dask  # noqa: E402
+from hedgerow.cli import _with_address, app  # noqa: E402
+
+#: So little that nodes of a few hundred rows are grown where their rows lie.
+LITTLE = 12_000
+N_ROWS = 2_400
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def make_frame(seed: int = 0) -> pd.DataFrame:
+    """Numbers, numbers with gaps, text with gaps, categories that are numbers; labels of two kinds and a target."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(N_ROWS, 4)).round(2), columns=list("abcd"))
+    frame.loc[rng.random(N_ROWS) < 0.1, "b"] = np.nan
+    frame["colour"] = rng.choice(np.array(["red", "green", "blue", "grey", None], dtype=object), N_ROWS)
+    frame["size"] = pd.Categorical(rng.integers(0, 4, N_ROWS))
+    score = frame["a"] + frame["b"].fillna(1) + (frame["colour"] == "red") + rng.normal(size=N_ROWS)
+    frame["class"] = np.where(score > 1.5, "high", np.where(score > 0, "middle", "low"))
+    frame["two"] = (score > 0.5).astype(int)
+    frame["number"] = score.round(3)
+    frame["weight"] = rng.integers(0, 3, N_ROWS) / 7
+    return frame
+
+
+def in_parts(frame: pd.DataFrame, lengths: list[int]) -> Any:
+    """A frame -> the same on Dask, with partitions of these lengths."""
+    ends = np.cumsum([0, *lengths])
+    parts = [delayed(frame.iloc[first:last]) for first, last in pairwise(ends)]
+    return dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+
+
+def fit_both(
+    name: str, target: str, lengths: list[int], weight: str | None = None, gather_bytes: int = LITTLE, **parameters: Any
+) -> tuple[Any, Any]:
+    """The same estimator fitted here and on the cluster."""
+    frame = make_frame()
+    X = frame[["a", "b", "c", "d", "colour", "size"]]
+    here = getattr(hedgerow, name)(random_state=1, **parameters)
+    here.fit(X, frame[target], None if weight is None else frame[weight])
+    there = getattr(hedgerow.dask, name)(random_state=1, **parameters)
+    parts = in_parts(frame, lengths)
+    weights = None if weight is None else parts[weight]
+    there.fit(parts[list(X.columns)], parts[target], weights, gather_bytes=gather_bytes)
+    return here, there
+
+
+def assert_same_bytes(here: Any, there: Any) -> None:
+    """Trees, cuts and schema agree to the last bit; and so do model files, where rows leave nothing behind."""
+    arrays = here.forest_.arrays()
+    assert arrays.keys() == there.forest_.arrays().keys()
+    for name, array in there.forest_.arrays().items():
+        assert (array.dtype, array.tobytes()) == (arrays[name].dtype, arrays[name].tobytes()), name
+    for name in ("nominal", "n_bins", "cuts", "cut_start", "centers", "center_start"):
+        assert getattr(there._bins, name).tobytes() == getattr(here._bins, name).tobytes(), name
+    assert there._schema == here._schema
+    if hasattr(here, "classes_"):
+        assert saved(there) == saved(here)
+
+
+def saved(model: Any) -> bytes:
+    """A model -> its file."""
+    file = io.BytesIO()
+    hedgerow.save(model, file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 16])
+def test_a_forest_does_not_depend_on_its_partitions(client: Any, n_parts: int) -> None:
+    lengths = np.diff(np.linspace(0, N_ROWS, n_parts + 1).astype(int)).tolist()
+    assert_same_bytes(*fit_both("RandomForestClassifier", "class", lengths, n_estimators=2))
+
+
+def test_partitions_may_be_empty_lack_a_class_or_be_a_hundred_times_as_long_as_others(client: Any) -> None:
+    frame = make_frame().sort_values("class", ignore_index=True)
+    lengths = [0, 20, 2_000, 0, 380]
+    X, y = frame[["a", "b"]], frame["class"]
+    here = hedgerow.RandomForestClassifier(3, random_state=0).fit(X, y)
+    parts = in_parts(frame, lengths)
+    there = hedgerow.dask.RandomForestClassifier(3, random_state=0)
+    assert_same_bytes(here, there.fit(parts[["a", "b"]], parts["class"], gather_bytes=LITTLE))
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "weight", "parameters"),
+    [
+        ("RandomForestClassifier", "two", None, {"n_estimators": 3, "criterion": "entropy", "min_samples_leaf": 3}),
+        ("RandomForestClassifier", "class", "weight", {"n_estimators": 2, "class_weight": "balanced"}),
+        ("RandomForestClassifier", "two", None, {"n_estimators": 2, "class_weight": "balanced_subsample"}),
+        ("ExtraTreesClassifier", "two", None, {"n_estimators": 3, "max_depth": 6}),
+        ("RandomDecisionTreesClassifier", "class", None, {"n_estimators": 3}),
+        ("DecisionTreeClassifier", "two", None, {"monotonic_cst": {"a": 1}, "max_depth": 5}),
+        ("RandomForestRegressor", "number", None, {"n_estimators": 3}),
+        ("RandomForestRegressor", "number", "weight", {"n_estimators": 2, "max_depth": 4}),
+        ("ExtraTreesRegressor", "two", None, {"n_estimators": 2, "criterion": "poisson"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_every_kind_of_tree_is_the_same_on_the_cluster(
+    client: Any, name: str, target: str, weight: str | None, parameters: dict[str, Any]
+) -> None:
+    assert_same_bytes(*fit_both(name, target, [700, 1_000, 700], weight, **parameters))
+
+
+def test_a_small_table_is_gathered_whole_and_its_trees_are_the_same(client: Any) -> None:
+    grown = fit_both("RandomForestClassifier", "two", [800, 1_600], None, 1 << 20, n_estimators=4, max_leaf_nodes=9)
+    assert_same_bytes(*grown)
+
+
+def test_arrays_of_many_classes_in_uneven_chunks_are_sampled_and_grown_alike(client: Any) -> None:
+    """More than 4,096 rows, so that cuts come from quantiles; more than eight classes, so that leaves are sparse."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(5_000, 5)).astype(np.float32)
+    y = (np.digitize(X[:, 0] + rng.normal(size=5_000), np.linspace(-2, 2, 11))).astype(np.uint8)
+    here = hedgerow.RandomForestClassifier(2, random_state=2, max_depth=5).fit(X, y)
+    chunks = (100, 3_900, 1_000)
+    there = hedgerow.dask.RandomForestClassifier(2, random_state=2, max_depth=5)
+    there.fit(da.from_array(X, chunks=(chunks, 2)), da.from_array(y, chunks=2_500), gather_bytes=LITTLE)
+    assert_same_bytes(here, there)
+
+
+def test_parquet_files_are_fitted_and_predicted_where_they_are(client: Any, tmp_path: Any) -> None:
+    frame = make_frame().drop(columns=["two", "number", "weight"])
+    for i in range(3):
+        frame.iloc[800 * i : 800 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    here = hedgerow.RandomForestClassifier(3, random_state=0).fit(frame.drop(columns="class"), frame["class"])
+    there = hedgerow.dask.RandomForestClassifier(3, random_state=0)
+    there.fit_parquet(str(tmp_path / "*.parquet"), target="class")
+    assert_same_bytes(here, there)
+    X = dd.read_parquet(tmp_path).drop(columns="class")
+    probability = there.predict_proba(X)
+    assert isinstance(probability, dd.DataFrame)
+    expected = here.predict_proba(frame.drop(columns="class"))
+    computed = probability.compute()
+    assert (computed.to_numpy() == expected).all()
+    assert computed.columns.tolist() == ["high", "low", "middle"]
+    assert (computed.index == X.index.compute()).all()
+
+
+def test_the_command_line_fits_and_predicts_parquet_files(client: Any, tmp_path: Any) -> None:
+    frame = make_frame().drop(columns=["two", "number", "weight"])
+    for i in range(2):
+        frame.iloc[1_200 * i : 1_200 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    files, model, out = sorted(map(str, tmp_path.glob("*.parquet"))), str(tmp_path / "m.hedge"), str(tmp_path / "out")
+    on = ["--dask", client.scheduler.address]
+    options = ["--target", "class", "--drop", "d", "--nominal", "a", "--trees", "3", "--json"]
+    fitted = CliRunner().invoke(app, ["fit", *files, *on, *options, "-o", model])
+    assert fitted.exit_code == 0, fitted.output
+    assert json.loads(fitted.stdout)["features"] == {"all": 5, "numeric": 2, "nominal": 3}
+    predicted = CliRunner().invoke(app, ["predict", model, *files, *on, "-o", out, "--target", "class"])
+    assert predicted.exit_code == 0, predicted.output
+    answers = pd.read_parquet(out)
+    assert answers["class"].tolist() == frame["class"].tolist()
+    loaded = hedgerow.load(model)
+    assert answers["label"].tolist() == loaded.predict(frame[["a", "b", "c", "colour", "size"]]).tolist()
+
+
+def test_an_address_may_be_left_out_on_the_command_line() -> None:
+    assert _with_address(["fit", "--dask", "--target", "y"]) == ["fit", "--dask", "local", "--target", "y"]
+    assert _with_address(["fit", "--dask", "tcp://h:1", "x"]) == ["fit", "--dask", "tcp://h:1", "x"]
+    assert _with_address(["fit", "a.parquet", "--dask"]) == ["fit", "a.parquet", "--dask", "local"]
+
+
+def test_every_prediction_is_lazy_and_the_same(client: Any) -> None:
+    frame = make_frame()[["a", "b", "class"]].set_index(np.arange(N_ROWS) * 3)
+    X, parts = frame[["a", "b"]], in_parts(frame[["a", "b"]], [1_000, 0, 1_400])
+    there = hedgerow.dask.RandomForestClassifier(3, random_state=0).fit(X, frame["class"])
+    here = there.to_local()
+    assert type(here) is hedgerow.RandomForestClassifier
+    assert (there.predict(parts).compute().to_numpy() == here.predict(X)).all()
+    assert (there.predict(parts).compute().index == X.index).all()
+    assert (there.predict_set(parts).compute().to_numpy() == here.predict_set(X)).all()
+    assert (there.predict_bounds(parts).compute().to_numpy() == here.predict_bounds(X).reshape(N_ROWS, -1)).all()
+    assert (there.predict_uncertainty(parts)["vacuity"].compute() == here.predict_uncertainty(X).vacuity).all()
+    opinion = here.evidence(X).combine("eva", caution=2.0)
+    combined = there.evidence(parts).combine("eva", caution=2.0).compute()
+    assert (combined.filter(like="probability").to_numpy() == opinion.probability).all()
+    blocks = da.from_array(X.to_numpy(), chunks=(900, 2))
+    assert (there.predict_bounds(blocks).compute() == here.predict_bounds(X)).all()
+    assert (there.predict_uncertainty(blocks).conflict.compute() == here.predict_uncertainty(X).conflict).all()
+
+
+def test_evaluating_partitions_is_evaluating_the_table(client: Any) -> None:
+    frame = make_frame()
+    forest = hedgerow.RandomForestClassifier(5, random_state=0).fit(frame[["c", "d"]], frame["class"])
+    parts = in_parts(frame, [300, 0, 2_100])
+    found = hedgerow.dask.evaluate(forest, parts[["c", "d"]], parts["class"]).compute()
+    labels, sets = forest.predict(frame[["c", "d"]], return_set=True)
+    assert found["rows"] == N_ROWS
+    assert found["accuracy"] == pytest.approx(np.mean(labels == frame["class"]), abs=1e-12)
+    assert found["u65"] == pytest.approx(hedgerow.metrics.u65(frame["class"], sets), abs=1e-12)
+
+
+def test_a_function_that_mentions_the_package_travels_to_workers() -> None:
+    function = cloudpickle.loads(cloudpickle.dumps(eval("lambda: hedgerow.load", {"hedgerow": hedgerow})))
+    assert function() is hedgerow.load
+
+
+def test_what_needs_the_training_rows_is_refused(client: Any) -> None:
+    parts = in_parts(make_frame(), [1_200, 1_200])
+    for parameters in ({"oob_score": True}, {"caution": "auto"}, {"n_estimators": "auto"}, {"warm_start": True}):
+        with pytest.raises(ValueError, match=r"must be (given|False) on Dask"):
+            hedgerow.dask.RandomForestClassifier(**parameters).fit(parts[["a"]], parts["two"])
+    with pytest.raises(ValueError, match="max_leaf_nodes must be None for a table of more than gather_bytes"):
+        hedgerow.dask.DecisionTreeClassifier(max_leaf_nodes=5).fit(parts[["a"]], parts["two"], gather_bytes=100)
+
+
+def test_a_partition_that_cannot_be_read_is_named(client: Any) -> None:
+    def fail(frame: pd.DataFrame, partition_info: Any = None) -> pd.DataFrame:
+        if partition_info is not None and partition_info["number"] == 2:
+            raise OSError("no such disk")
+        return frame
+
+    parts = in_parts(make_frame()[["a", "b", "two"]], [800, 800, 800])
+    broken = parts.map_partitions(fail, meta=parts._meta)
+    with pytest.raises(hedgerow.dask.ClusterError, match=r"partition 2 .*no such disk"):
+        hedgerow.dask.RandomForestClassifier(2).fit(broken[["a", "b"]], broken["two"])
+
+
+def test_a_killed_worker_changes_nothing(client: Any) -> None:
+    """Dask starts another, and runs again what was lost."""
+    frame = make_frame()
+    here = hedgerow.RandomForestClassifier(6, random_state=1).fit(frame[["a", "b", "c"]], frame["class"])
+    parts = in_parts(frame, [800, 800, 800])
+    pids = list(client.run(os.getpid).values())
+    killer = threading.Timer(0.6, os.kill, (pids[0], signal.SIGKILL))
+    killer.start()
+    there = hedgerow.dask.RandomForestClassifier(6, random_state=1)
+    there.fit(parts[["a", "b", "c"]], parts["class"], gather_bytes=LITTLE)
+    killer.join()
+    assert_same_bytes(here, there)
+    client.wait_for_workers(2, timeout=30)
+
+
+def test_a_cluster_without_workers_is_given_up_soon() -> None:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster, distributed.Client(cluster) as alone:
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny"]
+        with subprocess.Popen([*command, "--nthreads", "1"], stderr=subprocess.DEVNULL) as worker:
+            alone.wait_for_workers(1, timeout=30)
+            threading.Timer(0.3, worker.kill).start()
+            parts = in_parts(make_frame(), [800, 800, 800])
+            begun = time.monotonic()
+            with pytest.raises(hedgerow.dask.ClusterError, match=r"got none for 2 seconds while .* was waited for"):
+                hedgerow.dask.RandomForestClassifier(200).fit(
+                    parts[["a", "b"]], parts["class"], client=alone, gather_bytes=LITTLE, patience=2
+                )
+            assert time.monotonic() - begun < 30
