@@ -115,7 +115,8 @@ def complete_guide(app: Any, name: str, source: list[str]) -> None:
         return
     folder = Path(__file__).parent
     leads = (folder / "index.md").read_text() + source[0]
-    others = [page.stem for page in sorted(folder.glob("*.md")) if not re.search(rf"\b{page.stem}\b", leads)]
+    listed = set(re.findall(r"^(?:.*<)?([\w-]+)>?$", leads, re.MULTILINE)) | {"index"}
+    others = sorted({page.stem for page in folder.glob("*.md")} - listed)
     source[0] = source[0].replace("architecture\n", "\n".join([*others, "architecture\n"]))
 
 

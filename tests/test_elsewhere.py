@@ -22,6 +22,7 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomTreesEmbedding,
 )
 from hedgerow.belief.rules import CdmVote, Mean, all_rules
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
@@ -151,6 +152,8 @@ def test_onnx_says_what_it_cannot_express() -> None:
         to_onnx(PairwiseTreesClassifier().fit(X, np.arange(len(X)) % 3))
     with pytest.raises(TypeError, match="fitted classifier or regressor of hedgerow, got"):
         to_onnx(to_sklearn(few_leaves(3)[0]))
+    with pytest.raises(TypeError, match="fitted classifier or regressor of hedgerow, got RandomTreesEmbedding"):
+        RandomTreesEmbedding(2).fit(X).to_sklearn()
 
 
 @pytest.mark.parametrize("kind", [DecisionTreeRegressor, RandomForestRegressor, ExtraTreesRegressor])
