@@ -55,7 +55,7 @@ def proximity_blocks(
     known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
     first = 0
     for start, columns, values in _meetings(forest, codes, known, _SHARE_OF_TREES, 0, n_threads):
-        yield first, sparse.csr_array((values, columns, start), shape=(len(start) - 1, others.shape[1]))
+        yield first, _sparse(start, columns, values, others.shape[1])
         first += len(start) - 1
 
 
@@ -114,5 +114,12 @@ def _joined(
         for whole, part in ((columns, column), (values, value)):
             whole.resize(before + len(part), refcheck=False)  # grows in place: joining a list would need twice as much
             whole[before:] = part
-    start = np.concatenate(starts)
-    return sparse.csr_array((values, columns, start), shape=(len(start) - 1, n_columns))
+    return _sparse(np.concatenate(starts), columns, values, n_columns)
+
+
+def _sparse(
+    start: NDArray[np.int64], columns: NDArray[np.int32], values: NDArray[np.float64], n_columns: int
+) -> sparse.csr_array:
+    """-> (rows, n_columns). Starts are as short as columns where they can be: SciPy widens the shorter of the two."""
+    short = start.astype(np.int32) if start[-1] <= np.iinfo(np.int32).max else start
+    return sparse.csr_array((values, columns, short), shape=(len(start) - 1, n_columns))
