@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, metrics, plot
 from hedgerow.decide import reachable
+from hedgerow.explain import Importance
 from hedgerow.plot.proximity import classical_scaling, proximities
 from hedgerow.plot.ternary import credal_polygon
 
@@ -154,8 +154,10 @@ def test_importances_take_the_error_of_what_they_are_given(cancer):
     np.testing.assert_array_equal(display.error, found.importances_std)
     widths = [bar.get_width() for bar in display.ax_.patches]
     assert widths == sorted(found.importances_mean, reverse=True)[:5]
-    own = plot.ImportanceDisplay.from_predictions(SimpleNamespace(mean=np.array([1.0]), deviation=np.array([0.5])))
-    assert own.error.tolist() == [0.5]
+    trees = Importance(np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 2.0], [2.0, 2.0]]))
+    own = plot.ImportanceDisplay.from_predictions(trees)
+    assert own.importance.tolist() == [2.0, 2.0]
+    np.testing.assert_allclose(own.error, [np.sqrt(2 / 3), 0.0])
     drawn = plot.ImportanceDisplay.from_estimator(forest)
     np.testing.assert_allclose(drawn.importance / drawn.importance.sum(), forest.feature_importances_, atol=1e-12)
 

@@ -88,7 +88,8 @@ class ImportanceDisplay(Display):
         Parameters
         ----------
         importance : array-like of shape (n_features,), or object
-            Numbers, or what ``permutation_importance`` of hedgerow or scikit-learn returns, with its own error.
+            Numbers, or what the importances of hedgerow or scikit-learn return, with their own error: two standard
+            errors over the trees where each tree has its own number, else one standard deviation over the repeats.
         error : array-like of shape (n_features,), default=None
             Half the length of each error bar.
         names : array-like of shape (n_features,), default=None
@@ -105,7 +106,7 @@ class ImportanceDisplay(Display):
         ImportanceDisplay
         """
         if not isinstance(importance, np.ndarray | list | tuple):
-            error = _first(importance, _SPREADS) if error is None else error
+            error = _spread(importance) if error is None else error
             importance = _first(importance, _MEANS, importance)
         numbers = np.asarray(importance, dtype=np.float64)
         spread = None if error is None else np.asarray(error, dtype=np.float64)
@@ -145,6 +146,13 @@ class ImportanceDisplay(Display):
         calm(ax, grid="x")
         ax.spines["left"].set_visible(False)
         return self
+
+
+def _spread(importance: Any) -> Any:
+    """An object with importances -> half the length of their error bars, None where it does not say."""
+    spread = _first(importance, _SPREADS)
+    each = getattr(importance, "per_tree", None)
+    return spread if each is None else 2 * spread / np.sqrt(len(each))
 
 
 def _first(value: Any, names: tuple[str, ...], otherwise: Any = None) -> Any:
