@@ -6,7 +6,6 @@ import os
 import re
 import sys
 import warnings
-from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 import mathml
 import methods
 
+import hedgerow
+
 project = "hedgerow"
 copyright = "The hedgerow developers"
 author = "The hedgerow developers"
-release = version = version_of("hedgerow")
+release = version = hedgerow.__version__
 
 extensions = [
     "sphinx.ext.autodoc",
