@@ -720,10 +720,12 @@ nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64
     return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_samples, n_quantiles}, owner));
 }
 
-// How often each of some rows, number `first` and on, is in the bag of a tree.
-nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, std::size_t first, std::optional<std::size_t> n) {
+// How often each of rows first to last - 1 is in the bag of a tree that was grown on n_rows rows. Rows beyond those have
+// come later: they have their draw like all others.
+nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, std::size_t first,
+                  std::optional<std::size_t> last) {
     const Bag bag(seed, tree, n_rows, mean);
-    std::vector<std::uint32_t> times(n.value_or(n_rows - std::min(first, n_rows)));
+    std::vector<std::uint32_t> times(last.value_or(n_rows) - first);
     for (std::size_t i = 0; i < times.size(); ++i) times[i] = bag.multiplicity(first + i);
     return to_numpy(std::move(times));
 }
@@ -779,7 +781,7 @@ NB_MODULE(_core, module) {
         .def("choose", &PythonChooser::choose, "key"_a, "total_amount"_a, "lower"_a, "upper"_a, "used"_a, "totals"_a, "first"_a, "bins"_a, "spare"_a);
     module.def("root_key", &root_key_of, "seed"_a, "tree"_a);
     module.def("child_key", &child_key_of, "key"_a, "side"_a);
-    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "n"_a = nb::none());
+    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
     module.def("sampled_rows", &sampled_rows_of, "n_rows"_a, "limit"_a, "first"_a, "n"_a);
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hedgerow import labels
     from hedgerow.belief import Opinion, combine
     from hedgerow.decide import decide
-    from hedgerow.errors import HedgerowError, ModelFileError
+    from hedgerow.errors import CheckpointError, HedgerowError, ModelFileError
     from hedgerow.estimators import (
         DecisionTreeClassifier,
         DecisionTreeRegressor,
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RandomDecisionTreesClassifier,
         RandomForestClassifier,
         RandomForestRegressor,
+        merge,
     )
     from hedgerow.export import (
         export_code,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "CheckpointError",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "ExtraTreesClassifier",
@@ -58,6 +60,7 @@ __all__ = [
     "export_text",
     "labels",
     "load",
+    "merge",
     "save",
     "to_onnx",
     "to_sklearn",
@@ -67,6 +70,7 @@ __all__ = [
 #: Where each public name lives. Names are imported when first used, so that ``hedgerow --help`` need not wait for
 #: scikit-learn: 0.2 s instead of 1.2 s.
 _HOME = {
+    "CheckpointError": "hedgerow.errors",
     "DecisionTreeClassifier": "hedgerow.estimators",
     "DecisionTreeRegressor": "hedgerow.estimators",
     "ExtraTreesClassifier": "hedgerow.estimators",
@@ -86,6 +90,7 @@ _HOME = {
     "export_svg": "hedgerow.export",
     "export_text": "hedgerow.export",
     "load": "hedgerow.files",
+    "merge": "hedgerow.estimators",
     "save": "hedgerow.files",
     "to_onnx": "hedgerow.export",
     "to_sklearn": "hedgerow.export",

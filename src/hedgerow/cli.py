@@ -117,6 +117,10 @@ def fit(
         typer.Option(metavar="COLUMN", help="Column whose values are categories, numbers or not; again for more."),
     ] = None,
     missing: Missing = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Keep trees as they grow; the same command goes on after an interruption."),
+    ] = None,
     dask: Dask = None,
     json: Json = False,
 ) -> None:
@@ -142,6 +146,7 @@ def fit(
         id=id,
         nominal=tuple(nominal or ()),
         missing=tuple(missing or ()),
+        checkpoint=checkpoint,
         as_json=json,
     )
     if dask is not None:
@@ -225,6 +230,73 @@ def evaluate(
 
     options = EvaluateOptions(model, data, target, rule, caution, decision, coverage, tuple(missing or ()), json)
     raise typer.Exit(run(lambda: run_evaluate(options)))
+
+
+@app.command()
+def explain(
+    model: Model,
+    data: Data,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROW",
+            help="Row to explain: its number from 1, or with --id what that column holds; again for more.",
+        ),
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
+    train: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of --train with the classes.")] = None,
+    cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many nearest cases to show.")] = 5,
+    immutable: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column the smallest change must leave; again for more.")
+    ] = None,
+    increasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column it may only raise; again for more.")
+    ] = None,
+    decreasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column it may only lower; again for more.")
+    ] = None,
+    wanted: Annotated[
+        str | None, typer.Option(metavar="CLASS", help="Class the smallest change shall lead to; any unless told.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, metavar="NUMBER", help="Time to look for the smallest change of a row; 0 for none.")
+    ] = 5.0,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page instead of text.")] = None,
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    missing: Missing = None,
+    json: Json = False,
+) -> None:
+    """Why a row is indeterminate and what would settle it; without --row, a line for each row that is."""
+    from hedgerow.commands.explain import ExplainOptions
+    from hedgerow.commands.explain import explain as run_explain
+    from hedgerow.commands.outcome import run
+
+    options = ExplainOptions(
+        model=model,
+        data=data,
+        rows=tuple(row or ()),
+        id=id,
+        train=train,
+        target=target,
+        cases=cases,
+        immutable=tuple(immutable or ()),
+        increasing=tuple(increasing or ()),
+        decreasing=tuple(decreasing or ()),
+        wanted=wanted,
+        seconds=seconds,
+        html=html,
+        rule=rule,
+        caution=caution,
+        decision=decision,
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
+    raise typer.Exit(run(lambda: run_explain(options)))
 
 
 @app.command()

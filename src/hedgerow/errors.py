@@ -5,8 +5,9 @@ scikit-learn's ``NotFittedError``, because that is what their callers look for. 
 from `HedgerowError`::
 
     HedgerowError
-    ├── ModelFileError (also a ValueError)    a file is no model, is damaged, or is of a version that cannot be read
-    └── ClusterError (also a RuntimeError)    a cluster has lost its workers, or cannot read or compute a partition
+    ├── CheckpointError (also a ValueError)   a folder holds no trees, damaged ones, or those of another fit
+    ├── ClusterError (also a RuntimeError)    a cluster has lost its workers, or cannot read or compute a partition
+    └── ModelFileError (also a ValueError)    a file is no model, is damaged, or is of a version that cannot be read
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from __future__ import annotations
 
 class HedgerowError(Exception):
     """Whatever is peculiar to hedgerow."""
+
+
+class CheckpointError(HedgerowError, ValueError):
+    """A folder cannot be gone on with: it holds no trees, damaged ones, or those of other data or parameters."""
 
 
 class ModelFileError(HedgerowError, ValueError):

@@ -23,8 +23,6 @@ DENSE_CLASSES = 8
 SHARE_BUDGET = 32 << 20
 
 _SUBSET, _MULTIWAY = 1, 2
-#: What the leaves of a regression forest keep besides their counts.
-_OF_NUMBERS = ("values", "means", "variances")
 
 
 class Distinct(NamedTuple):
@@ -225,6 +223,14 @@ class Forest:
         return f"Forest({self.n_trees} trees, {len(self.nodes)} nodes, {self.nbytes / 1e6:.1f} MB)"
 
 
+def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
+    """-> (T,): rows that each tree counts; a ValueError says what is wrong with one that cannot be read."""
+    names = ("nodes", "payload", "set_words", "node_start", "leaf_start", "set_start", "depth", "counts")
+    arrays: dict[str, Any] = {name: getattr(forest, name) for name in (*names, "entry_start", "entry_class", "weights")}
+    known: dict[str, Any] = {"n_classes": forest.n_classes, "n_bins": bins.n_bins, "nominal": bins.nominal}
+    return _core.check_forest(**arrays, **known, n_threads=n_threads)
+
+
 def join_forests(first: Forest, second: Forest) -> Forest:
     """Two forests over the same bins and classes -> one with the trees of both."""
 
@@ -252,6 +258,7 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
     leaves = forest.leaf_start[first : last + 1]
     words = slice(forest.set_start[first], forest.set_start[last])
     starts, classes = forest.entry_start, forest.entry_class
+    moments = ("values", "means", "variances")
     if starts is None or classes is None:
         cells = slice(leaves[0] * forest.n_classes, leaves[-1] * forest.n_classes)
     else:
@@ -270,7 +277,7 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
         entry_start=starts,
         entry_class=classes,
         weights=None if forest.weights is None else forest.weights[cells],
-        **{name: getattr(forest, name)[cells] for name in _OF_NUMBERS if getattr(forest, name) is not None},
+        **{name: None if (held := getattr(forest, name)) is None else held[leaves[0] : leaves[-1]] for name in moments},
     )
 
 
@@ -344,10 +351,11 @@ class Tree:
     def threshold(self) -> NDArray[np.float64]:
         """(N,) values up to it go left."""
         result = np.full(self.n_nodes, np.nan)
-        for node in np.flatnonzero(~self.is_leaf & (self._kind == 0)):
-            cuts = self._bins.cuts_of(self.feature[node])
-            code = self._code[node]
-            result[node] = cuts[code] if code < len(cuts) else np.inf  # inf: every value left, missing right
+        nodes = np.flatnonzero(~self.is_leaf & (self._kind == 0))
+        at = self._bins.cut_start[self.feature[nodes]] + self._code[nodes]
+        inside = at < self._bins.cut_start[self.feature[nodes] + 1]
+        result[nodes] = np.inf  # every value left, missing right
+        result[nodes[inside]] = self._bins.cuts[at[inside]]
         return result
 
     @cached_property
@@ -394,11 +402,15 @@ class Tree:
         known = self.schema.categories[self.feature[node]]
         if known is None or self._kind[node] != _SUBSET:
             return []
-        start = self._forest.set_start[self._number] + self._payload[node]
-        codes = np.arange(len(known))
-        words = self._forest.set_words[start + codes // 64]
-        left = (words >> (codes % 64).astype(np.uint64)) & np.uint64(1)
-        return list(known[left.astype(bool)].tolist())
+        return list(known[self.codes_left(np.array([node]))[0]].tolist())
+
+    def codes_left(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Subset splits (m,) on one feature -> (m, C): which of its categories go left."""
+        known = self.schema.categories[self.feature[nodes[0]]]
+        codes = np.arange(0 if known is None else len(known))
+        start = self._forest.set_start[self._number] + self._payload[nodes]
+        words = self._forest.set_words[start[:, None] + codes // 64]
+        return np.asarray((words >> (codes % 64).astype(np.uint64)) & np.uint64(1), dtype=bool)
 
     def name_of(self, feature: int) -> str:
         """The feature's name, or ``x[i]``."""

@@ -16,6 +16,7 @@ from hedgerow.commands.output import check_out
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import STDIN, read_sheet
 from hedgerow.commands.talk import facts, listed, number_of, say, score, share, show, write_json
+from hedgerow.errors import CheckpointError
 from hedgerow.files.classifiers import MAX_THREADS
 from hedgerow.table import Factors, NamedColumns
 
@@ -44,6 +45,7 @@ class FitOptions:
     id: str | None = None
     nominal: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    checkpoint: str | None = None
     as_json: bool = False
 
 
@@ -56,7 +58,9 @@ def fit(options: FitOptions) -> None:
     y = sheet.targets(options.target) if options.regression else sheet.labels(options.target)
     start = time.perf_counter()
     try:
-        estimator.fit(table, y)
+        estimator.fit(table, y, checkpoint=options.checkpoint)
+    except CheckpointError as reason:
+        raise UsageError(f"--{reason}") from None
     except ValueError as reason:  # options have been checked: what is left is the data
         raise DataError(str(reason)) from None
     seconds = time.perf_counter() - start

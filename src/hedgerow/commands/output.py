@@ -127,15 +127,21 @@ class Kept:
         ]
 
 
-def check_out(out: str | None) -> None:
+def check_out(out: str | None, option: str = "--out") -> None:
     """Refuse, before the work, a file that cannot be written after it."""
     if out in (None, "-"):
         return
     path = Path(str(out))
     if path.is_dir():
-        raise UsageError(f"--out must be a file, got the folder {out!r}")
+        raise UsageError(f"{option} must be a file, got the folder {out!r}")
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"--out must be in a folder that exists, got {out!r}")
+        raise UsageError(f"{option} must be in a folder that exists, got {out!r}")
+
+
+def write_text(text: str, out: str | None) -> None:
+    """Write to a file, or to standard output for None and ``-``."""
+    with _text_file(out) as file:
+        file.write(text)
 
 
 def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:

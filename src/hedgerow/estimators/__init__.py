@@ -6,6 +6,7 @@ from hedgerow.estimators.classifiers import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.estimators.merged import merge
 from hedgerow.estimators.pairwise import PairwiseTreesClassifier
 from hedgerow.estimators.regressors import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
 
@@ -18,4 +19,5 @@ __all__ = [
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "merge",
 ]

@@ -10,13 +10,23 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.add import Origin, weight_steps
 from hedgerow.bins import Bins, Codes, encode, find_bins
 from hedgerow.criteria import Criterion
 from hedgerow.decide import resolve_decision
 from hedgerow.estimators.bagging import BaggingMixin
+from hedgerow.estimators.checkpoint import Checkpoint
 from hedgerow.estimators.criteria import choose_lam
 from hedgerow.estimators.evidence import Evidence, Trial, choose_caution, score_sets, try_out
-from hedgerow.estimators.labels import make_labels, read_classes, read_uncertain, read_weights, weigh_rows
+from hedgerow.estimators.labels import (
+    among_classes,
+    make_labels,
+    read_classes,
+    read_uncertain,
+    read_weights,
+    weigh_rows,
+)
+from hedgerow.estimators.later import LaterClassifier
 from hedgerow.estimators.opinions import Bagged
 from hedgerow.estimators.parameters import (
     check_opinion,
@@ -28,7 +38,16 @@ from hedgerow.estimators.parameters import (
 )
 from hedgerow.estimators.progress import with_callbacks
 from hedgerow.estimators.refine import Blurred, own_weights, refine, settings_for_shares, weigh_blurred
-from hedgerow.estimators.trees import MAX_ROWS, MIXED, Earlier, TreesEstimator, bag_of, schema_attributes
+from hedgerow.estimators.trees import (
+    MAX_ROWS,
+    MIXED,
+    Earlier,
+    Growing,
+    Seen,
+    TreesEstimator,
+    bag_of,
+    schema_attributes,
+)
 from hedgerow.fold import StateCache
 from hedgerow.grow import GrowSettings, Labels
 from hedgerow.labels import read_labels
@@ -46,6 +65,7 @@ class _Training:
     classes: NDArray[Any]
     labels: Labels
     settings: GrowSettings
+    weights: NDArray[np.float64] | None = None  # of the rows that are kept, as given, times those of their classes
     blurred: Blurred | None = None  # rows whose labels are uncertain
     shares: NDArray[np.float64] | None = None  # (n, K) expected shares of their classes, once known
     bag: object = None  # what two fits must share for the bags of one to be known to the other
@@ -59,6 +79,30 @@ class _Training:
             counts = np.maximum(np.bincount(self.labels.numbers, minlength=len(self.classes)), 0.5)
         return np.asarray(counts / counts.sum(), dtype=np.float64)
 
+    def origin(self, n_trees: int, first_tree: int) -> Origin:
+        """What trees that were grown on these rows know of them."""
+        settings, labels = self.settings, self.labels
+        n_rows, scale = len(self.numbers), 1.0
+        if self.shares is None:
+            rows = np.bincount(labels.numbers, minlength=len(self.classes)).astype(np.float64)
+        else:
+            rows = self.shares.sum(axis=0)
+        if self.weights is not None:
+            held = None if labels.weights is None or labels.rows is not None else labels.weights * labels.weight_unit
+            scale = 1.0 if held is not None and np.array_equal(held, self.weights) else float(self.weights.max())
+        return Origin(
+            n_trees,
+            first_tree,
+            settings.seed,
+            settings.bag_mean,
+            settings.leaf_counts,
+            n_rows,
+            n_rows,
+            tuple(rows.tolist()),
+            scale,
+            weight_steps(labels.weights, labels.weight_unit),
+        )
+
     @property
     def identity(self) -> NDArray[Any]:
         """What two trainings with the same labels share."""
@@ -68,6 +112,10 @@ class _Training:
     def numbers(self) -> NDArray[np.uint16]:
         """(n,): the class of each row, the most probable one where it is uncertain."""
         return self.labels.numbers if self.shares is None else self.shares.argmax(axis=1).astype(np.uint16)
+
+    def with_seed(self, seed: int) -> _Training:
+        """The same, grown with another seed."""
+        return replace(self, settings=replace(self.settings, seed=seed))
 
     def bagged(self, codes: Codes) -> Bagged:
         """Codes (p, n) of the rows -> which trees have seen them, and what they added to their leaves."""
@@ -79,7 +127,7 @@ class _Training:
         return replace(bagged, own=own_weights(self.labels, codes.shape[1]), known=self.blurred.labels.certain)
 
 
-class TreesClassifier(BaggingMixin, ClassifierMixin, TreesEstimator):  # type: ignore[misc]
+class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstimator):  # type: ignore[misc]
     """What all tree and forest classifiers share; the public classes are presets of it."""
 
     _of_one_fit = (
@@ -92,18 +140,19 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, TreesEstimator):  # type: i
         "max_features_errors_",
         "label_shares_",
         "_bagged",
+        "_seen",
         "_traced",
         "_calibrated",
         "_learned",
     )
-    _not_pickled = ("_bagged", "_cache")
+    _not_pickled = ("_bagged", "_seen", "_cache")
 
     classes_: NDArray[Any]
     n_classes_: int
     criterion_: Criterion
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
         """Grow the trees.
 
         Parameters
@@ -115,26 +164,55 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, TreesEstimator):  # type: i
             plausibilities and masses.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights change splits and shares, never the amount of evidence: three rows are three rows.
+        checkpoint : str or path, default=None
+            A folder that keeps trees as they are grown: the same call goes on after an interruption and ends with the
+            same forest, bit for bit.
 
         Returns
         -------
         self
         """
+        return self._fit(X, y, sample_weight, checkpoint=checkpoint)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, checkpoint: Any = None, classes: Any = None) -> Self:
+        """The flow: check, table, bins, grow, count. Classes that are declared need not all occur."""
         check_switches(self)
+        saved = None if checkpoint is None else Checkpoint(checkpoint)
         earlier = self._earlier_model()
-        training = self._read_training(X, y, sample_weight, earlier)
+        training = self._read_training(X, y, sample_weight, earlier, classes)
+        if saved:
+            training = training.with_seed(saved.seed(self.random_state, training.settings.seed))
         n_threads = thread_count(getattr(self, "n_jobs", None))
         bins = earlier._bins if earlier else find_bins(training.table, rows=training.kept, n_threads=n_threads)
         all_codes = encode(training.table, bins, n_threads=n_threads)
         codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
         training = self._with_shares(training, bins, codes, n_threads)
         training = replace(training, bag=self._bag_of(training, codes, earlier))
+        self._finish_fit(X, y, training, bins, (codes, all_codes), earlier, Growing(checkpoint=saved))
+        return self
+
+    def _finish_fit(
+        self,
+        X: Any,
+        y: Any,
+        training: _Training,
+        bins: Bins,
+        both_codes: tuple[Codes, Codes],
+        earlier: Earlier | None,
+        how: Growing,
+    ) -> None:
+        """From codes, of the rows that have weight and of all, to a fitted forest."""
+        codes, all_codes = both_codes
+        n_threads = thread_count(getattr(self, "n_jobs", None))
         training = self._settle_criterion(training, bins, codes, earlier, n_threads)
         training, chosen = self._choose_features(training, bins, codes, earlier is not None, n_threads)
-        forest = self._grow(X, y, training, bins, codes, earlier, n_threads)
+        forest = self._grow(X, y, training, bins, codes, earlier, n_threads, how)
         judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
+        if not self._one_tree and training.bag != MIXED:
+            judged["_seen"] = Seen.of(training, codes, all_codes)
+        if self._can_be_added_to:
+            judged["_origins"] = self._origins_after(training, forest, earlier)
         self._remember(training, bins, forest, judged | chosen)
-        return self
 
     def predict(self, X: Any, return_set: bool = False) -> Any:
         """The most probable class of each sample.
@@ -244,7 +322,9 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, TreesEstimator):  # type: i
             )
         return bag if not earlier or earlier.bag == bag else MIXED
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier | None) -> _Training:
+    def _read_training(
+        self, X: Any, y: Any, sample_weight: Any, earlier: Earlier | None, declared: Any = None
+    ) -> _Training:
         """Check and read everything the user handed in; nothing of the estimator changes."""
         if earlier:
             table = read_table(X, earlier.schema)
@@ -257,6 +337,8 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, TreesEstimator):  # type: i
             classes, numbers = read_classes(y, table.n_rows)
         else:
             classes, numbers = read_uncertain(uncertain, table.n_rows)
+        if declared is not None:
+            classes, numbers = declared, among_classes(classes, declared)[numbers]
         if earlier and not np.array_equal(classes, earlier.classes):
             raise ValueError(f"y must hold the classes of the first fit in a warm start, got {classes[:10]}")
         class_weight = getattr(self, "class_weight", None)
@@ -281,7 +363,7 @@ class TreesClassifier(BaggingMixin, ClassifierMixin, TreesEstimator):  # type: i
             sign and nominal for sign, nominal in zip(settings.monotonic, table.schema.nominal, strict=True)
         ):
             raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
-        return _Training(table, kept, classes, labels, settings, blurred)
+        return _Training(table, kept, classes, labels, settings, weights, blurred)
 
     def _with_shares(self, training: _Training, bins: Bins, codes: Codes, n_threads: int) -> _Training:
         """Rows of uncertain class get expected shares of the classes, and with them labels to grow trees on."""

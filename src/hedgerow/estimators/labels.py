@@ -73,6 +73,24 @@ def read_uncertain(labels: UncertainLabels, n_rows: int) -> tuple[NDArray[Any], 
     return labels.classes, labels.shares.argmax(axis=1)
 
 
+def among_classes(found: NDArray[Any], declared: NDArray[Any]) -> NDArray[np.intp]:
+    """Classes that occur (k,), classes that may (K,) -> where the first stand among the second (k,).
+
+    Raises
+    ------
+    ValueError
+        When one occurs that may not.
+    """
+    places = {name: place for place, name in enumerate(declared.tolist())}
+    unknown = [name for name in found.tolist() if name not in places]
+    if unknown:
+        raise ValueError(
+            f"y must hold classes that are known, {declared.tolist()[:10]}, got {unknown[:5]}; declare new ones with"
+            " classes="
+        )
+    return np.array([places[name] for name in found.tolist()], dtype=np.intp)
+
+
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Weights as given -> (n,) float64, finite and not negative, at least one above zero; None stays None."""
     if sample_weight is None:

@@ -165,6 +165,27 @@ class OpinionMixin:
         """
         return self._evidence(self._codes(X))
 
+    def explain(self, X: Any, **asked: Any) -> list[Any]:
+        """Why each sample is what it is, and what would settle those of which several classes remain.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        **asked
+            ``train``, ``y_train``, ``cases``, ``shap``, ``immutable``, ``increasing``, ``decreasing``, ``wanted`` and
+            ``time_limit``, as in `hedgerow.explain.explain`.
+
+        Returns
+        -------
+        list of hedgerow.explain.Explanation
+            With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
+        """
+        from hedgerow.explain import explain  # lies above the estimators
+
+        found: list[Any] = explain(self, X, **asked)
+        return found
+
     @property
     def oob_evidence_(self) -> Evidence:
         """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""

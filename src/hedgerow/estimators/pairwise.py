@@ -16,7 +16,7 @@ from hedgerow.belief.opinion import opinion_from_bounds
 from hedgerow.bins import Bins, Codes
 from hedgerow.estimators.base import TreesClassifier, _Training
 from hedgerow.estimators.parameters import DESCRIPTIONS, documented
-from hedgerow.estimators.trees import MIXED, Earlier
+from hedgerow.estimators.trees import MIXED, Earlier, Growing
 from hedgerow.fold import reached_evidence
 from hedgerow.grow import Labels, grow_forest
 from hedgerow.prune import prune_forest
@@ -140,7 +140,12 @@ class PairwiseTreesClassifier(TreesClassifier):
     evidence = _NotOffered("ask predict_mass")
     oob_evidence_ = _NotOffered("no tree draws a bag")
     tune = _NotOffered("use GridSearchCV")
+    explain = _NotOffered("ask predict_mass")
     predict_uncertainty = _NotOffered("measure that of predict_mass, see hedgerow.belief")
+    _can_be_added_to = False
+    partial_fit = _NotOffered("fit it again")
+    grow_more = _NotOffered("there is one for each pair")
+    drift = _NotOffered("ask a RandomForestClassifier")
 
     def predict_mass(self, X: Any) -> Floats:  # type: ignore[override]
         """The mass function over sets of classes that agrees best with the leaves reached.
@@ -197,8 +202,10 @@ class PairwiseTreesClassifier(TreesClassifier):
         focal, mass = solve_pairs(given)
         return focal, mass, pair_misfit(given, focal, mass)
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier | None) -> _Training:
-        training = super()._read_training(X, y, sample_weight, earlier)
+    def _read_training(
+        self, X: Any, y: Any, sample_weight: Any, earlier: Earlier | None, declared: Any = None
+    ) -> _Training:
+        training = super()._read_training(X, y, sample_weight, earlier, declared)
         if training.blurred is not None:
             raise ValueError(
                 "y must be certain labels for trees of pairs, got uncertain ones: a row must be of one of the two"
@@ -219,8 +226,11 @@ class PairwiseTreesClassifier(TreesClassifier):
         codes: Codes,
         earlier: Earlier | None,
         n_threads: int,
+        how: Growing,
     ) -> Forest:
         """Codes and labels -> a forest of one tree for each pair, each grown on the rows of its classes."""
+        if how.checkpoint:
+            raise ValueError("checkpoint must be None for trees of pairs, got a folder; they are few")
         numbers, labels, settings = training.labels.numbers, training.labels, training.settings
         forest: Forest | None = None
         for number, (first, second) in enumerate(_pairs(len(training.classes))):

@@ -257,6 +257,12 @@ def thread_count(n_jobs: int | None) -> int:
     return max(1, cpu_count() + 1 + wanted) if wanted < 0 else int(wanted)
 
 
+def require_count(name: str, value: Any) -> int:
+    """A number of things, at least one."""
+    _require_integer(name, value, 1)
+    return int(value)
+
+
 def most_trees(n_estimators: Any) -> int:
     """``n_estimators`` -> how many trees there may be at most."""
     if isinstance(n_estimators, str):

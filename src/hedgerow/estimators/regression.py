@@ -11,9 +11,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.add import Grid, Origin
 from hedgerow.bins import Bins, Codes, encode, find_bins
+from hedgerow.estimators.checkpoint import Checkpoint
 from hedgerow.estimators.intervals import Residuals, jackknife_plus, residuals_from
 from hedgerow.estimators.labels import read_weights
+from hedgerow.estimators.later import LaterRegressor
 from hedgerow.estimators.parameters import (
     NUMBER_CRITERIA,
     check_caution,
@@ -23,7 +26,16 @@ from hedgerow.estimators.parameters import (
 )
 from hedgerow.estimators.progress import with_callbacks
 from hedgerow.estimators.targets import numbers_on_grid, read_targets
-from hedgerow.estimators.trees import MAX_ROWS, MIXED, Earlier, TreesEstimator, bag_of, schema_attributes
+from hedgerow.estimators.trees import (
+    MAX_ROWS,
+    MIXED,
+    Earlier,
+    Growing,
+    Seen,
+    TreesEstimator,
+    bag_of,
+    schema_attributes,
+)
 from hedgerow.fold import OutOfBag
 from hedgerow.grow import GrowSettings, Numbers
 from hedgerow.moments import NumberTree, error_importance
@@ -57,7 +69,31 @@ class _Training:
     y: Floats  # of all rows
     labels: Numbers  # of the rows that are kept
     settings: GrowSettings
+    weights: Floats | None = None  # of the rows that are kept, as given
     bag: object = None  # what two fits must share for the bags of one to be known to the other
+
+    def with_seed(self, seed: int) -> _Training:
+        """The same, grown with another seed."""
+        return replace(self, settings=replace(self.settings, seed=seed))
+
+    def origin(self, n_trees: int, first_tree: int) -> Origin:
+        """What trees that were grown on these rows know of them."""
+        settings, numbers = self.settings, self.labels
+        n_rows, scale = len(numbers.values), 1.0
+        if self.weights is not None and (numbers.weights is None or numbers.weights[0] != self.weights[0]):
+            scale = float(self.weights.max())
+        return Origin(
+            n_trees,
+            first_tree,
+            settings.seed,
+            settings.bag_mean,
+            settings.leaf_counts,
+            n_rows,
+            n_rows,
+            (float(n_rows),),
+            scale,
+            grid=Grid.of(float(numbers.values.min()), float(numbers.values.max())),
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,19 +115,19 @@ class Trained:
         return OutOfBag(self.seed, self.bag_mean, None)
 
 
-class TreesRegressor(RegressorMixin, TreesEstimator):  # type: ignore[misc]
+class TreesRegressor(LaterRegressor, RegressorMixin, TreesEstimator):  # type: ignore[misc]
     """What all tree and forest regressors share; the public classes are presets of it."""
 
     _criteria = NUMBER_CRITERIA
-    _of_one_fit = ("oob_score_", "oob_prediction_", "_trained", "_residuals", "_leaf_rows")
-    _not_pickled = ("_trained",)
+    _of_one_fit = ("oob_score_", "oob_prediction_", "_trained", "_seen", "_residuals", "_leaf_rows", "_later")
+    _not_pickled = ("_trained", "_seen")
 
     caution: Any
     criterion: str
     leaf_rows: bool
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
         """Grow the trees.
 
         Parameters
@@ -102,23 +138,48 @@ class TreesRegressor(RegressorMixin, TreesEstimator):  # type: ignore[misc]
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights change splits, means and variances, never the amount of evidence: three rows are three rows.
+        checkpoint : str or path, default=None
+            A folder that keeps trees as they are grown: the same call goes on after an interruption and ends with the
+            same forest, bit for bit.
 
         Returns
         -------
         self
         """
         self._check_parameters()
+        saved = None if checkpoint is None else Checkpoint(checkpoint)
         earlier = self._earlier_model()
         training = self._read_training(X, y, sample_weight, earlier)
+        if saved:
+            training = training.with_seed(saved.seed(self.random_state, training.settings.seed))
         n_threads = thread_count(getattr(self, "n_jobs", None))
         bins = earlier._bins if earlier else find_bins(training.table, rows=training.kept, n_threads=n_threads)
         all_codes = encode(training.table, bins, n_threads=n_threads)
         codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
         training = replace(training, bag=self._bag_of(training, codes, earlier))
-        forest = self._grow(X, y, training, bins, codes, earlier, n_threads)
-        judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
-        self._remember(training, bins, forest, judged)
+        self._finish_fit(X, y, training, bins, (codes, all_codes), earlier, Growing(checkpoint=saved))
         return self
+
+    def _finish_fit(
+        self,
+        X: Any,
+        y: Any,
+        training: _Training,
+        bins: Bins,
+        both_codes: tuple[Codes, Codes],
+        earlier: Earlier | None,
+        how: Growing,
+    ) -> None:
+        """From codes, of the rows that have weight and of all, to a fitted forest."""
+        codes, all_codes = both_codes
+        n_threads = thread_count(getattr(self, "n_jobs", None))
+        forest = self._grow(X, y, training, bins, codes, earlier, n_threads, how)
+        judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
+        if not self._one_tree and training.bag != MIXED:
+            judged["_seen"] = Seen.of(training, codes, all_codes)
+        judged |= self._later_after(forest, earlier)
+        judged["_origins"] = self._origins_after(training, forest, earlier)
+        self._remember(training, bins, forest, judged)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean over trees of what the leaves reached predict.
@@ -301,7 +362,7 @@ class TreesRegressor(RegressorMixin, TreesEstimator):  # type: ignore[misc]
         numbers = numbers_on_grid(
             values[rows], None if weights is None else weights[rows], centred=settings.criterion != "poisson"
         )
-        return _Training(table, kept, values, numbers, settings)
+        return _Training(table, kept, values, numbers, settings, None if weights is None else weights[rows])
 
     def _bag_of(self, training: _Training, codes: Codes, earlier: Earlier | None) -> object:
         """A fingerprint of rows and bags; a warm start on others cannot give out-of-bag figures."""

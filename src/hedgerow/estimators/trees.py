@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,13 +14,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.add import Origin
 from hedgerow.bins import Bins, Codes, encode
 from hedgerow.estimators.bagging import grow_until_flat
+from hedgerow.estimators.checkpoint import Checkpoint
 from hedgerow.estimators.parameters import most_trees, thread_count
 from hedgerow.estimators.progress import CallbackSupport, batches, has_callbacks, progress_bar
 from hedgerow.grow import GrowSettings, grow_forest
 from hedgerow.oob import stages
 from hedgerow.table import Schema, check_table, remember_features
+from hedgerow.table.schema import ListedColumns
 from hedgerow.tree import Forest, Tree, decision_path, join_forests
 
 #: Fingerprint of a forest whose trees were grown on different rows or bags.
@@ -47,6 +50,7 @@ class TreesEstimator(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     _schema: Schema
     _seed: int
     _bag: object
+    _origins: tuple[Origin, ...]
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf each sample reaches, as the number of the node within its tree.
@@ -126,18 +130,22 @@ class TreesEstimator(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         codes: Codes,
         earlier: Earlier | None,
         n_threads: int,
+        how: Growing,
     ) -> Forest:
         """Codes and labels -> the forest, with the trees of an earlier fit in front."""
-        wanted = 1 if self._one_tree else most_trees(self.n_estimators)
         there = earlier.forest.n_trees if earlier else 0
+        wanted = how.n_trees or (1 if self._one_tree else most_trees(self.n_estimators))
         if wanted < there:
             raise ValueError(
                 f"n_estimators must not be below the {there} trees there are in a warm start, got {wanted}"
             )
         if wanted == there and earlier:
             return earlier.forest
-        grow = partial(self._grow_and_prune, training, bins, codes, n_threads)
-        watch = None if self._one_tree else self._watch(training, codes, n_threads)
+        grow: Callable[..., Forest] = partial(self._grow_and_prune, training, bins, codes, n_threads)
+        if how.checkpoint:
+            made_of = (training.labels, codes, bins, training.settings, getattr(self, "ccp_alpha", 0.0))
+            grow = how.checkpoint.around(grow, type(self).__name__, *made_of, n_threads=n_threads)
+        watch = None if self._one_tree or how.n_trees else self._watch(training, codes, n_threads)
         if has_callbacks(self):
             spans = list(stages()) if watch else batches(there, wanted, n_threads)
             forest = self._grow_with_callbacks(X, y, training, bins, grow, spans, watch)
@@ -231,6 +239,40 @@ class TreesEstimator(CallbackSupport, BaseEstimator):  # type: ignore[misc]
             return 1
         allowed = thread_count(getattr(self, "n_jobs", None))
         return max(1, min(allowed, n_rows // _ROWS_PER_THREAD))
+
+
+@dataclass(frozen=True)
+class Growing:
+    """What a call says about growing that no parameter does.
+
+    Parameters
+    ----------
+    n_trees : int or None
+        Trees there shall be in all; None for what the parameters say.
+    checkpoint : Checkpoint or None
+        Where trees are kept as they are grown.
+    """
+
+    n_trees: int | None = None
+    checkpoint: Checkpoint | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Seen:
+    """The binned rows a forest has counted, for trees that are to be grown on them later.
+
+    They stay with the fitted forest (a byte or two per cell) and are left out of pickles and model files.
+    """
+
+    training: Any  # without the values of its table
+    codes: Codes
+    all_codes: Codes  # rows without weight among them
+
+    @classmethod
+    def of(cls, training: Any, codes: Codes, all_codes: Codes) -> Seen:
+        """What is worth keeping of a training table."""
+        bare = replace(training.table, columns=ListedColumns([], training.table.n_rows), unseen=None)
+        return cls(replace(training, table=bare), codes, all_codes)
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,27 @@ def shap_values(
     return ShapValues(asked.of_classes(values, setting), base)
 
 
+def shap_values_together(forest: Any, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
+    """Codes (p, n), several things to explain -> the Shapley values of each, the trees being read once for all."""
+    trees, rule, caution = forest.forest_, forest._rule, forest._caution
+    weights = forest._tree_weights(rule, caution)
+    parts = [additive(rule, what, trees.n_trees, weights) for what in whats]
+    setting = Setting.of(trees.n_classes, caution, forest._prior)
+    together = _SideBySide(parts)
+    groups = _leaf_values(trees, together, setting, weights)
+    n_threads = forest._reading_threads(codes.shape[1] * trees.n_trees)
+    widths = [part.width(setting) for part in parts]
+    values, base = explain_values(trees, codes, groups, sum(widths), n_threads=n_threads)
+    ends = np.cumsum(widths)
+    return [
+        ShapValues(
+            part.of_classes(values[:, :, end - width : end], setting),
+            part.of_classes(base[end - width : end], setting) + part.offset(setting),
+        )
+        for part, end, width in zip(parts, ends, widths, strict=True)
+    ]
+
+
 def explain_values(
     trees: Forest,
     codes: Codes,
@@ -149,8 +170,30 @@ def leaf_covers(trees: Forest) -> Floats:
     return np.ascontiguousarray(np.diff(running[trees.entry_start]))
 
 
+class _SideBySide:
+    """Several sums over trees as one, their values in one row."""
+
+    merge = "add"
+
+    def __init__(self, parts: list[Additive]) -> None:
+        self._parts = parts
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> values of all parts side by side (m, S1 + S2 + ...)."""
+        return np.hstack([part.lift(counts, setting) for part in self._parts])
+
+    def finish(self, state: Floats, setting: Setting) -> Floats:
+        """Nothing is made of them together."""
+        return state
+
+    def check(self, counts: Floats) -> None:
+        """Refuse leaves (m, K) that one part refuses."""
+        for part in self._parts:
+            part.check(counts)
+
+
 def _leaf_values(
-    trees: Forest, asked: Additive, setting: Setting, weights: Floats | None
+    trees: Forest, asked: Additive | _SideBySide, setting: Setting, weights: Floats | None
 ) -> Iterator[tuple[int, int, Floats]]:
     """Values (leaves, S) of trees first to last - 1, group by group."""
     per_tree = np.diff(trees.leaf_start) * 8 * trees.n_classes

@@ -18,6 +18,7 @@ from hedgerow.estimators.labels import MAX_CLASSES
 from hedgerow.estimators.parameters import thread_count
 from hedgerow.estimators.trees import MAX_ROWS, MIXED, TreesEstimator
 from hedgerow.files.forests import forest_from_arrays, forest_to_arrays
+from hedgerow.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.files.parameters import Decoder, Encoder
 from hedgerow.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
 from hedgerow.files.values import Array, Arrays, labels_from_arrays, labels_to_arrays, take
@@ -131,13 +132,14 @@ def _fitted_to_contents(model: TreesClassifier, encoder: Encoder) -> tuple[dict[
         arrays["oob_decision_function"] = model.oob_decision_function_
     if getattr(model, "_calibrated", (None,))[0] == _calibration_key(model):
         fitted["calibrated"] = encoder.encode(model._calibrated[1], "decision")
-    return fitted, arrays
+    origins, of_rows = origins_to_contents(model)
+    return fitted | origins, arrays | of_rows
 
 
 def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, decoder: Decoder) -> None:
     """The inverse of `_fitted_to_contents`."""
     known = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
-    known |= {"max_features_", "max_features_errors_"}
+    known |= {"max_features_", "max_features_errors_", "origins"}
     if not isinstance(given, dict) or not given.keys() <= known:
         raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
     model.criterion_ = _checked_criterion(decoder.decode(given.get("criterion_")))
@@ -161,6 +163,7 @@ def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, d
         model.oob_decision_function_ = take(arrays, "oob_decision_function", np.float64, shape=(None, model.n_classes_))
     if "calibrated" in given:
         model._calibrated = (_calibration_key(model), _checked_decision(model, decoder.decode(given["calibrated"])))
+    origins_from_contents(model, given, arrays)
 
 
 def _calibration_key(model: TreesClassifier) -> Any:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
 from hedgerow.bins import Bins
 from hedgerow.errors import ModelFileError
 from hedgerow.files.values import Arrays, check_starts, take
-from hedgerow.tree import DENSE_CLASSES, Forest
+from hedgerow.tree import DENSE_CLASSES, Forest, counted_rows
 
 #: Arrays of a `Forest` that a file holds as they lie in memory: what `Forest` says of them is the format.
 _TYPES = {
@@ -53,10 +50,8 @@ def forest_from_arrays(
 
 def tree_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
     """-> (T,): rows that each tree counts; a ModelFileError says what is wrong with one that cannot be read."""
-    arrays: dict[str, Any] = {name: getattr(forest, name) for name in _TYPES}
-    known: dict[str, Any] = {"n_classes": forest.n_classes, "n_bins": bins.n_bins, "nominal": bins.nominal}
     try:
-        return _core.check_forest(**arrays, **known, n_threads=n_threads)
+        return counted_rows(forest, bins, n_threads)
     except ValueError as reason:
         raise ModelFileError(str(reason)) from None
 

@@ -15,6 +15,7 @@ from hedgerow.estimators.parameters import NUMBER_CRITERIA, check_caution
 from hedgerow.estimators.regression import TreesRegressor
 from hedgerow.files.classifiers import bag_from_json, bag_to_json, checked_number, checked_threads, reading_threads
 from hedgerow.files.forests import forest_from_arrays, forest_to_arrays
+from hedgerow.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.files.parameters import Decoder, Encoder
 from hedgerow.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
 from hedgerow.files.values import Array, Arrays, check_starts, take
@@ -107,12 +108,13 @@ def _fitted_to_contents(model: TreesRegressor, encoder: Encoder) -> tuple[dict[s
         fitted["leaf_rows"] = {"weighted": rows.weights is not None}
         arrays |= {"rows.start": rows.row_start, "rows.ranks": rows.ranks, "rows.values": rows.values}
         arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
-    return fitted, arrays
+    origins, of_rows = origins_to_contents(model)
+    return fitted | origins, arrays | of_rows
 
 
 def _fitted_from_contents(model: TreesRegressor, given: Json, arrays: Arrays, decoder: Decoder) -> None:
     """The inverse of `_fitted_to_contents`."""
-    known = {"oob_score_", "residuals", "leaf_rows"}
+    known = {"oob_score_", "residuals", "leaf_rows", "origins", "later"}
     if not isinstance(given, dict) or not given.keys() <= known:
         raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
     if "oob_score_" in given:
@@ -123,6 +125,7 @@ def _fitted_from_contents(model: TreesRegressor, given: Json, arrays: Arrays, de
         model._residuals = _residuals_from(arrays, model.forest_.n_trees)
     if "leaf_rows" in given:
         model._leaf_rows = _leaf_rows_from(given["leaf_rows"], arrays, model.forest_)
+    origins_from_contents(model, given, arrays)
 
 
 def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:

@@ -1,0 +1,186 @@
+"""Explain: a model file, a table and some of its rows -> why they are what they are, and what would settle them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hedgerow.commands.match import set_opinion, table_for
+from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.output import check_out, write_text
+from hedgerow.commands.sheet import Sheet
+from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
+from hedgerow.commands.talk import grid, listed, number_of, say, show, write_json
+from hedgerow.explain import Explanation
+from hedgerow.explain.words import name_some, percents
+from hedgerow.table import Factors, NamedColumns
+
+#: Columns of the overview.
+HEADS = {"few": "few cases", "overlap": "overlap", "disagree": "trees", "missing": "missing", "outside": "outside"}
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """What `hedgerow explain` was asked."""
+
+    model: str
+    data: str
+    rows: tuple[str, ...] = ()
+    id: str | None = None
+    train: str | None = None
+    target: str | None = None
+    cases: int = 5
+    immutable: tuple[str, ...] = ()
+    increasing: tuple[str, ...] = ()
+    decreasing: tuple[str, ...] = ()
+    wanted: str | None = None
+    seconds: float = 5.0
+    html: str | None = None
+    rule: str | None = None
+    caution: str | None = None
+    decision: str | None = None
+    missing: tuple[str, ...] = ()
+    as_json: bool = False
+
+
+def explain(options: ExplainOptions) -> None:
+    """Load, read, explain, write."""
+    require_one_stdin(options.model, options.data, *([options.train] if options.train else []))
+    check_out(options.html, "--html")
+    model = read_model(options.model)
+    if not hasattr(model, "explain"):
+        raise UsageError(f"model must be a tree or a forest of classes, got a {type(model).__name__}")
+    set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    sheet = read_sheet(options.data, options.missing)
+    if options.id:
+        sheet.require(options.id, "--id")
+    other = tuple(name for name in (options.id, options.target) if name)
+    table = table_for(model, sheet, other)
+    rows = _chosen_rows(options, sheet) if options.rows else np.flatnonzero(model.predict_set(table).sum(axis=1) > 1)
+    found = _explain_rows(model, options, table, rows) if len(rows) else []
+    names = sheet.cells(options.id).tolist() if options.id else None
+    found = [_counted_from_one(each, row, names) for each, row in zip(found, rows.tolist(), strict=True)]
+    if not options.rows:
+        say(f"{number_of(sheet.n_rows, 'row')}, {len(rows):,} of them indeterminate")
+    _write(options, found)
+
+
+def _write(options: ExplainOptions, found: list[Explanation]) -> None:
+    """Explanations -> a page, JSON, or text: all of it for rows that were asked for, else a line each."""
+    if options.html:
+        from hedgerow.explain.html import page_from_explanations
+
+        write_text(page_from_explanations(found), options.html)
+        say(f"{number_of(len(found), 'row')} explained in {options.html}")
+    if options.as_json:
+        write_json([each.to_dict() for each in found])
+    elif options.rows and not options.html:
+        write_text("\n".join(each.to_text() for each in found), None)
+    elif found and not options.html:
+        show(_overview(found))
+
+
+def _overview(found: list[Explanation]) -> Any:
+    """Explanations -> a table, a line for each."""
+    head = ["row", "it could be", *HEADS.values(), "settled by"]
+    rows = []
+    for each in found:
+        shares = dict(zip([cause.cause for cause in each.doubt], percents(c.share for c in each.doubt), strict=True))
+        cells = [f"{shares[cause]} %" if shares[cause] else "–" for cause in HEADS]
+        rows.append([each.title.removeprefix("Row "), " or ".join(name_some(each.likely)), *cells, _fewest(each)])
+    return grid("Where the doubt comes from, and what would end it", head, rows, left=2)
+
+
+def _fewest(explanation: Explanation) -> str:
+    """The fewest confirmed cases, in two words."""
+    if explanation.settle is None or not explanation.settle.confirmed:
+        return "–"
+    label, number = explanation.settle.confirmed[0]
+    return f"{number:,} more {label}"
+
+
+def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows: Any) -> list[Explanation]:
+    """Some rows of a table -> their explanations."""
+    train, labels = _training(model, options)
+    # Without rows that were asked for there may be thousands: they are listed, not searched.
+    seconds = options.seconds if options.rows or options.html else 0.0
+    try:
+        found: list[Explanation] = model.explain(
+            _rows_of(table, rows),
+            train=train,
+            y_train=labels,
+            cases=options.cases,
+            shap=bool(options.rows or options.html or options.as_json),
+            immutable=options.immutable,
+            increasing=options.increasing,
+            decreasing=options.decreasing,
+            wanted=None if options.wanted is None else _class_of(model, options.wanted),
+            time_limit=seconds,
+        )
+    except ValueError as reason:  # of a name that is no feature
+        raise UsageError(str(reason)) from None
+    return found
+
+
+def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None, Any]:
+    """The training table and its labels, as far as they were given."""
+    if options.train is None:
+        return None, None
+    sheet = read_sheet(options.train, options.missing)
+    labels = None
+    if options.target:
+        sheet.require(options.target, "--target")
+        labels = sheet.known_labels(options.target, model.classes_)
+    other = tuple(name for name in (options.id, options.target) if name)
+    return table_for(model, sheet, other), labels
+
+
+def _chosen_rows(options: ExplainOptions, sheet: Sheet) -> Any:
+    """What --row names -> numbers of rows, from 0."""
+    names = [str(cell) for cell in sheet.cells(options.id).tolist()] if options.id else None
+    return np.array([_row_number(row, names, sheet, options) for row in options.rows])
+
+
+def _row_number(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOptions) -> int:
+    """One row, by what the column of --id holds, or by its number from 1."""
+    if names is not None:
+        if row not in names:
+            raise DataError(f"--row must be one of column {options.id!r} ({listed(names, 5)}), got {row!r}")
+        if names.count(row) > 1:
+            raise DataError(f"--row must name one row, got {row!r}, which column {options.id!r} holds several times")
+        return names.index(row)
+    if not row.isdecimal():
+        raise UsageError(f"--row must be a number, or with --id what that column holds, got {row!r}")
+    if not 1 <= int(row) <= sheet.n_rows:
+        raise DataError(f"--row must be between 1 and {sheet.n_rows:,}, the number of rows, got {row}")
+    return int(row) - 1
+
+
+def _rows_of(table: NamedColumns, rows: Any) -> NamedColumns:
+    """A table -> the same with some rows only."""
+    columns = [
+        Factors(column.codes[rows], column.values) if isinstance(column, Factors) else column[rows]
+        for column in table.listed
+    ]
+    return NamedColumns(table.names, columns)
+
+
+def _class_of(model: Any, text: str) -> Any:
+    """What was typed -> the class that is written so."""
+    for label in model.classes_.tolist():
+        if str(label) == text:
+            return label
+    raise UsageError(f"--wanted must be one of the classes {listed(model.classes_.tolist())}, got {text!r}")
+
+
+def _counted_from_one(explanation: Explanation, row: int, names: list[Any] | None) -> Explanation:
+    """Rows as people count them, the first below the header being 1."""
+    cases = explanation.cases
+    return replace(
+        explanation,
+        row=row + 1,
+        name=None if names is None else str(names[row]),
+        cases=None if cases is None else [case._replace(row=case.row + 1) for case in cases],
+    )

@@ -1,0 +1,233 @@
+"""Cases: samples and training rows -> the rows they resemble most, and the leaves they reach in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hedgerow.bins import Codes
+from hedgerow.explain.question import Array, Model, Question, plain, read_columns
+from hedgerow.tree import Forest, Tree
+
+#: Rules of at most so many classes are told.
+MOST_RULES = 3
+#: Categories named before the rest is counted.
+NAMED_CATEGORIES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The training rows, as far as they are known.
+
+    Parameters
+    ----------
+    codes : (p, m)
+    labels : (m,) array or None
+        Their classes.
+    columns : list of (m,) arrays or None
+        Their values; None where only codes have been kept.
+    """
+
+    codes: Codes
+    labels: Array | None
+    columns: list[Array] | None
+
+    def values(self, model: Model, row: int) -> dict[str, Any]:
+        """Feature name -> value of one row; without columns, the typical value of its bin."""
+        if self.columns is not None:
+            return {name: model.value(j, self.columns[j][row]) for j, name in enumerate(model.names)}
+        return {name: model.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(model.names)}
+
+
+class Case(NamedTuple):
+    """A training row and its weight in a prediction."""
+
+    row: int
+    label: Any
+    weight: float
+    values: dict[str, Any]
+
+
+def training_rows(forest: Any, train: Any = None, y_train: Any = None) -> Training | None:
+    """The training rows given, or those a forest has kept; None where it has kept none.
+
+    A forest fitted here with a bootstrap keeps codes and labels; one that was loaded, unpickled or grown without a
+    bootstrap does not.
+    """
+    if train is not None:
+        columns, codes = read_columns(forest, train)
+        labels = None if y_train is None else np.asarray(y_train)
+        if labels is not None and labels.shape != (codes.shape[1],):
+            raise ValueError(
+                f"y_train must have one label for each of the {codes.shape[1]} rows of train, got shape {labels.shape};"
+                " pass the labels of the same rows"
+            )
+        return Training(codes, labels, columns)
+    bagged = getattr(forest, "_bagged", None)
+    if bagged is None:
+        return None
+    labels = forest.classes_[bagged.labels]
+    if bagged.known is not None:  # of a row whose label is uncertain there is no class to show
+        labels = labels.astype(object)
+        labels[~bagged.known] = None
+    return Training(bagged.codes, labels, None)
+
+
+def nearest_cases(question: Question, training: Training, k: int) -> list[list[Case]]:
+    """The k training rows that weigh most in each prediction, heaviest first; fewer where fewer have any weight."""
+    rows, weights = nearest_rows(question.model.trees, question.codes, training.codes, k)
+    found = []
+    for near, heavy in zip(rows, weights, strict=True):
+        pairs = [(int(row), float(weight)) for row, weight in zip(near, heavy, strict=True) if row >= 0]
+        found.append([_case(question.model, training, row, weight) for row, weight in pairs])
+    return found
+
+
+def nearest_rows(trees: Forest, codes: Codes, training: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Codes (p, n), (p, m) -> rows and weights (n, k), heaviest first, -1 and 0 where fewer rows have any weight.
+
+    The weight of a row is the mean over trees of 1/(rows in the leaf) where the two share one, else 0.
+    """
+    starts = trees.leaf_start[:-1]
+    own = trees.leaves(np.ascontiguousarray(codes)) + starts
+    theirs = trees.leaves(np.ascontiguousarray(training)) + starts
+    n_leaves = int(trees.leaf_start[-1])
+    size = np.bincount(theirs.ravel(), minlength=n_leaves)
+    reached = np.zeros(n_leaves, dtype=bool)
+    reached[own] = True
+    row, tree = np.nonzero(reached[theirs])
+    leaf = theirs[row, tree]
+    share = sparse.csr_array((1.0 / size[leaf], (leaf, row)), shape=(n_leaves, training.shape[1]))
+    ones = np.full(own.size, 1.0 / trees.n_trees)
+    indicator = sparse.csr_array((ones, (np.repeat(np.arange(len(own)), own.shape[1]), own.ravel())),
+                                 shape=(len(own), n_leaves))  # fmt: skip
+    return _heaviest(indicator @ share, k)
+
+
+def leaf_rules(question: Question, row: int) -> list[str]:
+    """The weightiest leaf of each class that remains, in words: what is true of its rows, and how many there are."""
+    model, counts = question.model, question.counts[row]
+    order = np.argsort(-question.opinion.probability[row], kind="stable")
+    likely = [int(k) for k in order if question.chosen[row, k]]
+    nodes = question.leaf_nodes[row]
+    told: list[str] = []
+    for label in likely[:MOST_RULES]:
+        others = np.delete(counts, label, axis=1)
+        lead = counts[:, label] - (others.max(axis=1) if others.shape[1] else 0)
+        tree = int(lead.argmax())
+        if lead[tree] > 0:
+            told.append(_rule(model, model.walks[tree], int(nodes[tree]), question.codes[:, row], counts[tree]))
+    return list(dict.fromkeys(told))
+
+
+def conditions(tree: Tree, node: int, codes: Array, missing_code: int) -> list[str]:
+    """A node and the codes (p,) of a sample that reaches it -> what its path asks, one condition per feature."""
+    bounds: dict[int, list[float]] = {}
+    allowed: dict[int, set[Any]] = {}
+    asked: list[int] = []
+    while (above := int(tree.parent[node])) >= 0:
+        feature = int(tree.feature[above])
+        asked.append(feature)
+        if codes[feature] != missing_code:
+            position = node - int(tree.first_child[above])
+            known = tree.schema.categories[feature]
+            if known is not None:
+                kept = _categories(tree, above, position, known.tolist())
+                allowed[feature] = allowed.get(feature, kept) & kept
+            else:
+                low_high = bounds.setdefault(feature, [-np.inf, np.inf])
+                threshold = float(tree.threshold[above])
+                if position == 0:
+                    low_high[1] = min(low_high[1], threshold)
+                else:
+                    low_high[0] = max(low_high[0], threshold)
+        node = above
+    features = list(dict.fromkeys(reversed(asked)))
+    words = [_words(tree, j, bounds.get(j), allowed.get(j), codes[j] == missing_code) for j in features]
+    return [word for word in words if word]
+
+
+def number(value: float) -> str:
+    """A number with the digits people read."""
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def value_words(value: Any) -> str:
+    """A value of a feature -> words; None is missing."""
+    if value is None:
+        return "missing"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def count_words(counts: Array, labels: list[Any]) -> str:
+    """Evidence (K,) -> ``14 yes, 3 no``, most first."""
+    order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] > 0]
+    said = [f"{number(float(counts[k]))} {labels[k]}" for k in order[:4]]
+    return ", ".join(said + (["others"] if len(order) > 4 else [])) or "no case"
+
+
+def _case(model: Model, training: Training, row: int, weight: float) -> Case:
+    known = training.labels is not None and training.labels[row] is not None
+    label = plain(training.labels[row]) if known and training.labels is not None else None
+    return Case(row, label, weight, training.values(model, row))
+
+
+def _heaviest(table: Any, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Sparse (n, m) -> rows and weights (n, k), heaviest first, of equals the first."""
+    rows, weights = np.full((table.shape[0], k), -1), np.zeros((table.shape[0], k))
+    for sample, (first, last) in enumerate(zip(table.indptr[:-1], table.indptr[1:], strict=True)):
+        near, heavy = table.indices[first:last], table.data[first:last]
+        if len(near) > k:
+            kept = heavy >= np.partition(heavy, len(heavy) - k)[len(heavy) - k]
+            near, heavy = near[kept], heavy[kept]
+        order = np.lexsort((near, -heavy))[:k]
+        rows[sample, : len(order)], weights[sample, : len(order)] = near[order], heavy[order]
+    return rows, weights
+
+
+def _rule(model: Model, tree: Tree, node: int, codes: Array, counts: Array) -> str:
+    """A leaf -> ``x up to 3 and y above 2: 14 yes, 3 no``."""
+    said = " and ".join(conditions(tree, node, codes, model.missing_code)) or "all cases"
+    return f"{said}: {count_words(counts, model.labels)}"
+
+
+def _categories(tree: Tree, node: int, position: int, known: list[Any]) -> set[Any]:
+    """The categories that lead from a node to one of its children."""
+    if tree.is_multiway[node]:
+        return {known[position]} if position < len(known) else set()
+    left = set(tree.categories_left(node))
+    return left if position == 0 else set(known) - left
+
+
+def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[Any] | None, missing: bool) -> str:
+    """What is known of a feature -> a condition, empty where there is none."""
+    name = tree.name_of(feature)
+    if missing:
+        return f"{name} missing"
+    if allowed is not None:
+        known = tree.schema.categories[feature]
+        every = [] if known is None else known.tolist()
+        kept, left_out = [c for c in every if c in allowed], [c for c in every if c not in allowed]
+        if len(kept) <= max(len(left_out), 1):
+            return f"{name} is {_or(kept)}"
+        return f"{name} is not {_or(left_out)}" if left_out else ""
+    low, high = bounds or (-np.inf, np.inf)
+    if np.isinf(low) and np.isinf(high):
+        return f"{name} known" if bounds else ""
+    if np.isinf(low):
+        return f"{name} up to {number(high)}"
+    return f"{name} above {number(low)}" if np.isinf(high) else f"{name} from {number(low)} to {number(high)}"
+
+
+def _or(values: list[Any]) -> str:
+    """Categories -> ``a, b or c``, the first few of them."""
+    said = [str(value) for value in values[:NAMED_CATEGORIES]]
+    if len(values) > NAMED_CATEGORIES:
+        said.append(f"{len(values) - NAMED_CATEGORIES} others")
+    return said[0] if len(said) == 1 else ", ".join(said[:-1]) + " or " + said[-1] if said else "none known"

@@ -1,0 +1,569 @@
+"""Change: a sample of which several classes remain -> the smallest change of its features that leaves one.
+
+Branch and bound over boxes of codes, cheapest first. A box costs what the cheapest of its points costs; where bounds of
+probabilities are sums over trees, a box is dropped as soon as no choice of leaves that it still meets, one per tree,
+lets a class dominate. The first point taken from the queue that leaves one class is the smallest change there is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.additive import additive
+from hedgerow.belief.rules import Belief, DominanceVote, Mean
+from hedgerow.bins import Codes
+from hedgerow.decide import Dominance, EAdmissibility, Maximality
+from hedgerow.explain.question import Array, Bools, Floats, Model
+from hedgerow.fold import leaf_evidence, reached_evidence
+
+Ints = NDArray[np.int64]
+
+#: Cells of nodes × features above which no search is begun: the boxes of all leaves are held in memory.
+MOST_CELLS = 60_000_000
+#: With more classes, boxes are only ordered by cost: margins of all pairs of classes would not fit.
+MOST_PAIRED_CLASSES = 8
+#: A first answer changes at most so many features, one after the other.
+GREEDY_STEPS = 6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which changes are allowed.
+
+    Parameters
+    ----------
+    immutable, increasing, decreasing : frozenset of int
+        Features that may not change, may only grow, may only shrink.
+    """
+
+    immutable: frozenset[int] = frozenset()
+    increasing: frozenset[int] = frozenset()
+    decreasing: frozenset[int] = frozenset()
+
+
+class Change(NamedTuple):
+    """The smallest change found.
+
+    Attributes
+    ----------
+    codes : dict of int to int
+        Feature -> its new code; empty where none was found.
+    label : int or None
+        The class that then remains.
+    cost, bound : float or None, float
+        What the change costs, and what every change must cost: sums of shares of the training range, 1 for another
+        category.
+    optimal : bool
+        Whether the search came to its end: cost and bound are then equal, or there is no such change.
+    seconds : float
+        Time spent.
+    reason : str or None
+        Why there was no search.
+    """
+
+    codes: dict[int, int]
+    label: int | None
+    cost: float | None
+    bound: float
+    optimal: bool
+    seconds: float
+    reason: str | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """By which share of the cost a smaller change could be cheaper; None where none was found."""
+        if self.cost is None:
+            return None
+        return 0.0 if self.optimal or self.cost == 0 else max(0.0, (self.cost - self.bound) / self.cost)
+
+
+class Space:
+    """The boxes of codes that the leaves of a forest occupy; made once for all samples.
+
+    Attributes
+    ----------
+    features : (F,) int64
+        Those some tree asks about.
+    low, high : (L, F) int32
+        First and last code of each leaf's box.
+    allowed : dict of int to bool (L, C)
+        Of a nominal feature, by its place among `features`: the categories that reach each leaf.
+    by_missing : (L, F) bool
+        Whether a missing value can reach the leaf.
+    tree, leaf : (L,) int64, int32
+        Which tree each leaf belongs to, and its number there; several leaves can borrow the same rows.
+    plausible : (L,) bool
+        Whether training rows have fallen into the leaf.
+    margins : (L, K, K) or None
+        What each leaf adds to lower[k] - upper[j], where that is a sum over trees and decides.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.features: Ints = model.trees.used_features
+        boxes = _NodeBoxes(model, self.features)
+        leaves = np.concatenate([np.flatnonzero(tree.is_leaf) + start for tree, start in boxes.trees])
+        self.place_of_node = np.full(len(model.trees.nodes), -1)
+        self.place_of_node[leaves] = np.arange(len(leaves))
+        self.leaf = model.trees.payload[leaves]
+        self.low, self.high, self.by_missing = boxes.low[leaves], boxes.high[leaves], boxes.by_missing[leaves]
+        self.allowed = {place: mask[leaves] for place, mask in boxes.allowed.items()}
+        self.tree = np.searchsorted(model.trees.node_start, leaves, side="right") - 1
+        evidence = np.concatenate([leaf_evidence(model.trees, t) for t in range(model.trees.n_trees)])
+        evidence = evidence[model.trees.leaf_start[self.tree] + self.leaf]
+        self.plausible = (evidence.sum(axis=1) > 0) & ~boxes.borrowed[leaves]
+        self.margins = _margins(model, evidence, self.tree)
+        self.costs = [self._unit_costs(int(feature)) for feature in self.features]
+
+    def reached(self, codes: Codes) -> Ints:
+        """Codes (p, n) -> (n, T): the leaves reached, as numbered here."""
+        nodes = self.model.trees.leaf_nodes(np.ascontiguousarray(codes)) + self.model.trees.node_start[:-1]
+        return np.asarray(self.place_of_node[nodes])
+
+    def _unit_costs(self, feature: int) -> tuple[Floats, float]:
+        """-> typical values of the bins as shares of the range, and one over the range."""
+        if self.model.bins.nominal[feature]:
+            return np.zeros(0), 0.0
+        low, high = self.model.range_of(feature)
+        start = self.model.bins.center_start[feature : feature + 2]
+        unit = 1.0 / (high - low) if high > low else 0.0
+        return self.model.bins.centers[start[0] : start[1]], unit
+
+
+def too_large(model: Model) -> bool:
+    """Whether the boxes of the leaves would take too much memory."""
+    features = model.trees.used_features
+    categories = int(model.bins.n_bins[features[model.bins.nominal[features] == 1]].sum())
+    return len(model.trees.nodes) * (len(features) + categories) > MOST_CELLS
+
+
+def smallest_change(
+    space: Space, codes: Array, values: list[Any], limits: Limits, *, time_limit: float, wanted: int | None = None
+) -> Change:
+    """The cheapest change of one sample that leaves one class.
+
+    New values are values of training bins; every leaf reached must hold training rows, unless the sample itself
+    reaches it. Missing values stay missing.
+
+    Parameters
+    ----------
+    space : Space
+    codes : (p,)
+        The sample.
+    values : list of p numbers
+        Its values: floats; those of nominal and missing features are not looked at.
+    limits : Limits
+    time_limit : float
+        Seconds after which the best change so far is returned, with its bound.
+    wanted : int, optional
+        The class that shall remain; any when left out.
+
+    Returns
+    -------
+    Change
+    """
+    return _Search(space, codes, values, limits, wanted).run(time_limit)
+
+
+@dataclass(order=True)
+class _Box:
+    """A box of codes in the queue."""
+
+    cost: float
+    number: int
+    low: Ints = field(compare=False)  # (F,)
+    high: Ints = field(compare=False)
+    masks: dict[int, Bools] = field(compare=False)
+    alive: Ints = field(compare=False)  # leaves it meets, in the order of trees
+
+
+class _Search:
+    """One sample's search."""
+
+    def __init__(self, space: Space, codes: Array, values: list[Any], limits: Limits, wanted: int | None) -> None:
+        self.space, self.model, self.wanted = space, space.model, wanted
+        self.start = codes.astype(np.int64)[space.features]
+        self.codes = codes
+        self.tables = [self._costs(place, values) for place in range(len(space.features))]
+        self.limits = limits
+        self.own = space.reached(codes[:, None])[0]
+        self.best: tuple[float, Ints, int] | None = None
+
+    def run(self, time_limit: float) -> Change:
+        """Search until the first box is a point that leaves one class, nothing is left, or time is over."""
+        began = time.perf_counter()
+        root = self._root()
+        self._try_single_changes(root)
+        queue, made, bound = [root], 1, root.cost
+        while queue:
+            box = heapq.heappop(queue)
+            bound = box.cost
+            if self.best is not None and bound >= self.best[0]:
+                queue = []
+                break
+            if time.perf_counter() - began > time_limit:
+                heapq.heappush(queue, box)
+                break
+            for child in self._explore(box):
+                child.number = made = made + 1
+                heapq.heappush(queue, child)
+        return self._answer(bound, finished=not queue, seconds=time.perf_counter() - began)
+
+    # ---- boxes ------------------------------------------------------------------------------
+
+    def _root(self) -> _Box:
+        """Everything that is allowed."""
+        space, missing = self.space, self.model.missing_code
+        low, high, masks = np.zeros_like(self.start), np.zeros_like(self.start), {}
+        kept = space.plausible.copy()
+        kept[self.own] = True
+        for place, feature in enumerate(space.features.tolist()):
+            at, last = int(self.start[place]), int(self.model.bins.n_bins[feature]) - 1
+            fixed = feature in self.limits.immutable or at == missing
+            if at == missing:
+                kept &= space.by_missing[:, place]
+                low[place], high[place] = 0, last
+            elif place in space.allowed:
+                mask = np.zeros(last + 1, dtype=bool)
+                mask[at if fixed else slice(None)] = True
+                masks[place] = mask
+            else:
+                low[place] = at if fixed or feature in self.limits.increasing else 0
+                high[place] = at if fixed or feature in self.limits.decreasing else last
+        box = _Box(0.0, 0, low, high, masks, np.flatnonzero(kept))
+        for place in range(len(space.features)):
+            box.alive = self._meeting(box, box.alive, place)
+        return box
+
+    def _meeting(self, box: _Box, alive: Ints, place: int) -> Ints:
+        """Leaves (A,) -> those that meet the box in a feature."""
+        if self.start[place] == self.model.missing_code:
+            return alive
+        if place in box.masks:
+            return np.asarray(alive[self.space.allowed[place][alive][:, box.masks[place]].any(axis=1)])
+        low, high = self.space.low[alive, place], self.space.high[alive, place]
+        return np.asarray(alive[(low <= box.high[place]) & (high >= box.low[place])])
+
+    def _cheapest(self, box: _Box) -> Ints:
+        """-> (F,): the point of a box nearest to the sample."""
+        point = np.where(self.start == self.model.missing_code, self.start, np.clip(self.start, box.low, box.high))
+        for place, mask in box.masks.items():
+            point[place] = self.start[place] if mask[self.start[place]] else int(mask.argmax())
+        return point
+
+    def _cost(self, point: Ints) -> float:
+        return float(sum(table[code] for table, code in zip(self.tables, point.tolist(), strict=True) if len(table)))
+
+    def _costs(self, place: int, values: list[Any]) -> Floats:
+        """-> (codes,): what it costs to give a feature each of its codes; nothing for one that is missing."""
+        feature, at = int(self.space.features[place]), int(self.start[place])
+        if at == self.model.missing_code:
+            return np.zeros(0)
+        if self.model.bins.nominal[feature]:
+            costs = np.ones(int(self.model.bins.n_bins[feature]))
+        else:
+            centers, unit = self.space.costs[place]
+            costs = np.abs(centers - self._inside(centers, values[feature])) * unit
+        costs[at] = 0.0
+        return costs
+
+    @staticmethod
+    def _inside(centers: Floats, value: float) -> float:
+        """An infinite value -> the outermost typical one, so that differences are numbers."""
+        return float(value) if np.isfinite(value) else float(centers[0] if value < 0 else centers[-1])
+
+    # ---- one step ---------------------------------------------------------------------------
+
+    def _explore(self, box: _Box) -> list[_Box]:
+        """A box -> nothing, where it can be dropped or is settled, or the two boxes it is cut into."""
+        space, n_trees = self.space, self.model.trees.n_trees
+        alive = box.alive if self.best is None else box.alive[self._leaf_costs(box) < self.best[0]]
+        starts = np.searchsorted(space.tree[alive], np.arange(n_trees))
+        sizes = np.diff(np.append(starts, len(alive)))
+        if (sizes == 0).any():
+            return []
+        point = self._cheapest(box)
+        holds = self._holding(alive, point)
+        where = np.full(n_trees, -1)
+        where[space.tree[alive[holds]]] = np.flatnonzero(holds)
+        there = bool((where >= 0).all())
+        if there and self._accept(point, alive[where]):
+            return []
+        if (sizes == 1).all():
+            return []
+        leaf = self._leaf_to_separate(alive, starts, sizes, where, there)
+        return [] if leaf is None else self._cut(box, alive, point, leaf)
+
+    def _leaf_to_separate(self, alive: Ints, starts: Ints, sizes: Ints, where: Ints, there: bool) -> int | None:
+        """The leaf that promises most and does not hold the point; None where no class can be left alone."""
+        if self.space.margins is None:
+            tree = int(np.flatnonzero((sizes > 1) | (where < 0))[0])
+            inside = np.arange(starts[tree], starts[tree] + sizes[tree])
+            return int(alive[inside[inside != where[tree]][0]])
+        margins = self.space.margins[alive]
+        most = np.maximum.reduceat(margins, starts, axis=0)
+        reach = most.sum(axis=0)
+        np.fill_diagonal(reach, np.inf)
+        hope = reach.min(axis=1)
+        if self.wanted is not None:
+            hope[np.arange(len(hope)) != self.wanted] = -np.inf
+        if hope.max() <= 0:
+            return None
+        label = int(hope.argmax())
+        at_point = np.where((where >= 0)[:, None, None], margins[where], -1e3)
+        rival_margins = at_point[:, label].sum(axis=0)
+        rival_margins[label] = np.inf
+        rival = int(rival_margins.argmin())
+        gain = most[:, label, rival] - at_point[:, label, rival]
+        tree = int(gain.argmax())
+        own = slice(starts[tree], starts[tree] + sizes[tree])
+        leaf = int(alive[own][margins[own, label, rival].argmax()])
+        if there and leaf == alive[where[tree]]:  # a tie within rounding: nothing is gained by any other leaf
+            return self._another_leaf(alive, starts, sizes, where)
+        return leaf
+
+    def _another_leaf(self, alive: Ints, starts: Ints, sizes: Ints, where: Ints) -> int:
+        """Any leaf that does not hold the point."""
+        tree = int(np.flatnonzero(sizes > 1)[0])
+        inside = np.arange(starts[tree], starts[tree] + sizes[tree])
+        return int(alive[inside[inside != where[tree]][0]])
+
+    def _cut(self, box: _Box, alive: Ints, point: Ints, leaf: int) -> list[_Box]:
+        """Cut a box where a leaf ends that does not hold its cheapest point, where that costs most."""
+        best: tuple[float, int] | None = None
+        for place in range(len(point)):
+            extra = self._extra(point, place, leaf)
+            if extra is not None and (best is None or extra > best[0]):
+                best = extra, place
+        assert best is not None, "two leaves of one tree must differ in a feature"
+        place = best[1]
+        children = []
+        for side in self._sides(box, point, place, leaf):
+            side.alive = self._meeting(side, alive, place)
+            side.cost = self._cost(self._cheapest(side))
+            if self.best is None or side.cost < self.best[0]:
+                children.append(side)
+        return children
+
+    def _extra(self, point: Ints, place: int, leaf: int) -> float | None:
+        """What it costs to move the point into a leaf's box in one feature; None where it is there."""
+        at = int(point[place])
+        if at == self.model.missing_code:
+            return None
+        if place in self.space.allowed:
+            return None if self.space.allowed[place][leaf, at] else 1.0
+        low, high = int(self.space.low[leaf, place]), int(self.space.high[leaf, place])
+        if low <= at <= high:
+            return None
+        return float(self.tables[place][min(max(at, low), high)])
+
+    def _sides(self, box: _Box, point: Ints, place: int, leaf: int) -> list[_Box]:
+        """The part of a box on the leaf's side of a feature, and the part with the point."""
+        if place in self.space.allowed:
+            inside, mask = self.space.allowed[place][leaf], box.masks[place]
+            sides = [mask & inside, mask & ~inside]
+            return [_Box(0.0, 0, box.low, box.high, box.masks | {place: side}, box.alive) for side in sides]
+        first, last = int(self.space.low[leaf, place]), int(self.space.high[leaf, place])
+        above = int(point[place]) < first
+        edge = first if above else last + 1  # codes from here on are the upper part
+        lower_high, upper_low = box.high.copy(), box.low.copy()
+        lower_high[place], upper_low[place] = edge - 1, edge
+        return [
+            _Box(0.0, 0, box.low, lower_high, box.masks, box.alive),
+            _Box(0.0, 0, upper_low, box.high, box.masks, box.alive),
+        ]
+
+    def _holding(self, alive: Ints, point: Ints) -> Bools:
+        """Leaves (A,) -> whether they hold the point."""
+        space = self.space
+        there = [p for p in range(len(point)) if point[p] != self.model.missing_code and p not in space.allowed]
+        numeric = np.array(there, dtype=np.int64)
+        at = point[numeric]
+        cells = np.ix_(alive, numeric)
+        holds = ((space.low[cells] <= at) & (space.high[cells] >= at)).all(axis=1)
+        for place, mask in space.allowed.items():
+            if point[place] != self.model.missing_code:
+                holds &= mask[alive, point[place]]
+        return np.asarray(holds)
+
+    def _leaf_costs(self, box: _Box) -> Floats:
+        """-> (A,): the least a point costs that lies in the box and in each of its leaves."""
+        space, alive = self.space, box.alive
+        costs = np.zeros(len(alive))
+        for place, table in enumerate(self.tables):
+            if not len(table):
+                continue
+            if place in box.masks:
+                mask = box.masks[place]
+                at = int(self.start[place])
+                costs += np.where(space.allowed[place][alive, at] & mask[at], 0.0, 1.0)
+                continue
+            low = np.maximum(space.low[alive, place], box.low[place])
+            high = np.minimum(space.high[alive, place], box.high[place])
+            costs += table[np.clip(self.start[place], low, np.maximum(low, high))]
+        return costs
+
+    # ---- points -----------------------------------------------------------------------------
+
+    def _accept(self, point: Ints, leaves: Ints) -> bool:
+        """Whether the point, in these leaves (T,), leaves one class; then it is remembered if it is the best."""
+        if self.space.margins is not None:
+            margins = self.space.margins[leaves].sum(axis=0)
+            np.fill_diagonal(margins, np.inf)
+            if margins.min(axis=1).max() <= 0:
+                return False
+        label = int(self.model.alone(reached_evidence(self.model.trees, self.space.leaf[leaves][None]))[0])
+        if label < 0 or (self.wanted is not None and label != self.wanted):
+            return False
+        self._remember(point, label)
+        return True
+
+    def _remember(self, point: Ints, label: int) -> None:
+        cost = self._cost(point)
+        if self.best is None or cost < self.best[0]:
+            self.best = cost, point.copy(), label
+
+    def _try_single_changes(self, root: _Box) -> None:
+        """A first answer: the best change of one feature, and if none settles it, the most promising one and again."""
+        if self.space.margins is None:
+            return
+        point = self._cheapest(root)
+        for _ in range(GREEDY_STEPS):
+            points = self._neighbours(root, point)
+            if not len(points):
+                return
+            leaves, fine = self._leaves_of(points)
+            points, leaves = points[fine], leaves[fine]
+            if not len(points):
+                return
+            margins = self.space.margins[leaves].sum(axis=1)
+            margins[:, np.arange(margins.shape[1]), np.arange(margins.shape[1])] = np.inf
+            hope = margins.min(axis=2)
+            hope = hope.max(axis=1) if self.wanted is None else hope[:, self.wanted]
+            costs = np.array([self._cost(each) for each in points])
+            for at in np.argsort(costs, kind="stable").tolist():
+                if hope[at] > 0 and self._accept(points[at], leaves[at]):
+                    return
+            point = points[int(hope.argmax())]
+
+    def _neighbours(self, root: _Box, point: Ints) -> Ints:
+        """-> (m, F): the point with one feature changed to each code at which some leaf begins or ends."""
+        found = []
+        for place in range(len(point)):
+            if not len(self.tables[place]):
+                continue
+            if place in root.masks:
+                codes = np.flatnonzero(root.masks[place])
+            else:
+                edges = np.concatenate([self.space.low[root.alive, place], self.space.high[root.alive, place]])
+                codes = np.unique(np.clip(edges, root.low[place], root.high[place]))
+            codes = codes[codes != point[place]]
+            moved = np.repeat(point[None], len(codes), axis=0)
+            moved[:, place] = codes
+            found.append(moved)
+        return np.concatenate(found) if found else np.empty((0, len(point)), dtype=np.int64)
+
+    def _leaves_of(self, points: Ints) -> tuple[Ints, Bools]:
+        """Points (m, F) -> leaves (m, T), and whether all of them are plausible (m,)."""
+        codes = np.repeat(self.codes[:, None], len(points), axis=1)
+        codes[self.space.features] = points.T
+        leaves = self.space.reached(codes)
+        return leaves, (self.space.plausible[leaves] | (leaves == self.own)).all(axis=1)
+
+    def _answer(self, bound: float, *, finished: bool, seconds: float) -> Change:
+        if self.best is None:
+            return Change({}, None, None, bound, finished, seconds)
+        cost, point, label = self.best
+        moved = np.flatnonzero(point != self.start)
+        codes = {int(self.space.features[place]): int(point[place]) for place in moved}
+        return Change(codes, label, cost, cost if finished else bound, finished, seconds)
+
+
+class _NodeBoxes:
+    """The boxes of all nodes of a forest, level by level from the roots."""
+
+    def __init__(self, model: Model, features: Ints) -> None:
+        self.model, self.features = model, features
+        starts = model.trees.node_start
+        self.trees = list(zip(model.walks, starts[:-1].tolist(), strict=True))
+        n_nodes, last = int(starts[-1]), model.bins.n_bins[features].astype(np.int32) - 1
+        self.low = np.zeros((n_nodes, len(features)), dtype=np.int32)
+        self.high = np.repeat(last[None], n_nodes, axis=0)
+        self.by_missing = np.ones((n_nodes, len(features)), dtype=bool)
+        nominal = np.flatnonzero(model.bins.nominal[features] == 1).tolist()
+        ends = np.concatenate([[0], np.cumsum(last[nominal] + 1)]).tolist()
+        self._categories = np.ones((n_nodes, ends[-1]), dtype=bool)
+        self.allowed = {
+            place: self._categories[:, first:end]
+            for place, first, end in zip(nominal, ends[:-1], ends[1:], strict=True)
+        }
+        self.borrowed = np.concatenate([tree.is_borrowed for tree in model.walks])
+        self._place_of = np.full(model.schema.n_features, -1)
+        self._place_of[features] = np.arange(len(features))
+        for tree, start in self.trees:
+            self._fill(tree, start)
+
+    def _fill(self, tree: Any, start: int) -> None:
+        """All nodes of a tree."""
+        for level in range(1, int(tree.node_depth.max(initial=0)) + 1):
+            nodes = np.flatnonzero(tree.node_depth == level)
+            above = tree.parent[nodes]
+            own, parents = nodes + start, above + start
+            self.low[own], self.high[own], self.by_missing[own] = (
+                self.low[parents],
+                self.high[parents],
+                self.by_missing[parents],
+            )
+            self._categories[own] = self._categories[parents]
+            place = self._place_of[tree.feature[above]]
+            position = nodes - tree.first_child[above]
+            self._restrict(tree, above, own, place, position)
+
+    def _restrict(self, tree: Any, above: Ints, own: Ints, place: Ints, position: Ints) -> None:
+        """Nodes and what their parents ask -> their boxes without what goes elsewhere."""
+        left = position == 0
+        multiway = tree.is_multiway[above]
+        to_missing = np.where(multiway, position == tree.n_children[above] - 1, left == tree.missing_left[above])
+        self.by_missing[own, place] &= to_missing
+        numeric = self.model.bins.nominal[tree.feature[above]] == 0
+        code = tree._code[above]
+        at, where = own[numeric & left], place[numeric & left]
+        self.high[at, where] = np.minimum(self.high[at, where], code[numeric & left])
+        at, where = own[numeric & ~left], place[numeric & ~left]
+        self.low[at, where] = np.maximum(self.low[at, where], code[numeric & ~left] + 1)
+        for which in np.unique(place[~numeric]).tolist():
+            mask = self.allowed[which]
+            several, two = (place == which) & multiway, (place == which) & ~multiway
+            mask[own[several]] &= position[several, None] == np.arange(mask.shape[1])
+            if two.any():
+                mask[own[two]] &= tree.codes_left(above[two]) == left[two, None]
+
+
+def _margins(model: Model, evidence: Floats, tree: Ints) -> Floats | None:
+    """Evidence (L, K) -> (L, K, K): what each leaf adds to lower[k] - upper[j]; None where that does not decide."""
+    if not _dominance_decides(model) or model.trees.n_classes > MOST_PAIRED_CLASSES:
+        return None
+    weights, n_trees = model.weights, model.trees.n_trees
+    try:
+        lower = additive(model.rule, "lower", n_trees, weights).lift(evidence, model.setting)
+        upper = additive(model.rule, "upper", n_trees, weights).lift(evidence, model.setting)
+    except ValueError:
+        return None
+    scale = 1.0 if weights is None else weights[tree][:, None, None]
+    return np.asarray((lower[:, :, None] - upper[:, None, :]) * scale)
+
+
+def _dominance_decides(model: Model) -> bool:
+    """Whether one class remains exactly where its lower bound is above all other upper bounds, both sums over trees."""
+    decision, rule = model.decision, model.rule
+    if getattr(decision, "utility", None) is not None:
+        return False
+    if isinstance(rule, Mean):  # the three coincide
+        return isinstance(decision, Dominance | Maximality | EAdmissibility)
+    return isinstance(rule, Belief | DominanceVote) and isinstance(decision, Dominance | Maximality)

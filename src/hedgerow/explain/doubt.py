@@ -1,0 +1,274 @@
+"""Doubt: the leaves samples reach -> how much keeps the forest from being sure of one class, by cause.
+
+Each tree has one unit of trust to give. The share ``caution/(n + caution)`` of a leaf of n rows goes to rows nobody
+has seen; of the rest, a share is not trusted where values lie beyond the training data; what is left is **held** by the
+classes of the leaf. Were all of it held by one class there would be no doubt. So
+
+    doubt = 1 - (held by the first class - held by the second)
+
+is a sum of what was not held and of what is held by classes that stand against each other:
+
+=========  =====================================================================================================
+few        reserved for unseen rows, averaged over trees
+outside    not trusted because values on the path lie beyond the training data
+disagree   held by rivals, because trees differ by more than leaves of their sizes, drawn from one mixture, would
+overlap    held by rivals otherwise
+missing    the margin there would be on average if missing values were known, less the margin there is: of the
+           sample as it is, or of all its possible values together where that is smaller
+=========  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.leaf import class_shares, reserve
+from hedgerow.bins import Codes
+from hedgerow.explain.question import BLOCK_CELLS, Floats, Model, Question
+
+#: In the order of the columns of `Doubt.amounts`.
+CAUSES = ("few", "overlap", "disagree", "missing", "outside")
+#: A sample with missing values is looked at with so many sets of values in their place.
+COMPLETIONS = 32
+
+
+class Doubt(NamedTuple):
+    """Doubt about n samples: ``amounts`` (n, 5), one column for each of `CAUSES`; what is left is 1 - their sum."""
+
+    amounts: Floats
+
+    @property
+    def total(self) -> Floats:
+        """(n,): between 0 and 1."""
+        return np.asarray(self.amounts.sum(axis=1))
+
+    @property
+    def shares(self) -> Floats:
+        """(n, 5): summing to one; all zero where there is no doubt."""
+        total = self.total[:, None]
+        return np.divide(self.amounts, total, out=np.zeros_like(self.amounts), where=total > 0)
+
+
+def doubt_from_counts(
+    counts: Floats,
+    caution: float,
+    *,
+    as_is: Floats | None = None,
+    distrust: Floats | None = None,
+    tree_shares: Floats | None = None,
+) -> Doubt:
+    """Split the doubt about n samples.
+
+    Parameters
+    ----------
+    counts : float64 (n, T, K), or (n, C, T, K)
+        Rows of each class in the leaves reached; with missing values, for each of C ways to fill them in.
+    caution : float
+        Unseen rows each leaf keeps in reserve.
+    as_is : float64 (n, T, K), optional
+        With missing values: the leaves reached without them.
+    distrust : float64, counts without its last axis, optional
+        How little the leaf says about the sample because its values lie beyond the training data, 0 to 1.
+    tree_shares : float64 (T,), optional
+        Weights of the trees, summing to one; equal when left out.
+
+    Returns
+    -------
+    Doubt
+
+    Examples
+    --------
+    Three similar cases and a caution of five; three hundred cases, of both classes; trees that are sure of either:
+
+    >>> CAUSES
+    ('few', 'overlap', 'disagree', 'missing', 'outside')
+    >>> cases = np.array([[[3.0, 0.0]] * 2, [[150.0, 150.0]] * 2, [[300.0, 0.0], [0.0, 300.0]]])
+    >>> (doubt_from_counts(cases, caution=5.0).shares + 0.0).round(2)
+    array([[1.  , 0.  , 0.  , 0.  , 0.  ],
+           [0.02, 0.98, 0.  , 0.  , 0.  ],
+           [0.02, 0.01, 0.98, 0.  , 0.  ]])
+    """
+    ways = counts if counts.ndim == 4 else counts[:, None]
+    n, n_ways, n_trees, n_classes = ways.shape
+    trees = np.full(n_trees, 1 / n_trees) if tree_shares is None else tree_shares
+    leaves = ways.reshape(-1, n_classes)
+    kept_back = reserve(leaves, caution).reshape(n, n_ways, n_trees)
+    astray = np.zeros_like(kept_back) if distrust is None else distrust.reshape(kept_back.shape)
+    shares = class_shares(leaves).reshape(ways.shape)
+    held = trees * (1 - kept_back) * (1 - astray)
+    by_class = np.einsum("nct,nctk->nck", held, shares)
+    margin = _margin(by_class)
+    rivals = np.maximum(by_class.sum(axis=2) - margin, 0.0)
+    there_is = _margin(by_class.mean(axis=1))
+    if as_is is not None:
+        there_is = np.minimum(there_is, _margin(_held(as_is, caution, trees)))
+    apart = _disagreement(held, shares, ways.sum(axis=3))
+    amounts = np.stack(
+        [
+            (trees * kept_back).sum(axis=2).mean(axis=1),
+            (rivals * (1 - apart)).mean(axis=1),
+            (rivals * apart).mean(axis=1),
+            np.maximum(margin.mean(axis=1) - there_is, 0.0) if n_ways > 1 else np.zeros(n),
+            (trees * (1 - kept_back) * astray).sum(axis=2).mean(axis=1),
+        ],
+        axis=1,
+    )
+    return Doubt(amounts)
+
+
+def doubt_about(question: Question, marginals: Marginals) -> Doubt:
+    """Samples -> their doubt; those with missing values are looked at with possible ones in their place."""
+    model, codes = question.model, question.codes
+    amounts = np.empty((question.n_samples, len(CAUSES)))
+    excess = excess_of(question)
+    gaps = codes[model.trees.used_features] == model.missing_code
+    open_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
+    if len(whole_rows):
+        distrust = distrust_of(model, codes[:, whole_rows], excess[:, whole_rows])
+        found = doubt_from_counts(question.counts[whole_rows], model.setting.caution, distrust=distrust,
+                                  tree_shares=model.tree_shares)  # fmt: skip
+        amounts[whole_rows] = found.amounts
+    block = max(1, BLOCK_CELLS // (COMPLETIONS * model.trees.n_trees * model.trees.n_classes))
+    for first in range(0, len(open_rows), block):
+        rows = open_rows[first : first + block]
+        amounts[rows] = _with_missing(question, marginals, rows, excess[:, rows])
+    return Doubt(amounts)
+
+
+class Marginals:
+    """Which codes each feature can have, as often as it has them: of training rows where known, else of each bin once.
+
+    Parameters
+    ----------
+    model : Model
+    training : (p, m) codes, or None
+    """
+
+    def __init__(self, model: Model, training: Codes | None) -> None:
+        self._model, self._training = model, training
+        self._known: dict[int, NDArray[np.int64]] = {}
+
+    def of(self, feature: int, how_many: int = COMPLETIONS) -> NDArray[np.int64]:
+        """-> (how_many,): codes, ascending, each standing for as many rows."""
+        codes = self._codes(feature)
+        return codes[((np.arange(how_many) + 0.5) / how_many * len(codes)).astype(np.int64)]
+
+    def _codes(self, feature: int) -> NDArray[np.int64]:
+        """All codes of a feature, sorted."""
+        if feature not in self._known:
+            codes = np.arange(max(1, self._model.bins.n_bins[feature]))
+            if self._training is not None:
+                own = self._training[feature]
+                own = own[own != self._model.missing_code]
+                codes = np.sort(own).astype(np.int64) if len(own) else codes
+            self._known[feature] = codes
+        return self._known[feature]
+
+
+def complete(
+    codes: Codes, model: Model, marginals: Marginals, features: NDArray[np.int64], how_many: int = COMPLETIONS
+) -> Codes:
+    """Codes (p, n) -> (p, n × how_many): missing codes of the features replaced by possible ones.
+
+    The values of one feature are spread evenly; those of several are combined by fixed permutations, so that the same
+    sample gets the same values every time.
+    """
+    filled = np.repeat(codes, how_many, axis=1)
+    for feature in features.tolist():
+        order = np.random.default_rng(feature).permutation(how_many)
+        values = np.tile(marginals.of(feature, how_many)[order], codes.shape[1])
+        filled[feature] = np.where(filled[feature] == model.missing_code, values, filled[feature])
+    return filled
+
+
+def excess_of(question: Question) -> Floats:
+    """-> (p, n): how far each value lies beyond the training data, as a share of their range; 0 inside."""
+    model = question.model
+    excess = np.zeros((len(question.columns), question.n_samples))
+    for feature in model.trees.used_features.tolist():
+        if model.bins.nominal[feature]:
+            continue
+        low, high = model.range_of(feature)
+        values = np.asarray(question.columns[feature], dtype=np.float64)
+        beyond = np.maximum(np.maximum(low - values, values - high), 0.0)
+        beyond = np.where(np.isnan(beyond), 0.0, beyond)
+        width = high - low
+        excess[feature] = beyond / width if width > 0 else np.where(beyond > 0, np.inf, 0.0)
+    return excess
+
+
+def distrust_of(model: Model, codes: Codes, excess: Floats) -> Floats | None:
+    """Codes (p, n), excess e (p, n) -> (n, T): the largest e/(1 + e) on the path; None where no value is outside."""
+    outside = np.flatnonzero((excess > 0).any(axis=1))
+    if not len(outside):
+        return None
+    with np.errstate(invalid="ignore"):
+        far = np.where(np.isinf(excess), 1.0, excess / (1 + excess))
+    nodes = model.trees.leaf_nodes(np.ascontiguousarray(codes))
+    distrust = np.zeros(nodes.shape)
+    rows = np.flatnonzero((excess > 0).any(axis=0))
+    for number, tree in enumerate(model.walks):
+        at = tree.parent[nodes[rows, number]]
+        while (at >= 0).any():
+            asked = np.where(at >= 0, tree.feature[at], 0)
+            here = np.where(at >= 0, far[asked, rows], 0.0)
+            distrust[rows, number] = np.maximum(distrust[rows, number], here)
+            at = np.where(at >= 0, tree.parent[at], -1)
+    return distrust
+
+
+def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int64], excess: Floats) -> Floats:
+    """Rows (m,) with missing values -> amounts (m, 5)."""
+    model, codes = question.model, question.codes[:, rows]
+    used = model.trees.used_features
+    features = used[(codes[used] == model.missing_code).any(axis=1)]
+    filled = complete(codes, model, marginals, features)
+    distrust = distrust_of(model, filled, np.repeat(excess, COMPLETIONS, axis=1))
+    shape = (len(rows), COMPLETIONS, model.trees.n_trees)
+    counts = model.counts(filled).reshape(*shape, -1)
+    astray = None if distrust is None else distrust.reshape(shape)
+    found = doubt_from_counts(
+        counts,
+        model.setting.caution,
+        as_is=question.counts[rows],
+        distrust=astray,
+        tree_shares=model.tree_shares,
+    )
+    return found.amounts
+
+
+def _held(counts: Floats, caution: float, trees: Floats) -> Floats:
+    """Counts (n, T, K) -> (n, K): what each class holds."""
+    leaves = counts.reshape(-1, counts.shape[2])
+    shares = (1 - reserve(leaves, caution))[:, None] * class_shares(leaves)
+    return np.asarray(np.einsum("t,ntk->nk", trees, shares.reshape(counts.shape)))
+
+
+def _margin(held: Floats) -> Floats:
+    """(..., K) -> (...): what the first class holds more than the second."""
+    if held.shape[-1] == 1:
+        return held[..., 0]
+    two = np.partition(held, -2, axis=-1)[..., -2:]
+    return np.asarray(two[..., 1] - two[..., 0])
+
+
+def _disagreement(held: Floats, shares: Floats, rows: Floats) -> Floats:
+    """Held (..., T), shares (..., T, K), rows (..., T) -> (...): the part of the mixture that lies between trees.
+
+    The Gini impurity of the mean is that within leaves plus that between them. Leaves differ by chance as well: draws
+    from one mixture by the share 1/draws of its impurity. Trees cut until leaves are pure, and out of a mixture that
+    gives pure runs of about 1/(1 - m) rows, m being the probability that a row of the mixture agrees with the leaf; so
+    a leaf of n rows is n (1 - m) draws, at least one. Only what is more than that are trees that disagree.
+    """
+    total = held.sum(axis=-1, keepdims=True)
+    weight = np.divide(held, total, out=np.zeros_like(held), where=total > 0)
+    mean = np.einsum("...t,...tk->...k", weight, shares)
+    impurity = 1 - (mean**2).sum(axis=-1)
+    within = (weight * (1 - (shares**2).sum(axis=-1))).sum(axis=-1)
+    agrees = np.einsum("...tk,...k->...t", shares, mean)
+    by_chance = (weight / np.maximum(rows * (1 - agrees), 1.0)).sum(axis=-1)
+    apart = np.divide(impurity - within, impurity, out=np.zeros_like(impurity), where=impurity > 1e-12) - by_chance
+    return np.asarray(np.clip(apart, 0.0, 1.0))

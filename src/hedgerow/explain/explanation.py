@@ -1,0 +1,200 @@
+"""Explanation: what the parts of an explanation have found -> one object, and JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hedgerow.explain.cases import Case
+from hedgerow.explain.words import sentence_words
+
+
+class Cause(NamedTuple):
+    """One cause of doubt.
+
+    Attributes
+    ----------
+    cause : {"few", "overlap", "disagree", "missing", "outside"}
+        Which.
+    share, amount : float
+        Of all the doubt, and of what a forest without any doubt holds.
+    text : str
+        In words, with the figures behind it.
+    """
+
+    cause: str
+    share: float
+    amount: float
+    text: str
+
+
+class ShapOf(NamedTuple):
+    """What each feature adds to the probability (or log-odds) of the label, and to the width of its interval."""
+
+    features: list[str]
+    label: list[float]
+    width: list[float] | None
+    unit: str
+    base: dict[str, float | None]
+
+
+class SettledBy(NamedTuple):
+    """What would leave one class.
+
+    Attributes
+    ----------
+    confirmed : list of (class, number)
+        Further cases like this one, fewest first.
+    caution : (number, class) or None
+        The largest caution at which one class remains, and which.
+    measure : list of (feature, share, class)
+        Missing values, the one to measure first in front; the share of its possible values that leave one class.
+    change : dict or None
+        The smallest change of features, as in `Explanation.to_dict`; None where it was not looked for.
+    """
+
+    confirmed: list[tuple[Any, int]]
+    caution: tuple[float, Any] | None
+    measure: list[tuple[str, float, Any]]
+    change: dict[str, Any] | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Why a forest says what it says of one sample, and what would settle it. Made by ``forest.explain(X)``.
+
+    Attributes
+    ----------
+    row : int
+        Number of the sample in the table.
+    label : class
+        The most probable class.
+    set : list of classes
+        Those that remain.
+    classes, probability, lower, upper : lists of length K
+        All classes, and what is said of them.
+    caution, rule, decision : float, str, str
+        What the answer was given under.
+    values : dict of str to value
+        The sample, None where a value is missing or was never seen.
+    doubt : list of Cause
+        The largest first; shares sum to one (all are zero where there is no doubt).
+    cases : list of Case or None
+        The training rows that weigh most, None where they are not known.
+    rules : list of str
+        Leaf rules in words.
+    shap : ShapOf or None
+        None where nothing the rule says is a sum over trees, or it was not asked for.
+    settle : SettledBy or None
+        None for a determinate sample.
+    name : str or None
+        What the sample is called, where it has a name.
+    """
+
+    row: int
+    label: Any
+    set: list[Any]
+    classes: list[Any]
+    probability: list[float]
+    lower: list[float]
+    upper: list[float]
+    caution: float
+    rule: str
+    decision: str
+    values: dict[str, Any]
+    doubt: list[Cause]
+    cases: list[Case] | None
+    rules: list[str]
+    shap: ShapOf | None
+    settle: SettledBy | None
+    name: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What to call the sample."""
+        return f"Row {self.row}" if self.name is None else f"Row {self.row} ({self.name})"
+
+    @property
+    def likely(self) -> list[Any]:
+        """The classes that remain, the most probable first."""
+        return sorted(self.set, key=lambda label: -self.probability[self.classes.index(label)])
+
+    @property
+    def is_determinate(self) -> bool:
+        """Whether one class remains."""
+        return len(self.set) == 1
+
+    @property
+    def doubt_amount(self) -> float:
+        """All the doubt, 0 to 1."""
+        return math.fsum(each.amount for each in self.doubt)
+
+    @property
+    def sentence(self) -> str:
+        """The set and where the doubt comes from."""
+        return sentence_words(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """-> what JSON knows; ``docs/explain.md`` lists the keys."""
+        settle = self.settle
+        return {
+            "row": self.row,
+            "name": self.name,
+            "label": self.label,
+            "set": list(self.set),
+            "determinate": self.is_determinate,
+            "classes": list(self.classes),
+            "probability": list(self.probability),
+            "lower": list(self.lower),
+            "upper": list(self.upper),
+            "caution": self.caution,
+            "rule": self.rule,
+            "decision": self.decision,
+            "values": _finite(self.values),
+            "doubt": [each._asdict() for each in self.doubt],
+            "doubt_amount": self.doubt_amount,
+            "cases": None if self.cases is None else [_finite(case._asdict()) for case in self.cases],
+            "rules": list(self.rules),
+            "shap": None if self.shap is None else self.shap._asdict(),
+            "settle": None if settle is None else _settle(settle),
+            "sentence": self.sentence,
+        }
+
+    def to_text(self) -> str:
+        """-> lines for a terminal or a letter, without colours."""
+        from hedgerow.explain.text import text_from_explanation
+
+        return text_from_explanation(self)
+
+    def to_html(self) -> str:
+        """-> a fragment of HTML that needs nothing else; every name and value is escaped."""
+        from hedgerow.explain.html import html_from_explanation
+
+        return html_from_explanation(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.title}: {self.sentence})"
+
+
+def _settle(settle: SettledBy) -> dict[str, Any]:
+    """-> the keys of ``settle``."""
+    return {
+        "confirmed": [{"class": label, "number": number} for label, number in settle.confirmed],
+        "caution": None if settle.caution is None else settle.caution[0],
+        "caution_label": None if settle.caution is None else settle.caution[1],
+        "measure": [{"feature": feature, "settles": share, "label": label} for feature, share, label in settle.measure],
+        "change": None if settle.change is None else _finite(settle.change),
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Numbers JSON has no word for -> text: a value can be infinite."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,197 @@
+"""Settle: samples of which several classes remain -> what would leave one: cases, less caution, a measurement."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.rules import Average, Belief, DominanceVote, IntervalConjunction, IntervalDisjunction, Pool, Vote
+from hedgerow.explain.doubt import COMPLETIONS, Marginals, complete, doubt_from_counts
+from hedgerow.explain.question import BLOCK_CELLS, Bools, Floats, Model, Question
+
+#: More confirmed cases are not asked for.
+MOST_CASES = 1000
+#: Up to this many, numbers of cases are tried one by one; beyond, by halving.
+ONE_BY_ONE = 16
+#: Classes of a set that are tried, the most probable first.
+MOST_CLASSES = 8
+#: The caution is found in so many steps, then by so many halvings.
+STEPS, HALVINGS = 16, 8
+#: Rules to which twice the rows and twice the caution are the same: all samples have their own caution in one call.
+SCALE_FREE = (Average, Vote, Pool, Belief, DominanceVote, IntervalConjunction, IntervalDisjunction)
+
+
+class Confirmed(NamedTuple):
+    """So many further cases of a class, in every leaf the sample reaches, leave that class alone."""
+
+    label: int
+    number: int
+
+
+class Calm(NamedTuple):
+    """The largest caution, below the forest's, at which one class remains, and which."""
+
+    caution: float
+    label: int
+
+
+class Measurement(NamedTuple):
+    """A missing value: the share of its possible values that leave one class, and the class most of these leave."""
+
+    feature: int
+    settles: float
+    label: int | None
+
+
+def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Confirmed]]:
+    """The smallest number of further cases, confirmed to be of a class, that leave this class alone.
+
+    A confirmed case is one like the sample: it falls into the same leaf of every tree. Trees are not grown again.
+
+    Parameters
+    ----------
+    question : Question
+    rows : (m,) int64
+        Samples of which several classes remain.
+
+    Returns
+    -------
+    list of m lists of Confirmed
+        Fewest first; a class that `MOST_CASES` cases do not settle is left out. Numbers up to `ONE_BY_ONE` are tried
+        one by one; larger ones by halving, which is exact where each case adds to the margin of its class, as it does
+        under every mean and under belief.
+    """
+    pairs = [(row, label) for row in rows.tolist() for label in _likely(question, row)]
+    if not pairs:
+        return [[] for _ in rows]
+    sample, label = np.array(pairs).T
+    number = _fewest(question.model, question.counts, sample, label)
+    found: dict[int, list[Confirmed]] = {row: [] for row in rows.tolist()}
+    for row, which, cases in zip(sample.tolist(), label.tolist(), number.tolist(), strict=True):
+        if cases <= MOST_CASES:
+            found[row].append(Confirmed(which, cases))
+    return [sorted(found[row], key=lambda each: each.number) for row in rows.tolist()]
+
+
+def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | None]:
+    """The largest caution below the forest's at which one class remains; None where there is none.
+
+    Cautions are tried in `STEPS` equal steps from 0, and by halving between the last that leaves one class and the
+    next.
+
+    Parameters
+    ----------
+    question : Question
+    rows : (m,) int64
+        Samples of which several classes remain.
+
+    Returns
+    -------
+    list of m Calm or None
+    """
+    model, counts = question.model, question.counts[rows]
+    low, label = np.zeros(len(rows)), np.full(len(rows), -1)
+    step = model.setting.caution / STEPS
+    for tried in range(STEPS if step > 0 and len(rows) else 0):
+        alone = model.alone(counts, tried * step)
+        label = np.where(alone >= 0, alone, label)
+        low = np.where(alone >= 0, tried * step, low)
+    found = np.flatnonzero(label >= 0)
+    high = low + step
+    for _ in range(HALVINGS if len(found) else 0):
+        middle = (low[found] + high[found]) / 2
+        alone = _alone_at(model, counts[found], middle)
+        calm = alone >= 0
+        low[found[calm]], label[found[calm]], high[found[~calm]] = middle[calm], alone[calm], middle[~calm]
+    return [Calm(float(b), int(k)) if k >= 0 else None for b, k in zip(low, label, strict=True)]
+
+
+def measure_first(question: Question, row: int, marginals: Marginals) -> list[Measurement]:
+    """Which missing value to measure first.
+
+    Parameters
+    ----------
+    question : Question
+    row : int
+        A sample of which several classes remain.
+    marginals : Marginals
+        The values features can have.
+
+    Returns
+    -------
+    list of Measurement
+        One for each missing value that some tree asks about: the one that settles most often first, of equals the one
+        that leaves least doubt.
+    """
+    model, found = question.model, []
+    for feature in question.missing(row):
+        filled = complete(question.codes[:, [row]], model, marginals, np.array([feature]), COMPLETIONS)
+        counts = model.counts(filled)
+        alone = model.alone(counts)
+        decided = alone[alone >= 0]
+        label = int(np.bincount(decided).argmax()) if len(decided) else None
+        left = doubt_from_counts(counts, model.setting.caution, tree_shares=model.tree_shares).total.mean()
+        found.append((Measurement(feature, len(decided) / len(alone), label), float(left)))
+    return [each for each, left in sorted(found, key=lambda pair: (-pair[0].settles, pair[1]))]
+
+
+def _likely(question: Question, row: int) -> list[int]:
+    """The classes that remain, the most probable first."""
+    order = np.argsort(-question.opinion.probability[row], kind="stable")
+    return [int(k) for k in order if question.chosen[row, k]][:MOST_CLASSES]
+
+
+def _alone_at(model: Model, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
+    """Evidence (m, T, K), a caution above 0 for each (m,) -> (m,): the only class that remains, or -1."""
+    if isinstance(model.rule, SCALE_FREE):
+        return model.alone(counts * (model.setting.caution / cautions)[:, None, None])
+    alone = np.empty(len(counts), dtype=np.int64)
+    for caution in np.unique(cautions):
+        same = cautions == caution
+        alone[same] = model.alone(counts[same], float(caution))
+    return alone
+
+
+def _fewest(model: Model, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Samples and classes (m,) -> (m,): the number of cases that leaves the class alone, above MOST_CASES if none."""
+    number = np.full(len(sample), MOST_CASES + 1)
+    waiting = np.arange(len(sample))
+    for tried in range(1, ONE_BY_ONE + 1):
+        settled = _settles(model, counts, sample[waiting], label[waiting], np.full(len(waiting), tried))
+        number[waiting[settled]] = tried
+        waiting = waiting[~settled]
+    low, high = np.full(len(waiting), ONE_BY_ONE), np.full(len(waiting), 2 * ONE_BY_ONE)
+    while (growing := np.flatnonzero((high <= 2 * MOST_CASES) & (number[waiting] > MOST_CASES))).size:
+        at = waiting[growing]
+        settled = _settles(model, counts, sample[at], label[at], high[growing])
+        number[at[settled]] = 0  # there is one at or below `high`
+        low[growing[~settled]] = high[growing[~settled]]
+        high[growing[~settled]] *= 2
+    inside = number[waiting] == 0
+    waiting, low, high = waiting[inside], low[inside], high[inside]
+    while (open_ := np.flatnonzero(high - low > 1)).size:
+        middle = (low[open_] + high[open_]) // 2
+        settled = _settles(model, counts, sample[waiting[open_]], label[waiting[open_]], middle)
+        high[open_[settled]], low[open_[~settled]] = middle[settled], middle[~settled]
+    number[waiting] = high
+    return number
+
+
+def _settles(
+    model: Model,
+    counts: Floats,
+    sample: NDArray[np.int64],
+    label: NDArray[np.int64],
+    number: NDArray[np.int64],
+) -> Bools:
+    """Samples, classes, numbers of cases (m,) -> (m,): whether that class alone remains."""
+    settled = np.zeros(len(sample), dtype=bool)
+    block = max(1, BLOCK_CELLS // (counts.shape[1] * counts.shape[2]))
+    for first in range(0, len(sample), block):
+        part = slice(first, first + block)
+        more = counts[sample[part]]  # a copy
+        more[np.arange(len(more)), :, label[part]] += number[part, None]
+        settled[part] = model.alone(more) == label[part]
+    return settled

@@ -1,0 +1,190 @@
+"""Text: an explanation -> aligned lines for a terminal or a letter."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from hedgerow.explain.cases import Case, number, value_words
+from hedgerow.explain.explanation import Explanation
+from hedgerow.explain.words import percents, settle_words
+
+#: Columns of a line, and of the picture of an interval.
+WIDTH, BAR = 96, 41
+#: Features and classes shown.
+MOST_FEATURES, MOST_CLASSES = 6, 8
+#: Characters of a cell.
+CELL = 18
+
+
+def text_from_explanation(explanation: Explanation) -> str:
+    """An explanation -> what `Explanation.to_text` returns; without characters that could command a terminal."""
+    parts = [
+        _wrapped(f"{explanation.title}: {explanation.sentence}", ""),
+        _intervals(explanation),
+        _section("Where the doubt comes from", _doubt(explanation)),
+        _section("What would settle it", _settle(explanation)),
+        _section("Nearest training cases", _cases(explanation)),
+        _section(
+            "The weightiest leaf of each class that remains",
+            [_wrapped(rule, "  ", "    ") for rule in explanation.rules],
+        ),
+        _section(*_shap(explanation)),
+    ]
+    text = "\n\n".join(part for part in parts if part)
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text) + "\n"
+
+
+def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[str]:
+    """The features that add most to label and width, or the first ones."""
+    shap = explanation.shap
+    if shap is None:
+        return list(explanation.values)[:most]
+    width = shap.width or [0.0] * len(shap.label)
+    unit = max(map(abs, shap.label), default=0.0) or 1.0
+    wide = max(map(abs, width), default=0.0) or 1.0
+    weight = {name: abs(a) / unit + abs(b) / wide for name, a, b in zip(shap.features, shap.label, width, strict=True)}
+    return sorted((name for name in weight if weight[name] > 0), key=lambda name: -weight[name])[:most]
+
+
+def shown_classes(explanation: Explanation) -> list[int]:
+    """Numbers of the classes shown: those that remain and the most probable others, most probable first."""
+    order = sorted(range(len(explanation.classes)), key=lambda k: -explanation.probability[k])
+    kept = [k for k in order if explanation.classes[k] in explanation.set]
+    others = [k for k in order if k not in kept]
+    return sorted((kept + others)[:MOST_CLASSES], key=lambda k: -explanation.probability[k])
+
+
+def decision_words(explanation: Explanation) -> str:
+    """What was decided, under what."""
+    how = f"Rule {explanation.rule}, caution {number(explanation.caution)}, decision {explanation.decision}"
+    remain = "one class remains" if explanation.is_determinate else f"{len(explanation.set)} classes remain"
+    return f"{how}: {remain}."
+
+
+def _intervals(explanation: Explanation) -> str:
+    """Classes with their intervals as pictures, a bar where the largest lower bound is, and what remains."""
+    shown = shown_classes(explanation)
+    wall = round(max(explanation.lower) * (BAR - 1))
+    rows = []
+    for k in shown:
+        low, high, at = (
+            round(value * (BAR - 1))
+            for value in (explanation.lower[k], explanation.upper[k], explanation.probability[k])
+        )
+        line = ["·" if wall == place else " " for place in range(BAR)]
+        line[low : high + 1] = "─" * (high + 1 - low)
+        line[wall] = "┼" if low <= wall <= high else "┆"
+        line[at] = "●"
+        remains = "remains" if explanation.classes[k] in explanation.set else ""
+        bounds = f"{explanation.lower[k]:.3f} to {explanation.upper[k]:.3f}"
+        rows.append(
+            [_cell(explanation.classes[k]), f"{explanation.probability[k]:.3f}", bounds, "".join(line), remains]
+        )
+    head = ["class", "probability", "interval", "0" + "1".rjust(BAR - 1), ""]
+    lines = _table([head, *rows], left=(0, 3, 4))
+    hidden = len(explanation.classes) - len(shown)
+    if hidden:
+        lines.append(f"  … and {hidden} less probable classes")
+    note = "┼ ┆ the largest lower bound: a class whose interval ends before it is ruled out."
+    return "\n".join(
+        [*lines, "", f"  {decision_words(explanation)}", *([f"  {note}"] if _by_bounds(explanation) else [])]
+    )
+
+
+def _by_bounds(explanation: Explanation) -> bool:
+    return explanation.decision in ("dominance", "maximality")
+
+
+def _doubt(explanation: Explanation) -> list[str]:
+    """Lines of per cents and causes."""
+    shares = percents([each.share for each in explanation.doubt])
+    lines = [(share, each.text) for share, each in zip(shares, explanation.doubt, strict=True) if share > 0]
+    return [_wrapped(text, f"  {share:>3} %  ", " " * 9) for share, text in lines]
+
+
+def _settle(explanation: Explanation) -> list[str]:
+    return [_wrapped(line, "  - ", "    ") for line in settle_words(explanation)]
+
+
+def _cases(explanation: Explanation) -> list[str]:
+    """A table: this sample, and below it the cases."""
+    if explanation.cases is None:
+        return [
+            "  not known: the model does not hold its training rows; give them as train (--train on the command line)"
+        ]
+    if not explanation.cases:
+        return []
+    for most in range(MOST_FEATURES, 0, -1):
+        lines = _case_table(explanation, explanation.cases, shown_features(explanation, most))
+        if max(map(len, lines)) <= WIDTH:
+            break
+    return lines
+
+
+def _case_table(explanation: Explanation, cases: list[Case], names: list[str]) -> list[str]:
+    """This sample and the cases, with some of their values."""
+    head = ["row", "weight", "class", *map(_cell, names)]
+    own = ["this", "", "", *(_cell(value_words(explanation.values[name])) for name in names)]
+    rows = [
+        [
+            str(case.row),
+            f"{case.weight:.3f}",
+            _cell("?" if case.label is None else case.label),
+            *(_cell(value_words(case.values[name])) for name in names),
+        ]
+        for case in cases
+    ]
+    return _table([head, own, *rows], left=(0, 2))
+
+
+def _shap(explanation: Explanation) -> tuple[str, list[str]]:
+    """A title and a table: what the weightiest features add to label and width."""
+    shap = explanation.shap
+    if shap is None:
+        return "", []
+    what = "probability" if shap.unit == "probability" else "log-odds"
+    title = f"What each value adds to the {what} of {explanation.label}" + (", and to the width of its interval" if shap.width else "")  # fmt: skip  # noqa: E501
+    rows = [["", "label", *(["width"] if shap.width else [])]]
+    shown = shown_features(explanation)
+    for name in shown:
+        at = shap.features.index(name)
+        cells = [f"{_cell(name)} = {_cell(value_words(explanation.values[name]))}", f"{shap.label[at]:+.3f}"]
+        rows.append([*cells, *([f"{shap.width[at]:+.3f}"] if shap.width else [])])
+    rest = [at for at, name in enumerate(shap.features) if name not in shown]
+    if rest:
+        cells = [f"{len(rest)} others", f"{sum(shap.label[at] for at in rest):+.3f}"]
+        rows.append([*cells, *([f"{sum(shap.width[at] for at in rest):+.3f}"] if shap.width else [])])
+    return title, _table(rows, left=(0,))
+
+
+def _section(title: str, lines: list[str]) -> str:
+    """A title and lines below it; nothing where there are none."""
+    return "\n".join([title, *lines]) if lines else ""
+
+
+def _table(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
+    """Cells -> aligned lines; the columns in `left` stand to the left."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  "
+        + "  ".join(
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _cell(value: Any) -> str:
+    """A value -> at most `CELL` characters in one line."""
+    words = " ".join(str(value).split()) or repr(str(value))
+    return words if len(words) <= CELL else words[: CELL - 1] + "…"
+
+
+def _wrapped(text: str, first: str, later: str | None = None) -> str:
+    """Text -> lines of at most `WIDTH` columns; a number stays with its per cent."""
+    tied = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    later = first if later is None else later
+    lines = textwrap.fill(tied, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+    return lines.replace("\N{NO-BREAK SPACE}%", " %")

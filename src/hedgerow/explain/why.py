@@ -1,0 +1,331 @@
+"""Why: a fitted forest and samples -> an explanation of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.explain.cases import Case, Training, leaf_rules, nearest_cases, training_rows
+from hedgerow.explain.change import Change, Limits, Space, smallest_change, too_large
+from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
+from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf
+from hedgerow.explain.question import Floats, Model, Question, model_of, questions, read_columns
+from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
+from hedgerow.explain.shap import ShapValues, shap_values_together
+from hedgerow.explain.words import cause_words
+
+#: Up to so many samples, the smallest change is looked for unless told otherwise, and for so many seconds each.
+FEW_SAMPLES, SECONDS = 10, 1.0
+#: Up to so many samples, what features add is said of all of them unless told otherwise; beyond, of the open ones.
+SOME_SAMPLES = 100
+
+
+def explain(
+    forest: Any,
+    X: Any,
+    *,
+    train: Any = None,
+    y_train: Any = None,
+    cases: int = 5,
+    shap: bool | None = None,
+    immutable: Iterable[int | str] = (),
+    increasing: Iterable[int | str] = (),
+    decreasing: Iterable[int | str] = (),
+    wanted: Any = None,
+    time_limit: float | None = None,
+) -> list[Explanation]:
+    """Why a forest says what it says of each sample, and what would settle those it leaves open.
+
+    Parameters
+    ----------
+    forest : fitted classifier of hedgerow
+        Its rule, caution and decision are used.
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        Samples.
+    train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
+        The training rows, from which the nearest cases are taken. None takes those a bootstrapped forest has kept since
+        its fit; a loaded one has none, and its explanations have no cases then.
+    y_train : array-like of shape (n_train,), default=None
+        Their labels.
+    cases : int, default=5
+        How many training rows to show.
+    shap : bool, default=None
+        Whether to say what each feature adds. None says it of all samples up to a hundred, of more only where several
+        classes remain.
+    immutable, increasing, decreasing : iterables of int or str, default=()
+        Features, by number or name, that the smallest change must leave alone, may only raise, may only lower.
+    wanted : class, default=None
+        The class that the smallest change shall leave; None takes whichever is cheapest.
+    time_limit : float, default=None
+        Seconds to look for the smallest change of each open sample, 0 for not at all. None is one second for up to ten
+        samples, and not at all for more.
+
+    Returns
+    -------
+    list of Explanation
+        One for each sample.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> why = explain(forest, [[6.0, 3.0, 5.1, 1.6]])[0]
+    >>> why.set
+    [1, 2]
+    >>> [each.cause for each in why.doubt]
+    ['overlap', 'few', 'disagree', 'missing', 'outside']
+    """
+    if not hasattr(forest, "explain"):
+        raise TypeError(f"forest must be a tree or forest of classes, got {type(forest).__name__}; see shap_values")
+    check_is_fitted(forest)
+    model = model_of(forest)
+    columns, codes = read_columns(forest, X)
+    training = training_rows(forest, train, y_train)
+    limits = _limits(model, immutable, increasing, decreasing)
+    _check_numbers(cases, time_limit)
+    seconds = time_limit if time_limit is not None else SECONDS if codes.shape[1] <= FEW_SAMPLES else 0.0
+    asked = _Asked(
+        model=model,
+        names=_names_of(forest),
+        training=training,
+        marginals=Marginals(model, None if training is None else training.codes),
+        cases=cases,
+        limits=limits,
+        wanted=_class_number(model, wanted),
+        seconds=float(seconds),
+        forest=forest,
+        shap="all" if shap or (shap is None and codes.shape[1] <= SOME_SAMPLES) else "open" if shap is None else "none",
+    )
+    found: list[Explanation] = []
+    for first, question in questions(model, columns, codes):
+        found += _explain_block(asked, question, first)
+    return found
+
+
+@dataclass
+class _Asked:
+    """What is wanted, for all samples."""
+
+    model: Model
+    names: tuple[str, str]  # of rule and decision
+    training: Training | None
+    marginals: Marginals
+    cases: int
+    limits: Limits
+    wanted: int | None
+    seconds: float
+    forest: Any
+    shap: str  # of "all" samples, "open" ones or "none"
+    space: Space | None = None
+
+
+@dataclass(frozen=True)
+class _Added:
+    """What features add to the label and to the width, for some samples."""
+
+    place: dict[int, int]  # of each of the samples
+    label: ShapValues
+    width: ShapValues | None
+    unit: str
+
+
+def _explain_block(asked: _Asked, question: Question, first: int) -> list[Explanation]:
+    """A block of samples -> their explanations."""
+    doubt, excess = doubt_about(question, asked.marginals), excess_of(question)
+    near: list[list[Case]] | None = None
+    if asked.training is not None and asked.cases:
+        near = nearest_cases(question, asked.training, asked.cases)
+    settled, added = _settled(asked, question), _what_features_add(asked, question)
+    return [
+        _one(asked, question, row, first, doubt, excess[:, row], near, settled.get(row), added)
+        for row in range(question.n_samples)
+    ]
+
+
+def _one(
+    asked: _Asked,
+    question: Question,
+    row: int,
+    first: int,
+    doubt: Doubt,
+    excess: Floats,
+    near: list[list[Case]] | None,
+    settled: SettledBy | None,
+    added: _Added | None,
+) -> Explanation:
+    """Everything found about one sample -> its explanation."""
+    model, opinion = asked.model, question.opinion
+    labels, label = model.labels, int(question.label[row])
+    return Explanation(
+        row=first + row,
+        label=labels[label],
+        set=[labels[k] for k in np.flatnonzero(question.chosen[row])],
+        classes=labels,
+        probability=opinion.probability[row].tolist(),
+        lower=opinion.lower[row].tolist(),
+        upper=opinion.upper[row].tolist(),
+        caution=model.setting.caution,
+        rule=asked.names[0],
+        decision=asked.names[1],
+        values=question.values(row),
+        doubt=_causes(question, row, doubt, excess),
+        cases=None if near is None else near[row],
+        rules=leaf_rules(question, row),
+        shap=None if added is None or row not in added.place else _shap_of(model, added, added.place[row], label),
+        settle=settled,
+    )
+
+
+def _causes(question: Question, row: int, doubt: Doubt, excess: Floats) -> list[Cause]:
+    """-> the causes, the largest first."""
+    words, shares = cause_words(question, row, excess), doubt.shares[row]
+    order = np.argsort(-shares, kind="stable")
+    return [Cause(CAUSES[i], float(shares[i]), float(doubt.amounts[row, i]), words[CAUSES[i]]) for i in order]
+
+
+def _settled(asked: _Asked, question: Question) -> dict[int, SettledBy]:
+    """-> what would settle each sample of which several classes remain."""
+    model, rows = asked.model, np.flatnonzero(question.is_open)
+    labels, names = model.labels, model.names
+    by_cases, calm = confirmed_cases(question, rows), calm_caution(question, rows)
+    found = {}
+    for row, cases, less in zip(rows.tolist(), by_cases, calm, strict=True):
+        measured = measure_first(question, row, asked.marginals) if question.missing(row) else []
+        found[row] = SettledBy(
+            confirmed=[_confirmed(each, labels) for each in cases],
+            caution=None if less is None else (less.caution, labels[less.label]),
+            measure=[(names[f], share, None if k is None else labels[k]) for f, share, k in measured],
+            change=_change(asked, question, row) if asked.seconds > 0 else None,
+        )
+    return found
+
+
+def _confirmed(each: Confirmed, labels: list[Any]) -> tuple[Any, int]:
+    return labels[each.label], each.number
+
+
+def _change(asked: _Asked, question: Question, row: int) -> dict[str, Any]:
+    """-> the smallest change of one sample, in plain values."""
+    model = asked.model
+    if too_large(model):
+        reason = "the forest has too many leaves and features to search"
+        return _change_words(model, question, row, Change({}, None, None, 0.0, False, 0.0, reason))
+    if asked.space is None:
+        asked.space = Space(model)
+    values = [float(column[row]) for column in question.columns]
+    found = smallest_change(
+        asked.space, question.codes[:, row], values, asked.limits, time_limit=asked.seconds, wanted=asked.wanted
+    )
+    return _change_words(model, question, row, found)
+
+
+def _change_words(model: Model, question: Question, row: int, change: Change) -> dict[str, Any]:
+    """A change in codes -> the keys of ``settle.change``."""
+    moves = [
+        {
+            "feature": model.names[feature],
+            "from": model.value(feature, question.columns[feature][row]),
+            "to": model.value_of_code(feature, code),
+        }
+        for feature, code in sorted(change.codes.items())
+    ]
+    return {
+        "found": change.cost is not None,
+        "changes": moves,
+        "label": None if change.label is None else model.labels[change.label],
+        "cost": change.cost,
+        "bound": change.bound,
+        "gap": change.gap,
+        "optimal": change.optimal,
+        "seconds": change.seconds,
+        "reason": change.reason,
+    }
+
+
+def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
+    """Shapley values of the label's probability or log-odds, and of the width, where they are sums over trees."""
+    rows = {"all": np.arange(question.n_samples), "open": np.flatnonzero(question.is_open)}.get(asked.shap)
+    if rows is None or not len(rows):
+        return None
+    codes, place = np.ascontiguousarray(question.codes[:, rows]), {row: at for at, row in enumerate(rows.tolist())}
+    for unit, whats in (("probability", ("probability", "width")), ("log_odds", ("log_odds",))):
+        try:
+            found = shap_values_together(asked.forest, codes, whats)
+        except ValueError:  # no sum over trees under this rule
+            continue
+        return _Added(place, found[0], found[1] if len(found) > 1 else None, unit)
+    return None
+
+
+def _shap_of(model: Model, added: _Added, row: int, label: int) -> ShapOf:
+    """-> what each feature adds to the label of one sample."""
+    width = added.width
+    return ShapOf(
+        features=list(model.names),
+        label=added.label.values[row, :, label].tolist(),
+        width=None if width is None else width.values[row, :, label].tolist(),
+        unit=added.unit,
+        base={
+            "label": float(added.label.base[label]),
+            "width": None if width is None else float(width.base[label]),
+        },
+    )
+
+
+def _names_of(forest: Any) -> tuple[str, str]:
+    """The words for rule and decision: their names, or what makes objects of them."""
+    rule, decision = (each if isinstance(each, str) else repr(each) for each in (forest.rule, forest.decision))
+    return rule, decision
+
+
+def _limits(
+    model: Model, immutable: Iterable[int | str], increasing: Iterable[int | str], decreasing: Iterable[int | str]
+) -> Limits:
+    """Features by number or name -> numbers."""
+    up, down = _numbers(model, increasing, "increasing"), _numbers(model, decreasing, "decreasing")
+    for feature in up | down:
+        if model.bins.nominal[feature]:
+            raise ValueError(
+                f"increasing and decreasing must name numeric features, got {model.names[feature]!r}, which is nominal;"
+                " make it immutable or leave it free"
+            )
+    both = up & down
+    return Limits(_numbers(model, immutable, "immutable") | both, up - both, down - both)
+
+
+def _numbers(model: Model, features: Iterable[int | str], what: str) -> frozenset[int]:
+    """Features by number or name -> numbers."""
+    listed = [features] if isinstance(features, str | int) else list(features)
+    place = {name: number for number, name in enumerate(model.names)}
+    found = set()
+    for feature in listed:
+        number = place.get(feature, -1) if isinstance(feature, str) else int(feature)
+        if not 0 <= number < len(place):
+            raise ValueError(
+                f"{what} must hold names or numbers of features, got {feature!r}; the first are"
+                f" {', '.join(map(repr, model.names[:5]))}"
+            )
+        found.add(number)
+    return frozenset(found)
+
+
+def _class_number(model: Model, wanted: Any) -> int | None:
+    """A class -> its number."""
+    if wanted is None:
+        return None
+    if wanted not in model.labels:
+        raise ValueError(f"wanted must be one of the classes {model.labels[:10]}, got {wanted!r}; or None for any")
+    return model.labels.index(wanted)
+
+
+def _check_numbers(cases: int, time_limit: float | None) -> None:
+    if not (isinstance(cases, int | np.integer) and cases >= 0):
+        raise ValueError(f"cases must be an int >= 0, got {cases!r}; 0 shows none")
+    if time_limit is not None and not time_limit >= 0:
+        raise ValueError(f"time_limit must be a number of seconds >= 0 or None, got {time_limit!r}; 0 does not search")

@@ -1,0 +1,186 @@
+"""Words: figures of an explanation -> sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.belief.leaf import class_shares
+from hedgerow.explain.cases import number, value_words
+from hedgerow.explain.doubt import CAUSES
+from hedgerow.explain.question import Floats, Question
+
+if TYPE_CHECKING:
+    from hedgerow.explain.explanation import Explanation
+
+#: What each cause is called.
+NAMES = {
+    "few": "too few similar cases",
+    "overlap": "classes that really overlap",
+    "disagree": "trees that disagree",
+    "missing": "missing or unseen values",
+    "outside": "values outside the range of the training data",
+}
+#: Classes named before the rest is counted.
+NAMED_CLASSES = 4
+
+
+def sentence_words(explanation: Explanation) -> str:
+    """An explanation -> one sentence: the set, and where the doubt comes from."""
+    percent = percents([each.share for each in explanation.doubt])
+    causes = [
+        f"{NAMES[each.cause]} ({share} %)" for each, share in zip(explanation.doubt, percent, strict=True) if share > 0
+    ]
+    if len(explanation.set) == 1:
+        best = explanation.classes.index(explanation.set[0])
+        bounds = f"{explanation.lower[best]:.0%} to {explanation.upper[best]:.0%}".replace("%", " %")
+        start = f"It is {explanation.set[0]}, with a probability of {bounds}"
+        return (
+            f"{start}; what doubt there is comes from {joined(causes)}." if causes else f"{start}, without any doubt."
+        )
+    start = f"It could be {joined(name_some(explanation.likely), 'or')}"
+    return f"{start}: the doubt comes from {joined(causes)}." if causes else f"{start}: they are exactly as probable."
+
+
+def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
+    """One sample, and how far its values lie beyond the training data (p,) -> words for each cause."""
+    model, counts = question.model, question.counts[row]
+    names = model.names
+    missing = [names[feature] for feature in question.missing(row)]
+    outside = [_outside_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
+    figures = {
+        "few": _few_words(counts, model.setting.caution),
+        "overlap": f"similar cases are {_mixture_words(counts, model.labels)}",
+        "disagree": _leaning_words(counts, model.labels),
+        "missing": joined(name_some(missing, 6)) if missing else "none",
+        "outside": joined(outside[:4]) if outside else "none",
+    }
+    return {cause: f"{NAMES[cause]}: {figures[cause]}" for cause in CAUSES}
+
+
+def percents(shares: Iterable[float]) -> list[int]:
+    """Shares that sum to one -> whole per cents that sum to 100, each off by less than one; zeros stay zeros."""
+    exact = 100 * np.asarray(list(shares), dtype=np.float64)
+    whole = np.floor(exact + 1e-9)
+    rest = round(float(exact.sum())) - int(whole.sum())
+    for position in np.argsort(whole - exact, kind="stable")[: max(rest, 0)]:
+        whole[position] += 1
+    return [int(each) for each in whole]
+
+
+def joined(words: list[str], last: str = "and") -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else "nothing"
+
+
+def name_some(values: list[Any], most: int = NAMED_CLASSES) -> list[str]:
+    """Values -> their words, of many the first and how many more."""
+    said = [str(value) for value in values]
+    return said if len(said) <= most + 1 else [*said[:most], f"{len(said) - most} others"]
+
+
+def cases_words(count: int, label: Any) -> str:
+    """``one further case confirmed to be yes``."""
+    return f"{count:,} further case{'' if count == 1 else 's'} like this one, confirmed to be {label}"
+
+
+def settle_words(explanation: Explanation) -> list[str]:
+    """An explanation -> what would settle it, one line each."""
+    settle = explanation.settle
+    if settle is None:
+        return []
+    lines = []
+    if settle.confirmed:
+        (label, count), *others = settle.confirmed
+        more = f" (or {joined([f'{n:,} to be {each}' for each, n in others[:3]], 'or')})" if others else ""
+        lines.append(cases_words(count, label) + more)
+    else:
+        lines.append("no number of further cases up to 1,000 of one class")
+    lines.append(_caution_words(explanation))
+    lines += _measure_words(settle.measure)
+    if settle.change is not None:
+        lines.append(change_words(settle.change))
+    return lines
+
+
+def change_words(change: dict[str, Any]) -> str:
+    """The smallest change -> words, with what is promised of it."""
+    if change["reason"]:
+        return f"the smallest change was not looked for: {change['reason']}"
+    if not change["found"]:
+        if change["optimal"]:
+            return "no change of its values, within what training has seen and the limits given"
+        return f"no change of its values was found in {change['seconds']:.1f} s; there may be one"
+    moves = joined([_move_words(move) for move in change["changes"]])
+    promise = "no smaller change does" if change["optimal"] else (
+        f"a smaller one could be at most {change['gap']:.0%} smaller, the search was stopped".replace("%", " %")
+    )  # fmt: skip
+    return f"{moves}: then {change['label']} ({promise})"
+
+
+def _move_words(move: dict[str, Any]) -> str:
+    return f"{move['feature']} {value_words(move['to'])} instead of {value_words(move['from'])}"
+
+
+def _caution_words(explanation: Explanation) -> str:
+    """What another caution would do."""
+    settle = explanation.settle
+    if settle is None or settle.caution is None:
+        return "no smaller caution"
+    amount, label = settle.caution
+    if amount <= 0:
+        return f"only a caution of 0: then {label}"
+    return f"a caution of {_floored(amount)} instead of {number(explanation.caution)}: then {label}"
+
+
+def _floored(value: float) -> str:
+    """A number with three digits, not above it."""
+    power = 10.0 ** (2 - int(np.floor(np.log10(value))))
+    return number(float(np.floor(value * power) / power))
+
+
+def _measure_words(measure: list[tuple[str, float, Any]]) -> list[str]:
+    """Missing values -> which to measure first."""
+    if not measure:
+        return []
+    feature, share, label = measure[0]
+    if share == 0:
+        return [f"no single missing value; {feature} would tell most"]
+    most = f", mostly {label}" if label is not None and share < 1 else ""
+    return [f"measuring {feature} first: {share:.0%} of its possible values leave one class{most}".replace("%", " %")]
+
+
+def _few_words(counts: Floats, caution: float) -> str:
+    """Counts (T, K) -> how many rows the trees find."""
+    found = float(np.median(counts.sum(axis=1)))
+    if len(counts) == 1:
+        return f"the tree finds {number(found)}, and keeps {number(caution)} unseen in reserve"
+    return f"half of the trees find {number(found)} or fewer, and keep {number(caution)} unseen in reserve"
+
+
+def _mixture_words(counts: Floats, labels: list[Any]) -> str:
+    """Counts (T, K) -> shares of the commonest classes in the leaves, averaged over trees."""
+    shares = class_shares(counts).mean(axis=0)
+    order = np.argsort(-shares, kind="stable")[:3]
+    return joined([f"{shares[k]:.0%} {labels[k]}".replace("%", " %") for k in order if shares[k] >= 0.005])
+
+
+def _leaning_words(counts: Floats, labels: list[Any]) -> str:
+    """Counts (T, K) -> how many trees lean to which class."""
+    best = counts.max(axis=1, keepdims=True)
+    sure = ((counts == best).sum(axis=1) == 1) & (best[:, 0] > 0)
+    votes = np.bincount(counts[sure].argmax(axis=1), minlength=counts.shape[1])
+    order = [k for k in np.argsort(-votes, kind="stable").tolist() if votes[k]][:3]
+    said = [f"{votes[k]:,} lean to {labels[k]}" if not place else f"{votes[k]:,} to {labels[k]}"
+            for place, k in enumerate(order)]  # fmt: skip
+    if not sure.all():
+        said.append(f"{int((~sure).sum()):,} to none")
+    return joined(said)
+
+
+def _outside_words(question: Question, row: int, feature: int) -> str:
+    low, high = question.model.range_of(feature)
+    value = float(question.columns[feature][row])
+    return f"{question.model.names[feature]} is {number(value)}, trained on {number(low)} to {number(high)}"

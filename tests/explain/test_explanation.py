@@ -1,0 +1,214 @@
+"""Explanations as object, text, JSON and HTML."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+import hedgerow
+from hedgerow import DecisionTreeClassifier, PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from hedgerow.explain import Explanation, explain, shap_values
+from hedgerow.explain.words import percents
+
+KEYS = [
+    *("row", "name", "label", "set", "determinate", "classes", "probability", "lower", "upper", "caution", "rule"),
+    *("decision", "values", "doubt", "doubt_amount", "cases", "rules", "shap", "settle", "sentence"),
+]
+HOSTILE = "<script>alert('x')</script>\x1b[31m\"&"
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    data = load_iris(as_frame=True)
+    names = np.array(data.target_names)[data.target]
+    return RandomForestClassifier(60, caution=2.0, random_state=0).fit(data.data, names), data.data
+
+
+def test_an_explanation_says_what_the_forest_says(flowers):
+    forest, X = flowers
+    sets, bounds, labels = forest.predict_set(X), forest.predict_bounds(X), forest.predict(X)
+    found = forest.explain(X, time_limit=0)
+    assert [why.row for why in found] == list(range(150))
+    for why, chosen, bound, label, p in zip(found, sets, bounds, labels, forest.predict_proba(X), strict=True):
+        assert why.set == forest.classes_[chosen].tolist()
+        assert why.is_determinate == (chosen.sum() == 1)
+        assert np.allclose(np.column_stack([why.lower, why.upper]), bound, rtol=0, atol=1e-12)
+        assert why.label == label
+        assert np.allclose(why.probability, p, rtol=0, atol=1e-12)
+        assert (why.settle is None) == why.is_determinate
+
+
+def test_blocks_do_not_change_an_explanation(flowers, monkeypatch):
+    forest, X = flowers
+    whole = forest.explain(X[50:110], time_limit=0)
+    monkeypatch.setattr("hedgerow.explain.question.BLOCK_CELLS", 60 * 3 * 7)
+    parts = forest.explain(X[50:110], time_limit=0)
+    assert [why.to_dict() for why in parts] == [why.to_dict() for why in whole]
+
+
+def test_the_dictionary_is_json_and_has_the_documented_keys(flowers):
+    forest, X = flowers
+    for why in forest.explain(X[50:55], time_limit=1) + forest.explain(X[70:71]):
+        said = why.to_dict()
+        assert list(said) == KEYS
+        assert json.loads(json.dumps(said, allow_nan=False)) == said
+        assert sum(each["share"] for each in said["doubt"]) == pytest.approx(1.0, abs=1e-12)
+        assert {each["cause"] for each in said["doubt"]} == {"few", "overlap", "disagree", "missing", "outside"}
+        shares = [each["share"] for each in said["doubt"]]
+        assert shares == sorted(shares, reverse=True)
+        if said["settle"] is not None:
+            assert list(said["settle"]) == ["confirmed", "caution", "caution_label", "measure", "change"]
+
+
+def test_infinite_and_missing_values_are_json_too(flowers):
+    forest, X = flowers
+    row = X[:1].copy()
+    row.iloc[0, 0], row.iloc[0, 1] = np.inf, np.nan
+    said = json.loads(json.dumps(forest.explain(row)[0].to_dict(), allow_nan=False))
+    assert list(said["values"].values())[:2] == ["inf", None]
+
+
+def test_shap_of_label_and_width_are_those_of_shap_values(flowers):
+    forest, X = flowers
+    label, width = shap_values(forest, X[60:75]), shap_values(forest, X[60:75], "width")
+    for row, why in enumerate(forest.explain(X[60:75], time_limit=0)):
+        k = forest.classes_.tolist().index(why.label)
+        assert why.shap.label == label.values[row, :, k].tolist()
+        assert why.shap.width == width.values[row, :, k].tolist()
+        assert why.shap.base["label"] + sum(why.shap.label) == pytest.approx(why.probability[k], abs=1e-9)
+        assert why.shap.base["width"] + sum(why.shap.width) == pytest.approx(why.upper[k] - why.lower[k], abs=1e-9)
+
+
+@pytest.mark.parametrize(("rule", "unit"), [("eva", "log_odds"), ("cautious", None), ("median", None)])
+def test_rules_that_are_no_sum_over_trees_have_less_shap(flowers, rule, unit):
+    forest, X = flowers
+    other = RandomForestClassifier(60, rule=rule, random_state=0).fit(X, forest.predict(X))
+    why = other.explain(X[70:71])[0]
+    assert (why.shap and why.shap.unit) == unit
+    assert unit is None or why.shap.width is None
+    assert why.to_text()
+    assert why.to_html()
+
+
+@pytest.mark.parametrize("rule", sorted(hedgerow.belief.rule_names()))
+def test_every_rule_can_be_explained(flowers, rule):
+    forest, X = flowers
+    other = RandomForestClassifier(12, rule=rule, caution=2.0, random_state=0).fit(X, forest.predict(X))
+    for why in other.explain(X[48:148:20], time_limit=0.05):
+        assert sum(each.share for each in why.doubt) == pytest.approx(1.0, abs=1e-12)
+        json.dumps(why.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("decision", ["maximality", "e_admissibility", "u80", "coverage", "top_probability", "maximin"])
+def test_every_kind_of_decision_can_be_explained(flowers, decision):
+    forest, X = flowers
+    other = RandomForestClassifier(12, decision=decision, caution=2.0, random_state=0).fit(X, forest.predict(X))
+    sets = other.predict_set(X[48:148:10])
+    found = other.explain(X[48:148:10], time_limit=0.05)
+    assert [why.set for why in found] == [other.classes_[chosen].tolist() for chosen in sets]
+
+
+def test_one_tree_and_one_class_and_many_classes_can_be_explained():
+    draw = np.random.default_rng(0)
+    X = draw.random((240, 3))
+    tree = DecisionTreeClassifier(min_samples_leaf=5, caution=3.0).fit(X, draw.integers(0, 3, 240))
+    assert tree.explain(X[:3])[0].doubt[0].cause in ("overlap", "few")
+    only = RandomForestClassifier(5, random_state=0).fit(X, np.zeros(240))
+    assert only.explain(X[:1])[0].set == [0.0]
+    many = RandomForestClassifier(10, random_state=0).fit(X, np.arange(240) % 40)
+    why = many.explain(X[:1], time_limit=0.2)[0]
+    assert len(why.probability) == 40
+    assert "less probable classes" in why.to_text()
+
+
+def test_weights_and_tree_weights_count():
+    draw = np.random.default_rng(1)
+    X = draw.normal(size=(300, 3))
+    y = (X[:, 0] + draw.normal(0, 1, 300) > 0).astype(int)
+    forest = RandomForestClassifier(20, rule=hedgerow.rules.Belief(weights="learned"), caution=2.0, random_state=0)
+    forest.fit(X, y, sample_weight=draw.uniform(0.5, 2, 300))
+    sets = forest.predict_set(X[:30])
+    found = forest.explain(X[:30], time_limit=0)
+    assert [len(why.set) for why in found] == sets.sum(axis=1).tolist()
+
+
+def test_text_and_html_are_safe_whatever_names_and_values_say():
+    draw = np.random.default_rng(2)
+    X = pd.DataFrame({HOSTILE: draw.choice([HOSTILE, "b"], 80), "n": draw.random(80)})
+    y = np.where((X[HOSTILE] == "b") ^ (draw.random(80) < 0.3), HOSTILE, "other")
+    forest = RandomForestClassifier(10, caution=3.0, random_state=0).fit(X, y)
+    for why in forest.explain(X[:6], time_limit=0.2):
+        assert "\x1b" not in why.to_text()
+        html = why.to_html()
+        assert html == why._repr_html_()
+        assert "<script" not in html.lower()
+        assert Tags.of(html) <= {"section", "style", "h3", "h4", "p", "div", "table", "tr", "th", "td", "svg", "rect",
+                                 "line", "circle", "ul", "li"}  # fmt: skip
+
+
+class Tags(HTMLParser):
+    """The names of all tags, every one of them closed."""
+
+    @classmethod
+    def of(cls, html: str) -> set[str]:
+        parser = cls()
+        parser.names, parser.open = set(), []
+        parser.feed(html)
+        assert parser.open == []
+        return parser.names
+
+    def handle_starttag(self, tag, attrs):
+        assert not [name for name, _ in attrs if name.startswith("on") or name in ("href", "src")]
+        self.names.add(tag)
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.names.add(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_lines_of_text_stay_within_a_terminal(flowers):
+    forest, X = flowers
+    text = "".join(why.to_text() for why in forest.explain(X[50:90:8], time_limit=0.2))
+    tables = [line for line in text.splitlines() if len(line) > 100]
+    assert tables == []
+
+
+def test_the_sentence_names_the_set_and_per_cents_that_add_up(flowers):
+    forest, X = flowers
+    found = [why for why in forest.explain(X, time_limit=0) if not why.is_determinate]
+    assert found
+    for why in found:
+        assert all(str(label) in why.sentence for label in why.set)
+        assert sum(int(word.strip("(")) for word in why.sentence.split() if word.startswith("(")) == 100
+        assert why.sentence.count(".") == 1
+        assert repr(why) == f"Explanation(Row {why.row}: {why.sentence})"
+
+
+@pytest.mark.parametrize("shares", [[1 / 3, 1 / 3, 1 / 3], [0.996, 0.004], [0.5, 0.5, 0.0], [0.0, 0.0]])
+def test_per_cents_add_up_to_a_hundred(shares):
+    assert sum(percents(shares)) == (100 if sum(shares) else 0)
+    assert all(abs(whole - 100 * share) < 1 for whole, share in zip(percents(shares), shares, strict=True))
+
+
+def test_what_has_no_classes_of_its_own_is_not_explained(flowers):
+    _, X = flowers
+    number = RandomForestRegressor(5, random_state=0).fit(X, X.iloc[:, 0])
+    with pytest.raises(TypeError, match="forest must be a tree or forest of classes, got RandomForestRegressor"):
+        explain(number, X[:1])
+    pairs = PairwiseTreesClassifier().fit(X[:100:5], np.arange(20) % 3)
+    with pytest.raises(AttributeError, match="PairwiseTreesClassifier has no explain"):
+        pairs.explain(X[:1])
+
+
+def test_the_method_and_the_function_are_one(flowers):
+    forest, X = flowers
+    assert explain(forest, X[:2])[1].to_dict() == forest.explain(X[:2])[1].to_dict()
+    assert isinstance(forest.explain(X[:1])[0], Explanation)
