@@ -9,11 +9,14 @@
 #include <optional>
 #include <string>
 
+#define HEDGEROW_GROWERS_ELSEWHERE
 #include "core/bins.hpp"
 #include "core/choose.hpp"
-#include "core/grow.hpp"
+#include "core/growers.hpp"
 #include "core/histogram.hpp"
+#include "core/importance.hpp"
 #include "core/moments.hpp"
+#include "core/proximity.hpp"
 #include "core/quantiles.hpp"
 #include "core/read.hpp"
 #include "core/shap.hpp"
@@ -30,6 +33,7 @@ template <class T>
 using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using InTable = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutTable = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // A vector's memory -> a NumPy array that owns it, without a copy.
 template <class T>
@@ -157,30 +161,6 @@ void encode_into(const nb::list& arrays, std::size_t first_feature, const In<dou
 }
 
 // ---- growing --------------------------------------------------------------------------------------------
-
-// What to grow: trees by number or, where there are any, the parts of trees below some nodes.
-struct GrowRequest {
-    GrowOptions options;
-    Labels labels;
-    std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
-    std::vector<Start> starts;
-};
-
-template <class Code, class Target>
-std::vector<std::optional<Grown>> grow_with(const CodeTable<Code>& table, const GrowRequest& request, const Target& target,
-                                            Control& control) {
-    const std::size_t n_tasks = request.starts.empty() ? request.n_trees : request.starts.size();
-    std::vector<std::optional<Grown>> trees(n_tasks);
-    std::vector<std::unique_ptr<Grower<Code, Target>>> growers(request.n_threads);
-    run_tasks(n_tasks, request.n_threads, control, [&](std::size_t number, std::size_t thread) {
-        if (!growers[thread])
-            growers[thread] = std::make_unique<Grower<Code, Target>>(table, request.labels, request.options, target,
-                                                                     control, thread == 0);
-        trees[number] = request.starts.empty() ? growers[thread]->grow(request.first_tree + number)
-                                               : growers[thread]->grow(request.starts[number]);
-    });
-    return trees;
-}
 
 // The target that suits the labels -> what `visit` makes of it.
 template <class Criterion, class Visit>
@@ -637,6 +617,47 @@ public:
                     codes.shape(0), n_threads, merged.data(), control);
     }
 
+    // decrease (trees, groups) of the worth of the trees' answers; groups are features end to end and where each starts.
+    template <class Code>
+    void permute(const InTable<Code>& codes, const In<std::uint16_t>& labels, int worth, bool counted, std::uint64_t seed,
+                 double bag_mean, const In<std::int64_t>& features, const In<std::int64_t>& start, std::uint64_t key,
+                 std::size_t n_repeats, std::size_t n_threads, const OutTable& decrease) const {
+        check_labels(labels, codes.shape(1));
+        permute_with(ClassJudge{leaves_, labels.data(), static_cast<Worth>(worth), counted}, codes, seed, bag_mean, features, start,
+                     key, n_repeats, n_threads, decrease);
+    }
+    // The same where leaves predict numbers (leaves,) and a row is worth minus its squared error.
+    template <class Code>
+    void permute_numbers(const InTable<Code>& codes, const In<double>& targets, const In<double>& predicted, std::uint64_t seed,
+                         double bag_mean, const In<std::int64_t>& features, const In<std::int64_t>& start, std::uint64_t key,
+                         std::size_t n_repeats, std::size_t n_threads, const OutTable& decrease) const {
+        if (targets.shape(0) != codes.shape(1) || predicted.shape(0) != static_cast<std::size_t>(forest_.leaf_start[forest_.n_trees]))
+            throw nb::value_error("targets and predictions must fit the table and the leaves");
+        permute_with(NumberJudge{predicted.data(), targets.data()}, codes, seed, bag_mean, features, start, key, n_repeats, n_threads,
+                     decrease);
+    }
+
+    // gains (trees, p) of the splits on each feature, by the rows outside the bags.
+    template <class Code>
+    void gains(const InTable<Code>& codes, const In<std::uint16_t>& labels, std::uint64_t seed, double bag_mean,
+               std::size_t n_threads, const OutTable& gains) const {
+        check_labels(labels, codes.shape(1));
+        gain_with(Responses::of_classes(labels.data(), codes.shape(1), leaves_.n_classes), codes, seed, bag_mean, n_threads, gains);
+    }
+    template <class Code>
+    void gains_numbers(const InTable<Code>& codes, const In<double>& targets, std::uint64_t seed, double bag_mean,
+                       std::size_t n_threads, const OutTable& gains) const {
+        if (targets.shape(0) != codes.shape(1)) throw nb::value_error("targets must fit the table");
+        gain_with(Responses::of_numbers(targets.data(), codes.shape(1)), codes, seed, bag_mean, n_threads, gains);
+    }
+
+    // first (trees, p): depth of the first split on each feature.
+    void first_uses_of(const In<std::int64_t>& depth, const OutTable& first) const {
+        if (first.shape(0) != forest_.n_trees || depth.shape(0) != forest_.n_trees)
+            throw nb::value_error("depths must fit the trees");
+        first_uses(forest_, depth.data(), first.shape(1), first.data());
+    }
+
     // (leaves,): how likely each leaf is when nothing is known of a row but the covers of the leaves.
     nb::object leaf_shares_of(const In<double>& covers) const {
         std::vector<double> reached(static_cast<std::size_t>(forest_.leaf_start[forest_.n_trees]));
@@ -672,6 +693,39 @@ public:
     }
 
 private:
+    void check_labels(const In<std::uint16_t>& labels, std::size_t n_rows) const {
+        if (labels.shape(0) != n_rows) throw nb::value_error("labels must fit the table");
+        for (std::size_t i = 0; i < n_rows; ++i)
+            if (labels.data()[i] >= leaves_.n_classes) throw nb::value_error("labels must be classes of the forest");
+    }
+
+    template <class Judge, class Code>
+    void permute_with(const Judge& judge, const InTable<Code>& codes, std::uint64_t seed, double bag_mean,
+                      const In<std::int64_t>& features, const In<std::int64_t>& start, std::uint64_t key, std::size_t n_repeats,
+                      std::size_t n_threads, const OutTable& decrease) const {
+        const BaggedRows<Code> rows{codes.data(), codes.shape(1), codes.shape(0), seed, bag_mean};
+        const FeatureGroups groups{features.data(), start.data(), start.shape(0) - 1};
+        if (decrease.shape(0) != forest_.n_trees || decrease.shape(1) != groups.n_groups)
+            throw nb::value_error("decreases must fit the trees and the groups");
+        for (std::size_t i = 0; i < features.shape(0); ++i)
+            if (features.data()[i] < 0 || static_cast<std::size_t>(features.data()[i]) >= rows.n_features)
+                throw nb::value_error("groups must be made of features of the table");
+        Control control(look_on_with(nb::none()));
+        const nb::gil_scoped_release no_gil;
+        permute_outside(forest_, rows, groups, judge, key, n_repeats, n_threads, decrease.data(), control);
+    }
+
+    template <class Code>
+    void gain_with(const Responses& responses, const InTable<Code>& codes, std::uint64_t seed, double bag_mean,
+                   std::size_t n_threads, const OutTable& gains) const {
+        const BaggedRows<Code> rows{codes.data(), codes.shape(1), codes.shape(0), seed, bag_mean};
+        if (gains.shape(0) != forest_.n_trees || gains.shape(1) != rows.n_features)
+            throw nb::value_error("gains must fit the trees and the table");
+        Control control(look_on_with(nb::none()));
+        const nb::gil_scoped_release no_gil;
+        gain_outside(forest_, rows, responses, n_threads, gains.data(), control);
+    }
+
     nb::tuple held_;
     ForestView forest_;
     LeafView leaves_;
@@ -720,6 +774,19 @@ nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64
     return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_samples, n_quantiles}, owner));
 }
 
+// Leaves (n, trees) -> (start, columns, values) of the rows among `others` (m, trees) that each row meets.
+nb::tuple meet_of(const InTable<std::int32_t>& leaves, const RowsInLeaves& others, const In<std::int64_t>& leaf_start, int meeting,
+                  std::size_t first_row, std::size_t most, std::size_t n_threads) {
+    const LeafTable table{leaves.data(), leaves.shape(0), leaves.shape(1), leaf_start.data()};
+    SparseRows found;
+    Control control(look_on_with(nb::none()));
+    {
+        const nb::gil_scoped_release no_gil;
+        found = meet(table, others, static_cast<Meeting>(meeting), first_row, most, n_threads, control);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.start)), to_numpy(std::move(found.columns)), to_numpy(std::move(found.values)));
+}
+
 // How often each of rows first to last - 1 is in the bag of a tree that was grown on n_rows rows. Rows beyond those have
 // come later: they have their draw like all others.
 nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, std::size_t first,
@@ -764,6 +831,15 @@ NB_MODULE(_core, module) {
                "n_classes"_a, "n_bins"_a, "nominal"_a, "n_threads"_a);
     module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a, "weights"_a.none(),
                "quantiles"_a, "trees_alike"_a, "inverse"_a, "n_threads"_a);
+    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
+    nb::class_<RowsInLeaves>(module, "RowsInLeaves")
+        .def("__init__", [](RowsInLeaves* self, const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, int present,
+                            std::uint64_t seed, double bag_mean) {
+            const nb::gil_scoped_release no_gil;
+            new (self) RowsInLeaves(LeafTable{leaves.data(), leaves.shape(0), leaves.shape(1), leaf_start.data()},
+                                static_cast<Present>(present), seed, bag_mean);
+        }, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
+    module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a, "n_threads"_a);
     const auto define_histograms = [&]<class Code>(Code) {
         const auto define_sums = [&]<class Cell>(Cell) {
             module.def("histograms", &histograms<Code, Cell>, "codes"_a.noconvert(), "n_bins"_a, "node"_a, "labels"_a.none(),
@@ -781,7 +857,6 @@ NB_MODULE(_core, module) {
         .def("choose", &PythonChooser::choose, "key"_a, "total_amount"_a, "lower"_a, "upper"_a, "used"_a, "totals"_a, "first"_a, "bins"_a, "spare"_a);
     module.def("root_key", &root_key_of, "seed"_a, "tree"_a);
     module.def("child_key", &child_key_of, "key"_a, "side"_a);
-    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
     module.def("sampled_rows", &sampled_rows_of, "n_rows"_a, "limit"_a, "first"_a, "n"_a);
     nb::class_<Reader>(module, "Reader")
         .def(nb::init<In<std::uint64_t>, In<std::int32_t>, In<std::uint64_t>, In<std::int64_t>, In<std::int64_t>,
@@ -802,6 +877,23 @@ NB_MODULE(_core, module) {
              "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
         .def("explain", &Reader::explain<std::uint16_t>, "codes"_a.noconvert(), "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
              "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
+        .def("permute", &Reader::permute<std::uint8_t>, "codes"_a.noconvert(), "labels"_a, "worth"_a, "counted"_a, "seed"_a,
+             "bag_mean"_a, "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, "decrease"_a.noconvert())
+        .def("permute_numbers", &Reader::permute_numbers<std::uint8_t>, "codes"_a.noconvert(), "targets"_a, "predicted"_a, "seed"_a,
+             "bag_mean"_a, "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, "decrease"_a.noconvert())
+        .def("gains", &Reader::gains<std::uint8_t>, "codes"_a.noconvert(), "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a,
+             "gains"_a.noconvert())
+        .def("gains_numbers", &Reader::gains_numbers<std::uint8_t>, "codes"_a.noconvert(), "targets"_a, "seed"_a, "bag_mean"_a,
+             "n_threads"_a, "gains"_a.noconvert())
+        .def("permute", &Reader::permute<std::uint16_t>, "codes"_a.noconvert(), "labels"_a, "worth"_a, "counted"_a, "seed"_a,
+             "bag_mean"_a, "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, "decrease"_a.noconvert())
+        .def("permute_numbers", &Reader::permute_numbers<std::uint16_t>, "codes"_a.noconvert(), "targets"_a, "predicted"_a, "seed"_a,
+             "bag_mean"_a, "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, "decrease"_a.noconvert())
+        .def("gains", &Reader::gains<std::uint16_t>, "codes"_a.noconvert(), "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a,
+             "gains"_a.noconvert())
+        .def("gains_numbers", &Reader::gains_numbers<std::uint16_t>, "codes"_a.noconvert(), "targets"_a, "seed"_a, "bag_mean"_a,
+             "n_threads"_a, "gains"_a.noconvert())
+        .def("first_uses", &Reader::first_uses_of, "depth"_a, "first"_a.noconvert())
         .def("leaf_shares", &Reader::leaf_shares_of, "covers"_a)
         .def("leaves", &Reader::leaves<std::uint8_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a)
         .def("leaves", &Reader::leaves<std::uint16_t>, "codes"_a.noconvert(), "n_threads"_a, "as_nodes"_a);

@@ -7,10 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+
+# No test asserts a time: a busy machine must not turn one red.
+settings.register_profile("hedgerow", deadline=None)
+settings.load_profile("hedgerow")
 
 
 @pytest.fixture(scope="session")

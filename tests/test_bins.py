@@ -44,7 +44,7 @@ def missing_of(bins: Bins) -> int:
 # ---- the twin -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(columns, st.sampled_from([1, 2, 3, 7, 255, 65535]))
 def test_cuts_and_centres_equal_the_twins(values: list[float], max_bins: int) -> None:
     cuts, _, centers, _ = _core.find_bins([np.array(values)], None, 100_000, max_bins, 1)
@@ -53,7 +53,7 @@ def test_cuts_and_centres_equal_the_twins(values: list[float], max_bins: int) ->
     np.testing.assert_array_equal(centers, expected[1])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(columns, columns)
 def test_codes_equal_the_twins(trained: list[float], asked: list[float]) -> None:
     bins = bins_of(trained)
@@ -73,7 +73,7 @@ def test_rows_that_decide_the_cuts_of_a_long_column_are_those_of_the_twin() -> N
 # ---- laws ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(columns, columns)
 def test_codes_keep_the_order_of_values(trained: list[float], asked: list[float]) -> None:
     bins = bins_of(trained)
@@ -83,7 +83,7 @@ def test_codes_keep_the_order_of_values(trained: list[float], asked: list[float]
     assert max(codes, default=0) < bins.n_bins[0]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(columns)
 def test_a_code_is_the_bin_between_its_cuts(values: list[float]) -> None:
     bins = bins_of(values)
@@ -96,7 +96,7 @@ def test_a_code_is_the_bin_between_its_cuts(values: list[float]) -> None:
             assert code == 0 or edges[code] < value
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(columns)
 def test_small_tables_are_exact(values: list[float]) -> None:
     bins = bins_of(values)
@@ -107,7 +107,7 @@ def test_small_tables_are_exact(values: list[float]) -> None:
         assert codes_of(sorted(distinct), bins).tolist() == list(range(len(distinct)))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(columns)
 def test_cuts_are_half_way_between_finite_neighbours(values: list[float]) -> None:
     bins = bins_of(values)
@@ -118,7 +118,7 @@ def test_cuts_are_half_way_between_finite_neighbours(values: list[float]) -> Non
             assert reference.is_nearly_the_middle(cut, low, high)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(width=32), min_size=1, max_size=100))
 def test_copies_in_single_and_double_precision_have_the_same_codes(values: list[float]) -> None:
     single, double = np.array(values, dtype=np.float32), np.array(values, dtype=np.float64)
@@ -126,14 +126,14 @@ def test_copies_in_single_and_double_precision_have_the_same_codes(values: list[
     assert np.array_equal(codes_of(single, bins_of(single)), codes_of(double, bins_of(double)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(columns, st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(values: list[float], random: Any) -> None:
     shuffled = random.sample(values, len(values))
     assert bins_of(values).cuts.tobytes() == bins_of(shuffled).cuts.tobytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(columns, columns)
 def test_rows_left_out_decide_nothing(kept: list[float], dropped: list[float]) -> None:
     rows = np.arange(len(kept), dtype=np.uint32)

@@ -22,10 +22,12 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomTreesEmbedding,
 )
 from hedgerow.belief.rules import CdmVote, Mean, all_rules
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.export import to_onnx, to_sklearn, to_treelite
+from hedgerow.export.recorded import NotExpressible, Recorded, Recorder
 
 RULES = [rule for rule in all_rules() if not isinstance(rule, CdmVote)]
 DECISIONS = {**all_decisions(), "cdm": UtilitySet("u80", evidence="lower"), "per class": Coverage(0.8, per_class=True)}
@@ -109,7 +111,7 @@ def test_onnx_keeps_the_caution(caution: float) -> None:
         assert_onnx_agrees(forest.set_params(rule=rule), X)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=3, max_size=3), st.integers(0, 10_000))
 def test_onnx_compares_in_double_precision(drawn: list[float], seed: int) -> None:
     """Rows that lie on a threshold, and one double above it, go where they go in the forest."""
@@ -150,6 +152,8 @@ def test_onnx_says_what_it_cannot_express() -> None:
         to_onnx(PairwiseTreesClassifier().fit(X, np.arange(len(X)) % 3))
     with pytest.raises(TypeError, match="fitted classifier or regressor of hedgerow, got"):
         to_onnx(to_sklearn(few_leaves(3)[0]))
+    with pytest.raises(TypeError, match="fitted classifier or regressor of hedgerow, got RandomTreesEmbedding"):
+        RandomTreesEmbedding(2).fit(X).to_sklearn()
 
 
 @pytest.mark.parametrize("kind", [DecisionTreeRegressor, RandomForestRegressor, ExtraTreesRegressor])
@@ -161,6 +165,88 @@ def test_onnx_predicts_as_the_regressor(kind: Any) -> None:
     np.testing.assert_allclose(answers["prediction"], model.predict(X), rtol=1e-12)
     np.testing.assert_allclose(answers["lower"], bounds[:, 0], rtol=1e-12)
     np.testing.assert_allclose(answers["upper"], bounds[:, 1], rtol=1e-12)
+
+
+# ---- NumPy written down ----------------------------------------------------------------------------------------
+
+
+def run_recorded(function: Any, *arrays: np.ndarray) -> np.ndarray:
+    """What onnxruntime makes of a function that was recorded on the first row of its arguments."""
+    onnx = pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install 'hedgerow[test]'")
+    recorder = Recorder()
+    names = [f"a{i}" for i in range(len(arrays))]
+    result = function(*(Recorded(recorder, name, each[:1]) for name, each in zip(names, arrays, strict=True)))
+    recorder.add("Identity", result.name, output="result")
+    kind = onnx.TensorProto.DOUBLE
+    inputs = [onnx.helper.make_tensor_value_info(name, kind, None) for name in names]
+    output = onnx.helper.make_tensor_value_info("result", onnx.helper.np_dtype_to_tensor_dtype(result.dtype), None)
+    graph = onnx.helper.make_graph(recorder.nodes, "g", inputs, [output], initializer=recorder.initializers)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, dict(zip(names, arrays, strict=True)))[0])
+
+
+def total_without_own(x: Any) -> Any:
+    """Slices, sums written into parts, reversed columns."""
+    others = np.zeros_like(x)
+    others[:, 1:] = np.cumsum(x[:, :-1], axis=1)
+    others[:, :-1] += np.cumsum(x[:, :0:-1], axis=1)[:, ::-1]
+    return others
+
+
+def only_where_needed(x: Any) -> Any:
+    """Work for some rows."""
+    result, needy = x * 2.0, x[:, 0] > 0.5
+    if needy.any():
+        result[needy] = np.sqrt(abs(x[needy])) - 1.0
+    return result
+
+
+def through_a_part(x: Any) -> Any:
+    """What is written into a view is written into the array."""
+    result = x.copy()
+    np.minimum(x[:, 1:], 0.25, out=result[:, 1:])
+    return result
+
+
+def in_order(x: Any) -> Any:
+    """Places, values at places, and back."""
+    order = np.argsort(-x, axis=1, kind="stable")
+    marked = np.zeros_like(order, dtype=bool)
+    np.put_along_axis(marked, order, np.arange(x.shape[1]) < 2, axis=1)
+    return np.where(marked, np.take_along_axis(x, order, axis=1), -1.0)
+
+
+@pytest.mark.parametrize("function", [total_without_own, only_where_needed, through_a_part, in_order])
+def test_what_is_recorded_is_what_numpy_does(function: Any) -> None:
+    x = np.random.default_rng(0).random((50, 4)).round(1)
+    np.testing.assert_allclose(run_recorded(function, x), function(x), rtol=1e-15)
+
+
+@pytest.mark.parametrize("function", [np.expm1, np.log1p])
+def test_small_numbers_keep_their_digits(function: Any) -> None:
+    x = np.concatenate([[0.0], 10.0 ** np.arange(-300.0, 1)])[:, None]
+    np.testing.assert_allclose(run_recorded(function, x), function(x), rtol=1e-11)
+    np.testing.assert_allclose(run_recorded(function, -x / 2), function(-x / 2), rtol=1e-11)
+
+
+def test_logarithms_of_nothing_add_up_to_nothing() -> None:
+    a, b = (each.reshape(-1, 1) for each in np.meshgrid([-np.inf, -800.0, -1.0, 0.0, 3.0], [-np.inf, -1.0, 700.0]))
+    np.testing.assert_allclose(run_recorded(np.logaddexp, a, b), np.logaddexp(a, b), rtol=1e-14)
+
+
+def test_what_cannot_be_recorded_says_so() -> None:
+    x = np.ones((3, 2))
+    for function, words in (
+        (lambda a: np.linalg.norm(a), "uses numpy.norm"),
+        (lambda a: a if (a > 0).all(axis=1) else -a, "looks at values"),
+        (lambda a: np.asarray(a), "asks for values"),
+        (lambda a: a[0], "picks samples by their number"),
+        (lambda a: np.arctan2(a, a), "uses numpy.arctan2"),
+    ):
+        with pytest.raises(NotExpressible, match=words):
+            run_recorded(function, x)
 
 
 # ---- scikit-learn -----------------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def test_accuracy_of_forests_is_scikit_learns() -> None:
 
 
 @given(st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=50), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_sums_on_the_grid_are_exact_in_any_order(values: list[float], weighted: bool) -> None:
     y = np.array(values)
     weights = np.random.default_rng(len(values)).uniform(0.01, 100, len(y)) if weighted else None
@@ -272,7 +272,7 @@ def test_uncertainty_is_the_law_of_total_variance() -> None:
 
 
 @given(st.floats(0, 100), st.integers(0, 10))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_bounds_hold_the_prediction_and_widen_with_caution(caution: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)

@@ -320,7 +320,7 @@ def test_any_container_of_text_fits_the_schema_of_any_other(make):
 
 
 @every_frame
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.lists(words, min_size=1, max_size=8), later=st.lists(words, min_size=1, max_size=8))
 def test_words_come_out_as_they_went_in(frame, data, later):
     pa_data = pytest.importorskip("pyarrow").array(data, "string") if frame is FRAMES["pyarrow"] else data

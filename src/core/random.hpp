@@ -17,7 +17,7 @@ inline std::uint64_t derive_key(std::uint64_t key, std::uint64_t child) {
 }
 
 // What a key is used for; part of every key, so that two purposes never share draws.
-enum class Purpose : std::uint64_t { bag = 0x626167, grow = 0x67726f77, sample = 0x73616d70 };
+enum class Purpose : std::uint64_t { bag = 0x626167, grow = 0x67726f77, sample = 0x73616d70, permute = 0x7065726d };
 
 inline std::uint64_t derive_key(std::uint64_t key, Purpose purpose) {
     return derive_key(key, static_cast<std::uint64_t>(purpose));

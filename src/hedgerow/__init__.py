@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         RandomDecisionTreesClassifier,
         RandomForestClassifier,
         RandomForestRegressor,
+        RandomTreesEmbedding,
+        UnsupervisedForest,
         merge,
     )
     from hedgerow.export import (
@@ -50,6 +52,8 @@ __all__ = [
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RandomTreesEmbedding",
+    "UnsupervisedForest",
     "__version__",
     "bootstrap",
     "combine",
@@ -82,6 +86,8 @@ _HOME = {
     "RandomDecisionTreesClassifier": "hedgerow.estimators",
     "RandomForestClassifier": "hedgerow.estimators",
     "RandomForestRegressor": "hedgerow.estimators",
+    "RandomTreesEmbedding": "hedgerow.estimators",
+    "UnsupervisedForest": "hedgerow.estimators",
     "bootstrap": "hedgerow.resample",
     "combine": "hedgerow.belief",
     "decide": "hedgerow.decide",

@@ -88,6 +88,26 @@ def quantiles(
 def bag(
     seed: int, tree: int, n_rows: int, mean: float, first: int = 0, last: int | None = None
 ) -> NDArray[np.uint32]: ...
+def meet(
+    leaves: NDArray[np.int32],
+    others: RowsInLeaves,
+    leaf_start: NDArray[np.int64],
+    meeting: int,
+    first_row: int,
+    most: int,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+
+class RowsInLeaves:
+    def __init__(
+        self,
+        leaves: NDArray[np.int32],
+        leaf_start: NDArray[np.int64],
+        present: int,
+        seed: int,
+        bag_mean: float,
+    ) -> None: ...
+
 def sampled_rows(n_rows: int, limit: int, first: int, n: int) -> NDArray[np.uint32]: ...
 def root_key(seed: int, tree: int) -> int: ...
 def child_key(key: int, side: int) -> int: ...
@@ -177,3 +197,51 @@ class Reader:
         values: NDArray[np.float64],
         pairs: NDArray[np.float64] | None,
     ) -> None: ...
+    def permute(
+        self,
+        codes: NDArray[Any],
+        labels: NDArray[np.uint16],
+        worth: int,
+        counted: bool,
+        seed: int,
+        bag_mean: float,
+        features: NDArray[np.int64],
+        start: NDArray[np.int64],
+        key: int,
+        n_repeats: int,
+        n_threads: int,
+        decrease: NDArray[np.float64],
+    ) -> None: ...
+    def permute_numbers(
+        self,
+        codes: NDArray[Any],
+        targets: NDArray[np.float64],
+        predicted: NDArray[np.float64],
+        seed: int,
+        bag_mean: float,
+        features: NDArray[np.int64],
+        start: NDArray[np.int64],
+        key: int,
+        n_repeats: int,
+        n_threads: int,
+        decrease: NDArray[np.float64],
+    ) -> None: ...
+    def gains(
+        self,
+        codes: NDArray[Any],
+        labels: NDArray[np.uint16],
+        seed: int,
+        bag_mean: float,
+        n_threads: int,
+        gains: NDArray[np.float64],
+    ) -> None: ...
+    def gains_numbers(
+        self,
+        codes: NDArray[Any],
+        targets: NDArray[np.float64],
+        seed: int,
+        bag_mean: float,
+        n_threads: int,
+        gains: NDArray[np.float64],
+    ) -> None: ...
+    def first_uses(self, depth: NDArray[np.int64], first: NDArray[np.float64]) -> None: ...

@@ -300,6 +300,53 @@ def explain(
 
 
 @app.command()
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Page to write, or - for standard output.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the true classes; found by itself where only one can be it."),
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the page.")] = None,
+    train: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0, metavar="NUMBER", help="Time to look for smallest changes, all rows together; 0 for none."),
+    ] = 5.0,
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    missing: Missing = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+) -> None:
+    """One page to e-mail: metrics, where the undecided cases live, each case with live sliders. Needs no network."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.report import ReportOptions
+    from hedgerow.commands.report import report as run_report
+
+    options = ReportOptions(
+        model=model,
+        data=data,
+        out=out,
+        target=target,
+        id=id,
+        title=title,
+        train=train,
+        seconds=seconds,
+        rule=rule,
+        caution=caution,
+        decision=decision,
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
+    raise typer.Exit(run(lambda: run_report(options)))
+
+
+@app.command()
 def inspect(model: Model, json: Json = False) -> None:
     """What a model file says of itself: features, classes, parameters, sizes, versions. Its trees are not read."""
     from hedgerow.commands.inspect import inspect as run_inspect

@@ -21,6 +21,8 @@ from hedgerow.tree import Tree
 
 Floats = NDArray[np.float64]
 
+#: Tables of up to so many cells are summed in order, larger ones by a sparse matrix.
+SMALL = 1_000_000
 #: Leaves that are listed, those that changed most first.
 LISTED = 10
 
@@ -56,7 +58,7 @@ class Drift:
     ----------
     p_value : float
         How often relabelled rows differ as much as these do, in traffic or in labels. Small means drift; under no
-        drift it is uniform.
+        drift it is uniform (out of bag nearly so, see docs/later.md).
     traffic_p_value : float
         The same for where rows go, whatever their labels.
     label_p_value : float or None
@@ -214,15 +216,14 @@ class _Totals:
         while len(at):  # from every end up to the root
             under.append((place[at], end))
             at, end = tree.parent[at][tree.parent[at] >= 0], end[tree.parent[at] >= 0]
-        nodes, under_nodes = (np.concatenate(each) for each in zip(*under, strict=True))
-        below = _indicator(nodes, under_nodes, (len(there), len(branches.ends)))
-        information = _information(below @ ends.new, below @ ends.total)
+        node, part = (np.concatenate(each) for each in zip(*under, strict=True))
+        new, total = (_sums_by(node, len(there), each[part]) for each in (ends.new, ends.total[:, None]))
+        information = _information(new, total[:, 0])
         parent = tree.parent[there]
         child, owner = np.flatnonzero(parent >= 0), parent[parent >= 0]
-        shape = (len(self._traffic), len(there))
-        of_children = _indicator(tree.feature[owner], child, shape)
-        of_itself = _indicator(tree.feature[branches.inner], np.arange(len(branches.inner)), shape)
-        self._traffic += 2 * ((of_children - of_itself) @ information)
+        n_features, n_inner = len(self._traffic), len(branches.inner)
+        self._traffic += 2 * _sums_by(tree.feature[owner], n_features, information[child])
+        self._traffic -= 2 * _sums_by(tree.feature[branches.inner], n_features, information[:n_inner])
 
     def _look_for_leaves(
         self, number: int, tree: Tree, branches: _Branches, counted: _Groups, classes: NDArray[Any] | None
@@ -290,10 +291,9 @@ class _Groups(NamedTuple):
     @classmethod
     def of(cls, group: NDArray[np.int64], n_groups: int, relabelled: Floats) -> _Groups:
         """The group of each row (m,) and which rows are new (m, 1 + P)."""
-        member = _indicator(group, np.arange(len(group)), (n_groups, len(group)))
         total = np.bincount(group, minlength=n_groups).astype(np.float64)
         share = relabelled.mean(axis=0) if len(group) else np.zeros(relabelled.shape[1])
-        return cls(total, np.asarray(member @ relabelled), share)
+        return cls(total, _sums_by(group, n_groups, relabelled), share)
 
     @property
     def information(self) -> Floats:
@@ -313,9 +313,18 @@ def _information(new: Floats, total: Floats) -> Floats:
     return _n_log_n(new) + _n_log_n(total[:, None] - new) - _n_log_n(total)[:, None]
 
 
-def _indicator(rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> Any:
-    """Places (m,) of ones -> a sparse matrix."""
-    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+def _sums_by(group: NDArray[np.int64], n_groups: int, values: Floats) -> Floats:
+    """The group of each row (m,), values (m, c) -> their sums by group (g, c)."""
+    if values.size > SMALL:  # a table in another order would be as large again
+        rows = np.arange(len(group))
+        member = sparse.csr_array((np.ones(len(group)), (group, rows)), shape=(n_groups, len(group)))
+        return np.asarray(member @ values)
+    sums = np.zeros((n_groups, values.shape[1]))
+    if len(group):
+        order = np.argsort(group, kind="stable")
+        there, first = np.unique(group[order], return_index=True)
+        sums[there] = np.add.reduceat(values[order], first, axis=0)
+    return sums
 
 
 def _n_log_n(counts: Floats) -> Floats:
@@ -327,13 +336,12 @@ def _n_log_n(counts: Floats) -> Floats:
 
 def _difference_of_means(end: NDArray[np.int64], ends: _Groups, relabelled: Floats, y: Floats) -> Floats:
     """(1 + P,): squared differences of old and new means within leaves, by their weight and the variance there."""
-    member = _indicator(end, np.arange(len(end)), (len(ends.total), len(end)))
     mean = np.bincount(end, weights=y, minlength=len(ends.total)) / np.maximum(ends.total, 1)
     away = y - mean[end]
     variance = float((away**2).sum()) / max(1, len(y) - len(ends.total))
     old = ends.total[:, None] - ends.new
     # The mean of all is zero by now, so what new ones lack old ones have.
-    apart = np.asarray(member @ (relabelled * away[:, None]))
+    apart = _sums_by(end, len(ends.total), relabelled * away[:, None])
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = apart**2 * (1 / ends.new + 1 / old)
     squares[(ends.new == 0) | (old == 0)] = 0

@@ -191,7 +191,7 @@ def leaf_evidence(forest: Forest, tree: int) -> Floats:
 def reached_evidence(forest: Forest, leaves: NDArray[np.int32]) -> Floats:
     """Leaves (n, T) -> evidence (n, T, K) of the leaves reached, looking at no others."""
     at = (leaves + forest.leaf_start[:-1]).ravel()
-    evidence = _evidence_of(forest, at)
+    evidence = evidence_of_leaves(forest, at)
     return evidence.reshape(*leaves.shape, forest.n_classes)
 
 
@@ -235,7 +235,7 @@ def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
     return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
 
 
-def _evidence_of(forest: Forest, leaves: NDArray[np.int64]) -> Floats:
+def evidence_of_leaves(forest: Forest, leaves: NDArray[np.int64]) -> Floats:
     """Leaves (m,), numbered over all trees -> evidence (m, K)."""
     counts = forest.counts_of(leaves).astype(np.float64)
     return counts if forest.weights is None else _shared_out(counts, forest.counts_of(leaves, weighted=True))
@@ -303,7 +303,9 @@ def _lift_in_parts(
     states = np.empty((len(leaves), width))
     part = max(1, GROUP_BYTES // (8 * max(width, forest.n_classes)))
     for first in range(0, len(leaves), part):
-        states[first : first + part] = lift_distinct(rule, _evidence_of(forest, leaves[first : first + part]), setting)
+        states[first : first + part] = lift_distinct(
+            rule, evidence_of_leaves(forest, leaves[first : first + part]), setting
+        )
     return states
 
 

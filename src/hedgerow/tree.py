@@ -23,6 +23,8 @@ DENSE_CLASSES = 8
 SHARE_BUDGET = 32 << 20
 
 _SUBSET, _MULTIWAY = 1, 2
+#: What the leaves of a regression forest keep besides their counts.
+_OF_NUMBERS = ("values", "means", "variances")
 
 
 class Distinct(NamedTuple):
@@ -258,7 +260,6 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
     leaves = forest.leaf_start[first : last + 1]
     words = slice(forest.set_start[first], forest.set_start[last])
     starts, classes = forest.entry_start, forest.entry_class
-    moments = ("values", "means", "variances")
     if starts is None or classes is None:
         cells = slice(leaves[0] * forest.n_classes, leaves[-1] * forest.n_classes)
     else:
@@ -277,7 +278,10 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
         entry_start=starts,
         entry_class=classes,
         weights=None if forest.weights is None else forest.weights[cells],
-        **{name: None if (held := getattr(forest, name)) is None else held[leaves[0] : leaves[-1]] for name in moments},
+        **{
+            name: None if (held := getattr(forest, name)) is None else held[leaves[0] : leaves[-1]]
+            for name in _OF_NUMBERS
+        },
     )
 
 

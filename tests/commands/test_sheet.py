@@ -23,7 +23,7 @@ def tables(draw):
     return draw(st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=8))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tables())
 def test_what_csv_writes_is_read_back_cell_for_cell(rows):
     names = [f"column {number} of a table" for number in range(len(rows[0]))]
@@ -34,7 +34,7 @@ def test_what_csv_writes_is_read_back_cell_for_cell(rows):
     assert [sheet.cells(name).tolist() for name in names] == [list(column) for column in zip(*rows, strict=True)]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=30))
 def test_numbers_are_read_to_the_last_bit(values):
     text = "a,b\n" + "".join(f"{value!r},x\n" for value in values)

@@ -14,6 +14,8 @@
 
 #include "core/bins.hpp"
 #include "core/grow.hpp"
+#include "core/importance.hpp"
+#include "core/proximity.hpp"
 #include "core/read.hpp"
 #include "core/validate.hpp"
 
@@ -41,7 +43,7 @@ void drive_bins(Draws& draws, std::size_t max_bins) {
     std::vector<double> values(n_rows);
     for (double& value : values) value = draws.coin() ? odd[draws.below(11)] : draws.unit() - 0.5;
     const Column column{reinterpret_cast<const char*>(values.data()), sizeof(double), Column::Type::float64};
-    const NumericBins bins = find_bins(column, rows_for_cuts(n_rows, 1000), max_bins);
+    const NumericBins bins = find_bins(column, rows_for_cuts(n_rows, 1000, 0, n_rows), max_bins);
     CHECK(bins.centers.size() == bins.cuts.size() + 1 && bins.centers.size() <= max_bins);
     std::vector<Code> codes(n_rows);
     const Encoder<Code> encoder(bins.cuts.data(), bins.cuts.size());
@@ -241,6 +243,66 @@ void check_readings(const Packed& packed, const RandomTable<Code>& made, std::ui
     check_distinct(forest, packed.leaves(n_classes), made, n_threads, probability);
 }
 
+// Importances are shares, or NaN where a bag has left no row out; depths of first use are depths.
+template <class Code>
+void check_importances(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
+    const std::size_t n_rows = made.table.n_rows, n_features = made.table.n_features(), n_trees = packed.node_start.size() - 1;
+    const ForestView forest = packed.forest(made.has_nominal);
+    const LeafView leaves = packed.leaves(n_classes);
+    const BaggedRows<Code> rows{made.by_column.data(), n_rows, n_features, 5, 1.0};
+    std::vector<std::int64_t> features, start{0};  // each by itself, then all together
+    for (std::size_t j = 0; j < n_features; ++j) features.push_back(static_cast<std::int64_t>(j)), start.push_back(start.back() + 1);
+    for (std::size_t j = 0; j < n_features; ++j) features.push_back(static_cast<std::int64_t>(j));
+    start.push_back(static_cast<std::int64_t>(features.size()));
+    const FeatureGroups groups{features.data(), start.data(), n_features + 1};
+    std::vector<double> found(n_trees * (n_features + 1)), targets(made.labels.begin(), made.labels.begin() + n_rows);
+    Control control;
+    for (const bool counted : {false, true})
+        for (const Worth worth : {Worth::vote, Worth::share}) {
+            permute_outside(forest, rows, groups, ClassJudge{leaves, made.labels.data(), worth, counted}, 7, 2, n_threads, found.data(),
+                            control);
+            for (const double loss : found) CHECK(std::isnan(loss) || std::fabs(loss) <= 1);
+        }
+    const std::vector<double> predicted(static_cast<std::size_t>(forest.leaf_start[n_trees]), 0.5);
+    permute_outside(forest, rows, groups, NumberJudge{predicted.data(), targets.data()}, 7, 1, n_threads, found.data(), control);
+    for (const double loss : found) CHECK(std::isnan(loss) || loss == 0);  // all leaves say the same
+    for (const bool numbers : {false, true}) {
+        const Responses responses = numbers ? Responses::of_numbers(targets.data(), n_rows)
+                                            : Responses::of_classes(made.labels.data(), n_rows, n_classes);
+        gain_outside(forest, rows, responses, n_threads, found.data(), control);
+        for (std::size_t i = 0; i < n_trees * n_features; ++i) CHECK(!std::isinf(found[i]));
+    }
+    first_uses(forest, packed.depth.data(), n_features, found.data());
+    for (std::size_t i = 0; i < n_trees * n_features; ++i) CHECK(found[i] >= 0 && found[i] <= packed.depth[i / n_features]);
+}
+
+// Rows that meet come in ascending order, and what they are worth to each other is a share.
+template <class Code>
+void check_proximities(const Packed& packed, const RandomTable<Code>& made, std::size_t n_threads) {
+    const std::size_t n_rows = made.table.n_rows, n_trees = packed.node_start.size() - 1;
+    Control control;
+    std::vector<std::int32_t> leaves(n_rows * n_trees);
+    find_leaves(packed.forest(made.has_nominal), made.by_column.data(), n_rows, made.table.n_features(), n_threads, false,
+                leaves.data(), control);
+    const LeafTable table{leaves.data(), n_rows, n_trees, packed.leaf_start.data()};
+    const std::pair<Present, Meeting> cases[] = {{Present::all, Meeting::share_of_trees}, {Present::oob, Meeting::share_of_outside},
+                                                 {Present::inbag, Meeting::share_of_leaf}, {Present::distinct, Meeting::share_of_leaf}};
+    for (const auto& [present, meeting] : cases)
+        for (const std::size_t most : {0, 1, 5}) {
+            const RowsInLeaves known(table, present, 5, 1.0);
+            const SparseRows met = meet(table, known, meeting, 0, most, n_threads, control);
+            CHECK(met.start.size() == n_rows + 1 && met.columns.size() == met.values.size());
+            for (std::size_t row = 0; row < n_rows; ++row) {
+                CHECK(most == 0 || met.start[row + 1] - met.start[row] <= static_cast<std::int64_t>(most));
+                for (std::int64_t at = met.start[row]; at < met.start[row + 1]; ++at) {
+                    const auto i = static_cast<std::size_t>(at);
+                    CHECK(at == met.start[row] || met.columns[i - 1] < met.columns[i]);
+                    CHECK(met.values[i] > 0 && met.values[i] <= 1 + 1e-12);
+                }
+            }
+        }
+}
+
 // Whether the arrays are accepted as those of a forest.
 template <class Code>
 bool is_accepted(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
@@ -315,6 +377,10 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
         }
         const Packed packed(trees);
         check_readings(packed, made, n_classes, n_threads);
+        if (n_rows <= 9 || (n_rows == 60 && splitter == Splitter::best)) {
+            check_importances(packed, made, n_classes, n_threads);
+            check_proximities(packed, made, n_threads);
+        }
         check_validation(draws, packed, made, n_classes);
     }
 }

@@ -41,7 +41,7 @@ def averaged_leaves(draw: st.DrawFn) -> PlainOpinion:
     return opinion_of((counts / total).mean(axis=0)[None], ((counts + caution) / total).mean(axis=0)[None])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(raw_bounds())
 def test_admissible_classes_are_maximal_and_maximal_ones_undominated(bounds):
     opinion = opinion_of(*bounds)
@@ -51,7 +51,7 @@ def test_admissible_classes_are_maximal_and_maximal_ones_undominated(bounds):
     assert admissibility.any(axis=1).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(bounds_and_utility())
 def test_admissible_actions_are_maximal_and_maximal_ones_undominated(case):
     lower, upper, utility = case
@@ -61,7 +61,7 @@ def test_admissible_actions_are_maximal_and_maximal_ones_undominated(case):
     assert admissibility.any(axis=1).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(averaged_leaves())
 def test_the_three_agree_on_averages_of_imprecise_dirichlet_leaves(opinion):
     dominance, maximality, admissibility = (decide(opinion, make()) for make in CREDAL)
@@ -89,7 +89,7 @@ def test_a_hedging_action_can_be_maximal_and_yet_never_optimal():
     assert EAdmissibility(utility).choose(opinion).tolist() == [[True, True, False]]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(raw_bounds(n_rows=1))
 def test_closed_forms_equal_their_definitions_by_linear_programme(bounds):
     opinion, each = opinion_of(*bounds), np.eye(bounds[0].shape[1])
@@ -98,7 +98,7 @@ def test_closed_forms_equal_their_definitions_by_linear_programme(bounds):
         assert make().choose(opinion).tolist() == np.array(expected).tolist()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(bounds_and_utility())
 def test_decisions_with_a_utility_equal_their_definitions_by_linear_programme(case):
     lower, upper, utility = case
@@ -108,7 +108,7 @@ def test_decisions_with_a_utility_equal_their_definitions_by_linear_programme(ca
 
 
 @pytest.mark.parametrize("make", CREDAL)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(bounds=raw_bounds())
 def test_the_identity_is_the_utility_of_no_utility(make, bounds):
     opinion = opinion_of(*bounds)
@@ -149,7 +149,7 @@ def test_there_may_be_more_actions_than_classes():
         assert make(reject).choose(opinion).tolist() == [[True, False, False], [False, False, True]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=5),
     st.sampled_from([1.0, 2.0, 3.0, 5.0]),

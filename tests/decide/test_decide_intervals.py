@@ -12,7 +12,7 @@ from tests.reference.decide import lowest_expectation, tightest_bounds
 from hedgerow.decide import lower_expectation, pignistic_from_bounds, reachable, upper_expectation
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(raw_bounds(n_rows=1))
 def test_reachable_bounds_are_the_extreme_probabilities_of_the_set(bounds):
     lower, upper = reachable(*bounds)
@@ -22,7 +22,7 @@ def test_reachable_bounds_are_the_extreme_probabilities_of_the_set(bounds):
         np.testing.assert_allclose(upper[row], tight_high, atol=1e-9, rtol=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(raw_bounds())
 def test_making_reachable_twice_is_making_reachable_once(bounds):
     once = reachable(*bounds)
@@ -31,7 +31,7 @@ def test_making_reachable_twice_is_making_reachable_once(bounds):
     assert np.array_equal(once[1], twice[1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(raw_bounds())
 def test_reachable_bounds_are_never_wider(bounds):
     lower, upper = reachable(*bounds)
@@ -55,7 +55,7 @@ def test_precise_bounds_are_returned_bit_for_bit():
     assert np.array_equal(upper, probability)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.integers(0, 40), min_size=4, max_size=4), min_size=1, max_size=6), st.floats(0.1, 5))
 def test_averages_of_imprecise_dirichlet_leaves_are_reachable_as_they_are(counts, caution):
     counts = np.array(counts)
@@ -66,7 +66,7 @@ def test_averages_of_imprecise_dirichlet_leaves_are_reachable_as_they_are(counts
     assert np.array_equal(tight[1], upper)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(raw_bounds(n_rows=1), st.data())
 def test_expectations_are_those_of_the_linear_programme(bounds, data):
     n_classes = bounds[0].shape[1]
@@ -79,7 +79,7 @@ def test_expectations_are_those_of_the_linear_programme(bounds, data):
         assert high[row] == pytest.approx(-lowest_expectation(-gamble, *raw), abs=1e-8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(raw_bounds())
 def test_the_pignistic_distribution_lies_between_the_bounds_and_sums_to_one(bounds):
     lower, upper = reachable(*bounds)

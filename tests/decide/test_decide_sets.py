@@ -42,7 +42,7 @@ def precise(*rows: list[float]) -> PlainOpinion:
 
 @pytest.mark.parametrize("evidence", ["probability", "lower"])
 @pytest.mark.parametrize("name", UTILITIES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(bounds=raw_bounds())
 def test_no_set_is_worth_more_and_no_smaller_one_as_much(name, evidence, bounds):
     decision, utility = UTILITIES[name]
@@ -94,7 +94,7 @@ def test_parameters_that_make_no_sense_are_refused(decision, words):
         decision.choose(precise([0.5, 0.3, 0.2]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(raw_bounds(), st.sampled_from([0.0, 0.05, 0.25, 0.5, 1.0]))
 def test_top_probability_is_the_smallest_set_that_is_probable_enough(bounds, epsilon):
     opinion = opinion_of(bounds)

@@ -30,14 +30,14 @@ def opinion_of(bounds: tuple[np.ndarray, np.ndarray]) -> PlainOpinion:
 
 
 @pytest.mark.parametrize("decision", SINGLE, ids=lambda decision: type(decision).__name__)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(bounds=raw_bounds())
 def test_exactly_one_class_is_chosen(decision, bounds):
     assert (decision.choose(opinion_of(bounds)).sum(axis=1) == 1).all()
 
 
 @pytest.mark.parametrize("decision", SINGLE, ids=lambda decision: type(decision).__name__)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(bounds=raw_bounds())
 def test_the_class_chosen_is_maximal(decision, bounds):
     opinion = opinion_of(bounds)
@@ -45,14 +45,14 @@ def test_the_class_chosen_is_maximal(decision, bounds):
 
 
 @pytest.mark.parametrize("decision", [Maximax(), Pignistic(), ExpectedUtility()], ids=lambda d: type(d).__name__)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(bounds=raw_bounds())
 def test_the_class_chosen_for_one_distribution_is_admissible(decision, bounds):
     opinion = opinion_of(bounds)
     assert not (decision.choose(opinion) & ~EAdmissibility().choose(opinion)).any()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(raw_bounds(n_rows=2), st.sampled_from([0.0, 0.3, 1.0]), st.data())
 def test_hurwicz_weighs_the_best_and_the_worst_case_of_an_action(bounds, optimism, data):
     n_classes = bounds[0].shape[1]
@@ -70,7 +70,7 @@ def test_hurwicz_weighs_the_best_and_the_worst_case_of_an_action(bounds, optimis
         assert score[chosen[row]][0] == pytest.approx(score.max(), abs=1e-8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(raw_bounds(), st.booleans())
 def test_the_ends_of_hurwicz_are_maximin_and_maximax(bounds, weigh):
     opinion = opinion_of(bounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from tests.reference import constructed
 from tests.reference import explain as reference
 
 from hedgerow import ExtraTreesClassifier, RandomForestClassifier
@@ -20,7 +22,7 @@ leaves = st.integers(2, 3).flatmap(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(leaves, st.fractions(0, 6, max_denominator=4), st.data())
 def test_doubt_is_what_its_definition_says_in_fractions(counts, caution, data):
     distrust = data.draw(
@@ -36,7 +38,7 @@ def test_doubt_is_what_its_definition_says_in_fractions(counts, caution, data):
     assert found.total[0] == pytest.approx(float(1 - held_margin), abs=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(leaves, st.floats(0, 6))
 def test_shares_sum_to_one_or_there_is_no_doubt(counts, caution):
     found = doubt_from_counts(np.array([counts], dtype=float), caution)
@@ -44,7 +46,7 @@ def test_shares_sum_to_one_or_there_is_no_doubt(counts, caution):
     assert found.shares.sum() == pytest.approx(1.0, abs=1e-12) if found.total[0] > 0 else found.shares.sum() == 0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(leaves, st.floats(0.1, 6), st.randoms(use_true_random=False))
 def test_the_order_of_trees_does_not_matter(counts, caution, random):
     shuffled = random.sample(counts, len(counts))
@@ -83,15 +85,17 @@ def causes_of(forest, X):
     return [[each.cause for each in why.doubt] for why in forest.explain(X, time_limit=0, shap=False)]
 
 
-def test_three_similar_cases_are_too_few():
-    draw = np.random.default_rng(0)
-    X = np.concatenate([draw.random((200, 2)), [5.0, 0.0] + 0.1 * draw.random((3, 2))])
-    y = ["common"] * 200 + ["rare"] * 3
-    forest = RandomForestClassifier(caution=5.0, random_state=0).fit(X, y)
-    why = forest.explain([[5.05, 0.05]])[0]
-    assert why.set == ["common", "rare"]
-    assert why.doubt[0].cause == "few"
+@pytest.mark.parametrize("name", constructed.ALL)
+def test_a_cause_that_is_known_comes_out_on_top(name):
+    case = constructed.ALL[name]()
+    why = case.forest.explain(case.sample, time_limit=0, shap=False)[0]
+    assert why.doubt[0].cause == case.cause
     assert why.doubt[0].share > 0.5
+
+
+def test_the_page_shows_the_shares_of_the_constructed_cases():
+    page = Path(__file__).resolve().parents[2] / "docs" / "explain.md"
+    assert constructed.table() in page.read_text(encoding="utf-8")
 
 
 COINS = {
@@ -115,23 +119,6 @@ def test_pure_leaves_of_one_or_two_coins_are_no_trees_that_disagree():
     for why in forest.explain(draw.random((20, 3)), time_limit=0, shap=False):
         share = {each.cause: each.share for each in why.doubt}
         assert share["disagree"] < share["overlap"]
-
-
-def test_equal_cases_of_both_classes_overlap():
-    draw = np.random.default_rng(2)
-    X, y = draw.integers(0, 2, (600, 2)), draw.integers(0, 2, 600)
-    why = RandomForestClassifier(random_state=0).fit(X, y).explain([[0, 1]])[0]
-    assert why.doubt[0].cause == "overlap"
-    assert why.doubt[0].share > 0.9
-
-
-def test_two_witnesses_that_contradict_each_other_disagree():
-    draw = np.random.default_rng(3)
-    y = draw.integers(0, 2, 400)
-    X = y[:, None] + draw.normal(0, 0.1, (400, 2))
-    why = RandomForestClassifier(max_features=1, random_state=0).fit(X, y).explain([[0.0, 1.0]])[0]
-    assert why.doubt[0].cause == "disagree"
-    assert why.doubt[0].share > 0.9
 
 
 @pytest.fixture(scope="module")

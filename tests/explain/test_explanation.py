@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-import hedgerow
 from hedgerow import DecisionTreeClassifier, PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from hedgerow.belief.rules import rule_names
+from hedgerow.decide import Maximin
 from hedgerow.explain import Explanation, explain, shap_values
 from hedgerow.explain.words import percents
+from hedgerow.rules import Belief
 
 KEYS = [
     *("row", "name", "label", "set", "determinate", "classes", "probability", "lower", "upper", "caution", "rule"),
@@ -73,6 +75,19 @@ def test_infinite_and_missing_values_are_json_too(flowers):
     assert list(said["values"].values())[:2] == ["inf", None]
 
 
+def test_infinite_and_huge_training_values_are_values():
+    draw = np.random.default_rng(3)
+    X = np.column_stack([draw.normal(size=80), draw.normal(size=80) * 1e300])
+    X[:3, 0], X[3, 0] = np.inf, -np.inf
+    forest = RandomForestClassifier(8, caution=3.0, random_state=0).fit(X, draw.integers(0, 2, 80))
+    asked = np.array([[np.inf, 1e308], [-np.inf, -1e308], [np.nan, np.inf], [0.0, 0.0]])
+    for why in forest.explain(asked, time_limit=1):
+        assert sum(each.share for each in why.doubt) == pytest.approx(1.0, abs=1e-12)
+        json.dumps(why.to_dict(), allow_nan=False)
+    inside = {each.cause: each.share for each in forest.explain([[np.inf, 0.0]], time_limit=0)[0].doubt}
+    assert inside["outside"] == 0
+
+
 def test_shap_of_label_and_width_are_those_of_shap_values(flowers):
     forest, X = flowers
     label, width = shap_values(forest, X[60:75]), shap_values(forest, X[60:75], "width")
@@ -84,18 +99,20 @@ def test_shap_of_label_and_width_are_those_of_shap_values(flowers):
         assert why.shap.base["width"] + sum(why.shap.width) == pytest.approx(why.upper[k] - why.lower[k], abs=1e-9)
 
 
-@pytest.mark.parametrize(("rule", "unit"), [("eva", "log_odds"), ("cautious", None), ("median", None)])
+@pytest.mark.parametrize(
+    ("rule", "unit"), [("eva", "log_odds"), ("dominance_vote", "lower"), ("cautious", None), ("median", None)]
+)
 def test_rules_that_are_no_sum_over_trees_have_less_shap(flowers, rule, unit):
     forest, X = flowers
     other = RandomForestClassifier(60, rule=rule, random_state=0).fit(X, forest.predict(X))
     why = other.explain(X[70:71])[0]
     assert (why.shap and why.shap.unit) == unit
-    assert unit is None or why.shap.width is None
+    assert unit is None or (why.shap.width is None) == (unit == "log_odds")
     assert why.to_text()
     assert why.to_html()
 
 
-@pytest.mark.parametrize("rule", sorted(hedgerow.belief.rule_names()))
+@pytest.mark.parametrize("rule", sorted(rule_names()))
 def test_every_rule_can_be_explained(flowers, rule):
     forest, X = flowers
     other = RandomForestClassifier(12, rule=rule, caution=2.0, random_state=0).fit(X, forest.predict(X))
@@ -111,6 +128,14 @@ def test_every_kind_of_decision_can_be_explained(flowers, decision):
     sets = other.predict_set(X[48:148:10])
     found = other.explain(X[48:148:10], time_limit=0.05)
     assert [why.set for why in found] == [other.classes_[chosen].tolist() for chosen in sets]
+
+
+def test_actions_that_are_no_classes_are_refused(flowers):
+    forest, X = flowers
+    other = RandomForestClassifier(5, decision=Maximin(utility=np.ones((4, 3))), random_state=0)
+    other.fit(X, forest.predict(X))
+    with pytest.raises(ValueError, match="decision must choose among the 3 classes to be explained"):
+        other.explain(X[:1])
 
 
 def test_one_tree_and_one_class_and_many_classes_can_be_explained():
@@ -130,7 +155,7 @@ def test_weights_and_tree_weights_count():
     draw = np.random.default_rng(1)
     X = draw.normal(size=(300, 3))
     y = (X[:, 0] + draw.normal(0, 1, 300) > 0).astype(int)
-    forest = RandomForestClassifier(20, rule=hedgerow.rules.Belief(weights="learned"), caution=2.0, random_state=0)
+    forest = RandomForestClassifier(20, rule=Belief(weights="learned"), caution=2.0, random_state=0)
     forest.fit(X, y, sample_weight=draw.uniform(0.5, 2, 300))
     sets = forest.predict_set(X[:30])
     found = forest.explain(X[:30], time_limit=0)

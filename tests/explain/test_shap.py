@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,13 @@ from tests.reference.shap import (
     trees_for_shap,
 )
 
-from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
+from hedgerow import (
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    RandomDecisionTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from hedgerow.belief import Setting, resolve_rule
 from hedgerow.belief.additive import WHAT, additive
 from hedgerow.explain import shap_values
@@ -230,7 +237,7 @@ def test_groups_of_trees_say_what_all_trees_say(monkeypatch):
     np.testing.assert_allclose(parts.base, whole.base, rtol=0, atol=1e-15)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(0, 10**6))
 def test_any_tree_adds_up(n_rows, n_features, seed):
     rng = np.random.default_rng(seed)
@@ -286,3 +293,55 @@ def test_empty_leaves_are_refused_for_probabilities_and_explained_for_bounds():
     for what in ("lower", "upper"):
         found = shap_values(forest, X, what)
         np.testing.assert_allclose(found.base + found.values.sum(axis=1), said(forest, X, what), rtol=0, atol=EXACT)
+
+
+# ---- regressors -------------------------------------------------------------------------------
+
+
+@cache
+def number_forest() -> tuple[RandomForestRegressor, pd.DataFrame]:
+    X, y = mixed_table(150, 40, seed=7)
+    return RandomForestRegressor(4, max_features=2, min_samples_leaf=2, random_state=0).fit(X, y * 1.5), X
+
+
+@pytest.mark.parametrize("what", ["prediction", "lower", "upper", "width"])
+def test_values_of_a_regressor_add_up_to_what_it_says(what):
+    forest, X = number_forest()
+    lower, upper = forest.predict_bounds(X).T
+    said = {"prediction": forest.predict(X), "lower": lower, "upper": upper, "width": upper - lower}[what]
+    for background in (None, X[:20]):
+        for interactions in (False, True):
+            found = shap_values(forest, X[:30], what, background=background, interactions=interactions)
+            total = found.values.sum(axis=(1, 2)) if interactions else found.values.sum(axis=1)
+            np.testing.assert_allclose(found.base + total, said[:30], rtol=0, atol=1e-9)
+
+
+def test_values_of_a_regressor_are_what_their_definition_says():
+    forest, X = number_forest()
+    trees, codes = forest.trees_, forest._codes(X)
+    leaves = [np.zeros((tree.n_leaves, 1)) for tree in trees]
+    for held, tree in zip(leaves, trees, strict=True):
+        held[tree._payload[tree.is_leaf], 0] = tree.value[tree.is_leaf] / len(trees)
+    missing = np.iinfo(codes.dtype).max
+    found = shap_values(forest, X[:5])
+    for row in range(5):
+        expected = shapley_values(path_game(trees, leaves, codes[:, row], missing), X.shape[1])
+        np.testing.assert_allclose(found.values[row], expected[:, 0], rtol=0, atol=1e-9)
+
+
+def test_values_of_a_regressor_are_those_of_the_package():
+    shap = pytest.importorskip("shap", reason="the package shap is not installed; pip install shap to compare with it")
+    X, y = numeric_table(300, 6, 50, seed=3)
+    forest = RandomForestRegressor(10, random_state=0).fit(X, y)
+    leaves = [forest.forest_.values[a:b, None] / 10 for a, b in pairwise(forest.forest_.leaf_start)]
+    peer = shap.TreeExplainer({"trees": trees_for_shap(forest.trees_, leaves)})
+    theirs = np.asarray(peer.shap_values(X[:40], check_additivity=False)).reshape(40, 6)
+    np.testing.assert_allclose(shap_values(forest, X[:40]).values, theirs, rtol=0, atol=1e-9)
+
+
+def test_questions_a_regressor_has_no_answer_to_are_refused():
+    forest, X = number_forest()
+    with pytest.raises(ValueError, match="what must be one of prediction, lower, upper, width for a regressor"):
+        shap_values(forest, X, "probability")
+    with pytest.raises(ValueError, match="rule must be None for a regressor"):
+        shap_values(forest, X, rule="eva")

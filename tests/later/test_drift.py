@@ -29,7 +29,7 @@ def test_without_drift_p_values_are_uniform(kind: type) -> None:
     """Of forests that have seen the old rows, each row in the trees that have not."""
     random = np.random.default_rng(1)
     found = []
-    for repetition in range(60):
+    for repetition in range(150):
         X, y = rows(160, random)
         forest = kind(**SMALL, random_state=repetition).fit(X[:100], y[:100])
         found.append(forest.drift(X[100:], y[100:], n_permutations=39, random_state=repetition))
@@ -44,7 +44,7 @@ def test_without_drift_p_values_are_uniform_against_a_reference() -> None:
     random = np.random.default_rng(2)
     forest = ExtraTreesClassifier(**SMALL, random_state=0).fit(*rows(100, random))
     found = []
-    for repetition in range(80):
+    for repetition in range(200):
         old, new = rows(60, random), rows(60, random)
         drift = forest.drift(*new, reference=old, n_permutations=39, random_state=repetition)
         found.append(drift.p_value)

@@ -118,3 +118,13 @@ def loaded(model: Any) -> Any:
     hedgerow.save(model, file)
     file.seek(0)
     return hedgerow.load(file)
+
+
+def test_classes_that_were_declared_need_not_occur_among_the_rows_handed_in() -> None:
+    begun = RandomForestClassifier(3, random_state=0).partial_fit(X, LABELS, classes=range(5))
+    whole = RandomForestClassifier(5, random_state=0).partial_fit(X, LABELS, classes=range(5))
+    copy = pickle.loads(pickle.dumps(begun))
+    with pytest.raises(ValueError, match="y must hold the labels seen so far"):
+        copy.grow_more(2, X, np.zeros(200, dtype=int))
+    assert same_model(copy.grow_more(2, X, LABELS), whole)
+    assert same_model(begun.grow_more(2), whole)

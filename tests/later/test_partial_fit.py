@@ -110,7 +110,7 @@ def test_a_category_that_borrowed_its_counts_gets_a_leaf_with_its_first_row() ->
 
 
 @given(cuts=st.lists(st.integers(1, 79), max_size=6), weighted=st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_way_of_cutting_the_rows_gives_the_same_leaves(cuts: list[int], weighted: bool) -> None:
     X, y = mixed_table(140, seed=1)
     weights = np.random.default_rng(0).random(80) + 0.1 if weighted else None
@@ -374,3 +374,25 @@ def test_numbers_too_large_to_add_exactly_are_refused() -> None:
     forest = RandomForestRegressor(2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="y must be of the size of the first targets"):
         forest.partial_fit(X, y * 1e12)
+
+
+@pytest.mark.parametrize("model", [RandomForestClassifier(3), RandomForestRegressor(3)], ids=str)
+def test_models_from_older_files_know_enough(model: Any) -> None:
+    X, y = table(200)
+    model = clone(model).set_params(random_state=0).fit(X[:100], np.where(y[:100] == 2, 0, y[:100]))
+    old = pickle.loads(pickle.dumps(model))
+    del old._origins
+    for each in (model, old):
+        each.partial_fit(X[100:], y[100:] % 2)
+    assert old._origins == model._origins
+    assert same_forest(old.forest_, model.forest_)
+
+
+def test_callbacks_hear_of_later_trees() -> None:
+    pytest.importorskip("sklearn.callback")
+    from sklearn.callback import ProgressBar
+
+    X, y = table(100)
+    forest = RandomForestClassifier(3, random_state=0).set_callbacks(ProgressBar())
+    forest.partial_fit(X, y, classes=[0, 1, 2]).grow_more(2)
+    assert same_forest(forest.forest_, RandomForestClassifier(5, random_state=0).fit(X, y).forest_)

@@ -22,7 +22,7 @@ def predictions(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return y, predicted, draw(arrays(np.int64, n_rows, elements=st.integers(0, 5))) / 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(predictions())
 def test_each_point_is_the_accuracy_of_the_rows_at_least_that_sure(case):
     y, predicted, confidence = case
@@ -34,7 +34,7 @@ def test_each_point_is_the_accuracy_of_the_rows_at_least_that_sure(case):
         assert accuracy == pytest.approx((y == predicted)[kept].mean(), abs=1e-14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(predictions())
 def test_risk_against_coverage_is_the_same_curve_from_the_other_end(case):
     accepted, rejected = risk_coverage_curve(*case), accuracy_rejection_curve(*case)
@@ -43,7 +43,7 @@ def test_risk_against_coverage_is_the_same_curve_from_the_other_end(case):
     assert accepted.confidence.tolist() == rejected.confidence[::-1].tolist()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(predictions())
 def test_the_area_is_the_integral_of_the_accuracy(case):
     y, predicted, confidence = case
@@ -76,7 +76,7 @@ def test_sureness_of_what_is_right_makes_the_area_larger():
     assert bad < 0.75 < good < 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(predictions(), st.data())
 def test_a_weight_is_a_repetition(case, data):
     weight = data.draw(arrays(np.int64, len(case[0]), elements=st.integers(0, 3)).filter(np.any))

@@ -59,7 +59,7 @@ def by_definition(y: np.ndarray, sets: np.ndarray) -> dict[str, float | None]:
     }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(judged())
 def test_metrics_equal_their_definitions(case):
     y, sets = case
@@ -68,7 +68,7 @@ def test_metrics_equal_their_definitions(case):
         assert value == (None if expected is None else pytest.approx(expected, abs=1e-14)), name
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(judged(n_classes=2))
 def test_for_two_classes_u65_follows_from_determinacy_and_single_set_accuracy(case):
     y, sets = case
@@ -78,7 +78,7 @@ def test_for_two_classes_u65_follows_from_determinacy_and_single_set_accuracy(ca
     assert metrics.u65(y, sets, classes=[0, 1]) == pytest.approx(expected, abs=1e-14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judged(), st.data())
 def test_a_weight_is_a_repetition(case, data):
     y, sets = case
@@ -90,7 +90,7 @@ def test_a_weight_is_a_repetition(case, data):
         assert weighted == (None if repeated is None else pytest.approx(repeated, abs=1e-13)), metric.__name__
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judged())
 def test_precise_predictions_are_judged_by_accuracy(case):
     y, sets = case

@@ -87,5 +87,5 @@ def _cost(model, space: Space, codes: np.ndarray, values: list[float], point: np
             total += 1.0
         else:
             low, high = model.range_of(feature)
-            total += abs(model.value_of_code(feature, code) - values[feature]) * (1 / (high - low))
+            total += abs(model.value_of_code(feature, code) - values[feature]) / (high - low)
     return total

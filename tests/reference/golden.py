@@ -15,18 +15,33 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tests.reference.models import MODELS, NUMBER_MODELS
+from tests.reference.models import MODELS, NUMBER_MODELS, UNLABELLED_MODELS
 
 import hedgerow
 from hedgerow.files.model import MAJOR, MINOR
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
-KEPT = ("tree", "forest", "extra", "random", "many", "learned", "pairs", "number-tree", "number-forest", "number-extra")
+KEPT = (
+    "tree",
+    "forest",
+    "extra",
+    "random",
+    "many",
+    "learned",
+    "pairs",
+    "number-tree",
+    "number-forest",
+    "number-extra",
+    "embedding",
+    "unsupervised",
+)
 MISSING = "(missing)"
 
 
 def answers(model: Any, asked: Any) -> dict[str, np.ndarray[Any, Any]]:
     """What a model says of the rows."""
+    if hasattr(model, "score_samples"):
+        return {"score_samples": model.score_samples(asked), "apply": model.apply(asked)}
     if not hasattr(model, "classes_"):
         return number_answers(model, asked)
     return {
@@ -81,7 +96,7 @@ def main() -> int:
 
 def write(name: str, folder: Path) -> None:
     """One golden file, and what it said."""
-    model, asked = (MODELS | NUMBER_MODELS)[name]()
+    model, asked = (MODELS | NUMBER_MODELS | UNLABELLED_MODELS)[name]()
     hedgerow.save(model, folder / f"{name}.hedge")
     np.savez_compressed(folder / f"{name}.npz", **columns_from_table(asked), **answers(model, asked))
 

@@ -18,6 +18,8 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomTreesEmbedding,
+    UnsupervisedForest,
 )
 from hedgerow.decide import Coverage, Hurwicz
 from hedgerow.rules import Belief, Eva
@@ -130,4 +132,15 @@ NUMBER_MODELS: dict[str, Callable[[], Fitted]] = {
     "number-poisson": lambda: _targets(
         RandomForestRegressor(4, criterion="poisson", monotonic_cst=[1, 0, 0, 0], bootstrap=False, random_state=0)
     ),
+}
+
+
+def _unlabelled(model: Any) -> Fitted:
+    return Fitted(model.fit(np.nan_to_num(numbers(0, N_ROWS))), np.nan_to_num(numbers(1, N_ASKED)))
+
+
+#: The same without labels.
+UNLABELLED_MODELS: dict[str, Callable[[], Fitted]] = {
+    "embedding": lambda: _unlabelled(RandomTreesEmbedding(4, max_depth=3, random_state=0)),
+    "unsupervised": lambda: _unlabelled(UnsupervisedForest(4, max_depth=4, random_state=0)),
 }

@@ -26,6 +26,7 @@ def renew(text: str) -> str:
 def steady(text: str) -> str:
     """A document -> the same without what differs from run to run and from version to version."""
     text = re.sub(r"in \d+\.\d\d s", "in 0.00 s", text)
+    text = re.sub(r"\(\d\.\d\d MB\)", "(0.00 MB)", text)
     return re.sub(r"hedgerow \d\S*, format", "hedgerow 0.0.0, format", text)
 
 

@@ -5,6 +5,7 @@
 `predict`      a model file and a table -> label, set, bounds and uncertainty of each row
 `evaluate`     a model file and a table with labels -> metrics of labels and sets
 `explain`      a model file, a table and some of its rows -> why they are what they are
+`report`       a model file and a table -> one HTML page with metrics, undecided cases and sliders
 `inspect`      a model file -> what it says of itself, without reading its trees
 `verify`       a model file -> whether all of it is sound
 =============  ==============================================================================================

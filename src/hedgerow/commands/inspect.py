@@ -32,7 +32,8 @@ def _facts(about: ModelFile) -> Any:
     shown = ("rule", "caution", "decision", "n_estimators")
     rest = ", ".join(f"{name}={value!r}" for name, value in given.items() if name not in shown and value is not None)
     opinion: dict[str, str] = {name: str(given[name]) for name in ("rule", "caution", "decision") if name in given}
-    opinion["caution"] = caution + chosen
+    if "caution" in given:
+        opinion["caution"] = caution + chosen
     if about.classes is not None:
         opinion["classes"] = f"{len(about.classes):,}: {listed(about.classes.tolist())}"
     return facts(

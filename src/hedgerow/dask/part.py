@@ -281,8 +281,8 @@ def _per_row(labels: Any) -> tuple[str, ...]:
 
 def _times(part: Part, plan: Plan, tree: int) -> NDArray[np.uint32]:
     """(n,): how often the tree's bag holds each row."""
-    settings, first = plan.settings, part.first_row
-    return _core.bag(settings.seed, tree, plan.n_rows, settings.bag_mean, first, first + part.n_rows)
+    settings = plan.settings
+    return _core.bag(settings.seed, tree, plan.n_rows, settings.bag_mean, part.first_row, part.first_row + part.n_rows)
 
 
 def _route(part: Part, sketch: Sketch) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ from hedgerow.estimators.classifiers import (
 from hedgerow.estimators.merged import merge
 from hedgerow.estimators.pairwise import PairwiseTreesClassifier
 from hedgerow.estimators.regressors import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
+from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
 
 __all__ = [
     "DecisionTreeClassifier",
@@ -19,5 +20,7 @@ __all__ = [
     "RandomDecisionTreesClassifier",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RandomTreesEmbedding",
+    "UnsupervisedForest",
     "merge",
 ]

@@ -12,12 +12,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.add import Origin, add_rows, drawn_once, outside_bags, widen
+from hedgerow.add import Grid, Origin, add_rows, drawn_once, outside_bags, widen
 from hedgerow.add_numbers import LaterMoments, add_numbers
 from hedgerow.bins import Bins, Codes, encode
 from hedgerow.drift import Drift, Sample, find_drift
 from hedgerow.estimators.labels import MAX_CLASSES, among_classes, make_labels, read_classes, read_weights, weigh_rows
 from hedgerow.estimators.parameters import require_count, resolve_settings, thread_count
+from hedgerow.estimators.progress import with_callbacks
 from hedgerow.estimators.targets import numbers_on_grid, read_targets
 from hedgerow.estimators.trees import MAX_ROWS, MIXED, Earlier, Growing, Seen
 from hedgerow.fold import StateCache
@@ -57,6 +58,7 @@ class LaterMixin:
     _seen: Seen
     _origins: tuple[Origin, ...]
 
+    @with_callbacks
     def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
         """Add trees that are grown on all rows seen so far.
 
@@ -99,7 +101,7 @@ class LaterMixin:
         seen = self._seen_so_far(X, y, sample_weight, earlier)
         how = Growing(n_trees=there + n_more)
         self._finish_fit(X, y, seen.training, self._bins, (seen.codes, seen.all_codes), earlier, how)
-        self.n_estimators = there + n_more
+        self.n_estimators = self.forest_.n_trees
         return self
 
     def drift(
@@ -159,6 +161,8 @@ class LaterMixin:
 
     def _known_origins(self) -> tuple[Origin, ...]:
         """What the trees know of the rows they have counted."""
+        if not hasattr(self, "_origins"):
+            self._origins = (_origin_from_model(self),)
         return self._origins
 
     def _origins_after(self, training: Any, forest: Forest, earlier: Earlier | None) -> tuple[Origin, ...]:
@@ -184,12 +188,15 @@ class LaterMixin:
                     " loaded has not kept them"
                 )
         else:
-            training = self._read_training(X, y, sample_weight, earlier)
+            training = self._read_again(X, y, sample_weight, earlier)
             all_codes = encode(training.table, self._bins, n_threads=thread_count(getattr(self, "n_jobs", None)))
             codes = all_codes if training.kept is None else np.ascontiguousarray(all_codes[:, training.kept])
             if codes.shape[1] != n_rows:
                 raise ValueError(f"X must be the {n_rows} rows seen so far, got {codes.shape[1]}")
             seen = Seen(self._with_shares(training, self._bins, codes, 1), codes, all_codes)
+            counted = self._known_origins()[-1].class_rows
+            if not np.allclose(seen.training.origin(1, 0).class_rows, counted):
+                raise ValueError(f"y must hold the labels seen so far, {counted[:10]} of each class, got others")
         return replace(seen, training=self._further(seen, earlier))
 
     def _further(self, seen: Seen, earlier: Earlier) -> Any:
@@ -258,6 +265,7 @@ class LaterMixin:
     _codes: Any
     _reading_threads: Any
     _read_training: Any
+    _read_again: Any
     _with_shares: Any
     _finish_fit: Any
     _bagged_rows: Any
@@ -275,6 +283,7 @@ class LaterClassifier(LaterMixin):
     _prior: Floats
 
     @available_if(_leaves_are_sums)  # type: ignore[untyped-decorator]
+    @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add the evidence of new rows to the leaves that exist; no tree changes its splits.
 
@@ -397,10 +406,9 @@ class LaterClassifier(LaterMixin):
             for name, value in self._judge_out_of_bag(forest, *rows, n_threads).items():
                 setattr(self, name, value)
 
-    def _known_origins(self) -> tuple[Origin, ...]:
-        if not hasattr(self, "_origins"):
-            self._origins = (_origin_from_model(self),)
-        return self._origins
+    def _read_again(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier) -> Any:
+        """All rows seen; classes that were declared need not occur."""
+        return self._read_training(X, y, sample_weight, earlier, earlier.classes)
 
     def _adapted(self, training: Any, settings: Any) -> Any:
         """Settings for rows of uncertain class are about weights."""
@@ -441,6 +449,7 @@ class LaterRegressor(LaterMixin):
     _later: LaterMoments
 
     @available_if(_leaves_are_sums)  # type: ignore[untyped-decorator]
+    @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add the evidence of new rows to the leaves that exist; no tree changes its splits.
 
@@ -524,13 +533,9 @@ class LaterRegressor(LaterMixin):
         fresh = some_trees(forest, earlier.forest.n_trees, forest.n_trees)
         return {"_later": self._later.joined(LaterMoments.none(fresh))}
 
-    def _known_origins(self) -> tuple[Origin, ...]:
-        if not hasattr(self, "_origins"):
-            raise ValueError(
-                "partial_fit, grow_more and merge must be given a model of this version, got one from an older file;"
-                " fit it again"
-            )
-        return self._origins
+    def _read_again(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier) -> Any:
+        """All rows seen."""
+        return self._read_training(X, y, sample_weight, earlier)
 
     def _adapted(self, training: Any, settings: Any) -> Any:
         """Leaves of a regression hold the rows of their bags."""
@@ -693,14 +698,20 @@ def _origin_from_model(model: Any) -> Origin:
     """What an older file tells of the rows a forest has counted."""
     if model._bag == MIXED or model.forest_.weights is not None:
         raise ValueError(
-            "partial_fit must follow a fit of this version, got a forest from an older file that was weighted or"
-            " warm-started on other rows; fit it again"
+            "partial_fit, grow_more and merge must be given a forest of this version, got one from an older file that"
+            " was weighted or warm-started on other rows; fit it again"
         )
     _, n_rows, bag_mean, leaf_counts = model._bag
-    # The prior is made of rows, half a one where a class has none.
-    for n_absent in range(len(model._prior) + 1):
-        rows = np.rint(2 * model._prior * (n_rows + n_absent / 2)) / 2
+    grown = Origin(model.forest_.n_trees, 0, model._seed, bag_mean, leaf_counts, n_rows, n_rows, (float(n_rows),))
+    if not hasattr(model, "_prior"):
+        return replace(grown, grid=Grid.of(*model._range))
+    return replace(grown, class_rows=_class_rows(model._prior, n_rows))
+
+
+def _class_rows(prior: Floats, n_rows: int) -> tuple[float, ...]:
+    """Class shares (K,) in n rows -> rows of each class (K,); shares count half a row where a class has none."""
+    for n_absent in range(len(prior) + 1):
+        rows = np.rint(2 * prior * (n_rows + n_absent / 2)) / 2
         if (rows == 0.5).sum() == n_absent:
             break
-    counted = tuple(np.where(rows == 0.5, 0.0, rows).tolist())
-    return Origin(model.forest_.n_trees, 0, model._seed, bag_mean, leaf_counts, n_rows, n_rows, counted)
+    return tuple(np.where(rows == 0.5, 0.0, rows).tolist())

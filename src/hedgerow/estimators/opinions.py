@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple, Self
 
@@ -185,6 +186,29 @@ class OpinionMixin:
 
         found: list[Any] = explain(self, X, **asked)
         return found
+
+    def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Any:
+        """One page that can be e-mailed: metrics, where the undecided cases live, and each case with live sliders.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Rows the forest has not been trained on.
+        y : array-like of shape (n_samples,), default=None
+            Their classes; without them the report has no metrics.
+        names : array-like of shape (n_samples,), default=None
+            What to call the rows; None takes their numbers, from 0.
+        **options
+            ``title``, ``max_cases``, ``seconds``, ``train``, ``y_train`` and ``first``, as in
+            `hedgerow.report.make_report`.
+
+        Returns
+        -------
+        hedgerow.report.Report
+            With ``html``, ``figures`` and ``save(path)``.
+        """
+        make_report = import_module("hedgerow.report").make_report  # it stands above the estimators
+        return make_report(self, X, y, names=names, **options)
 
     @property
     def oob_evidence_(self) -> Evidence:

@@ -138,9 +138,12 @@ class PairwiseTreesClassifier(TreesClassifier):
         self.random_state = random_state
 
     evidence = _NotOffered("ask predict_mass")
+    row_weights = _NotOffered("ask proximity")
+    nearest_rows = _NotOffered("ask proximity")
     oob_evidence_ = _NotOffered("no tree draws a bag")
     tune = _NotOffered("use GridSearchCV")
     explain = _NotOffered("ask predict_mass")
+    report = _NotOffered("ask predict_mass")
     predict_uncertainty = _NotOffered("measure that of predict_mass, see hedgerow.belief")
     _can_be_added_to = False
     partial_fit = _NotOffered("fit it again")

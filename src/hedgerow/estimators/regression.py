@@ -457,8 +457,8 @@ class TreesRegressor(LaterRegressor, RegressorMixin, TreesEstimator):  # type: i
         """Out-of-bag residuals, found when first needed."""
         if not self._has_residuals():
             raise ValueError(
-                "predict_interval must be asked of a forest whose trees leave rows out, got one without a bootstrap or"
-                " warm-started on other rows; fit with bootstrap=True"
+                "predict_interval must be asked of a forest whose trees leave rows out, got one without a bootstrap,"
+                " warm-started on other rows, merged, or added to after it was loaded; fit with bootstrap=True"
             )
         if not hasattr(self, "_residuals"):
             trained, n_threads = self._trained, thread_count(getattr(self, "n_jobs", None))

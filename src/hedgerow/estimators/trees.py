@@ -20,6 +20,7 @@ from hedgerow.estimators.bagging import grow_until_flat
 from hedgerow.estimators.checkpoint import Checkpoint
 from hedgerow.estimators.parameters import most_trees, thread_count
 from hedgerow.estimators.progress import CallbackSupport, batches, has_callbacks, progress_bar
+from hedgerow.estimators.structure import StructureMixin
 from hedgerow.grow import GrowSettings, grow_forest
 from hedgerow.oob import stages
 from hedgerow.table import Schema, check_table, remember_features
@@ -34,7 +35,7 @@ MAX_ROWS = 2**31
 _ROWS_PER_THREAD = 500
 
 
-class TreesEstimator(CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """What classifiers and regressors share; see `TreesClassifier` and `TreesRegressor`."""
 
     _splitter: ClassVar[str] = "best"

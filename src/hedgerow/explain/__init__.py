@@ -1,9 +1,16 @@
 """Explain: a fitted forest -> what its features add to a prediction, and why a sample is indeterminate.
 
-=================================  ==================================================================
-`explain`                          a forest and samples -> why each is what it is, and what would settle it
-`shap_values`                      a forest and samples -> what each feature adds to what it says of them
-=================================  ==================================================================
+=============================  =========================================================================================
+`explain`                      a forest and samples -> why each is what it is, and what would settle it
+`shap_values`                  a forest and samples -> what each feature adds to what it says of them
+`oob_permutation_importance`   what trees lose on the rows outside their bags when a feature is permuted
+`permutation_importance`       what the forest loses on any rows, as scikit-learn measures it
+`debiased_importance`          decrease of impurity on the rows outside the bags: zero for a feature that tells nothing
+`first_use_depth`              depth of the first split on a feature
+`correlated_groups`            features that had better be permuted together
+`importance_test`              p-values of importances, from forests grown where the null hypothesis is true
+`correct_pvalues`              p-values -> p-values corrected for their number
+=============================  =========================================================================================
 
 An explanation is made of parts, one file each: `doubt` (by cause), `settle` (confirmed cases, caution, measurement),
 `change` (the smallest change of features), `cases` (nearest training rows, leaf rules), `shap`. `question` is what they
@@ -11,7 +18,32 @@ start from, `why` puts them together, `explanation`, `words`, `text` and `html` 
 """
 
 from hedgerow.explain.explanation import Explanation
+from hedgerow.explain.importance import (
+    Importance,
+    PermutationImportance,
+    correlated_groups,
+    debiased_importance,
+    first_use_depth,
+    oob_permutation_importance,
+    permutation_importance,
+)
+from hedgerow.explain.pvalues import ImportanceTest, correct_pvalues, importance_test
 from hedgerow.explain.shap import ShapValues, shap_values
 from hedgerow.explain.why import explain
 
-__all__ = ["Explanation", "ShapValues", "explain", "shap_values"]
+__all__ = [
+    "Explanation",
+    "Importance",
+    "ImportanceTest",
+    "PermutationImportance",
+    "ShapValues",
+    "correct_pvalues",
+    "correlated_groups",
+    "debiased_importance",
+    "explain",
+    "first_use_depth",
+    "importance_test",
+    "oob_permutation_importance",
+    "permutation_importance",
+    "shap_values",
+]

@@ -165,10 +165,18 @@ def value_words(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
+def class_words(label: Any) -> str:
+    """A class -> its name; one that is a number is called a class."""
+    return label if isinstance(label, str) else f"class {label}"
+
+
 def count_words(counts: Array, labels: list[Any]) -> str:
     """Evidence (K,) -> ``14 yes, 3 no``, most first."""
     order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] > 0]
-    said = [f"{number(float(counts[k]))} {labels[k]}" for k in order[:4]]
+    said = [
+        f"{number(float(counts[k]))} {'' if isinstance(labels[k], str) else 'of '}{class_words(labels[k])}"
+        for k in order[:4]
+    ]
     return ", ".join(said + (["others"] if len(order) > 4 else [])) or "no case"
 
 

@@ -28,6 +28,8 @@ Ints = NDArray[np.int64]
 MOST_CELLS = 60_000_000
 #: With more classes, boxes are only ordered by cost: margins of all pairs of classes would not fit.
 MOST_PAIRED_CLASSES = 8
+#: What a move to or from infinity costs.
+MOST_COST = 1e6
 #: A first answer changes at most so many features, one after the other.
 GREEDY_STEPS = 6
 
@@ -130,10 +132,8 @@ class Space:
         """-> typical values of the bins as shares of the range, and one over the range."""
         if self.model.bins.nominal[feature]:
             return np.zeros(0), 0.0
-        low, high = self.model.range_of(feature)
-        start = self.model.bins.center_start[feature : feature + 2]
-        unit = 1.0 / (high - low) if high > low else 0.0
-        return self.model.bins.centers[start[0] : start[1]], unit
+        start, span = self.model.bins.center_start[feature : feature + 2], self.model.span_of(feature)
+        return self.model.bins.centers[start[0] : start[1]], 1.0 / span if span > 0 else 0.0
 
 
 def too_large(model: Model) -> bool:
@@ -269,7 +269,9 @@ class _Search:
             costs = np.ones(int(self.model.bins.n_bins[feature]))
         else:
             centers, unit = self.space.costs[place]
-            costs = np.abs(centers - self._inside(centers, values[feature])) * unit
+            with np.errstate(invalid="ignore", over="ignore"):
+                costs = np.abs(centers - self._inside(centers, values[feature])) * unit
+            costs = np.minimum(np.where(np.isnan(costs), 0.0, costs), MOST_COST)
         costs[at] = 0.0
         return costs
 

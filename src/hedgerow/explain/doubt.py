@@ -193,10 +193,11 @@ def excess_of(question: Question) -> Floats:
             continue
         low, high = model.range_of(feature)
         values = np.asarray(question.columns[feature], dtype=np.float64)
-        beyond = np.maximum(np.maximum(low - values, values - high), 0.0)
-        beyond = np.where(np.isnan(beyond), 0.0, beyond)
-        width = high - low
-        excess[feature] = beyond / width if width > 0 else np.where(beyond > 0, np.inf, 0.0)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite values, in training or now
+            beyond = np.maximum(low - values, values - high)
+            beyond = np.where(beyond > 0, beyond, 0.0)
+            span = model.span_of(feature)
+            excess[feature] = beyond / span if span > 0 else np.where(beyond > 0, np.inf, 0.0)
     return excess
 
 

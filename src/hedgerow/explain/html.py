@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hedgerow.explain.cases import value_words
+from hedgerow.explain.cases import class_words, value_words
 from hedgerow.explain.explanation import Explanation
-from hedgerow.explain.text import decision_words, shown_classes, shown_features
+from hedgerow.explain.text import UNITS, WALL, by_bounds, decision_words, shown_classes, shown_features
 from hedgerow.explain.words import percents, settle_words
 
 STYLE = """
@@ -20,7 +20,8 @@ STYLE = """
 .hedgerow-why .wide{overflow-x:auto}
 .hedgerow-why th,.hedgerow-why td{text-align:left;padding:.15rem .8rem .15rem 0;font-weight:normal;white-space:nowrap}
 .hedgerow-why th{color:#526155}
-.hedgerow-why td.n{text-align:right;font-variant-numeric:tabular-nums}
+.hedgerow-why .n{text-align:right;font-variant-numeric:tabular-nums}
+.hedgerow-why td.t{white-space:normal;vertical-align:top}
 .hedgerow-why ul{margin:.2rem 0;padding-left:1.2rem}
 .hedgerow-why svg{vertical-align:middle}
 .hedgerow-why .in{fill:#2e7d4f}.hedgerow-why .out{fill:#a9b5ab}.hedgerow-why .dot{fill:#1d2b1f}
@@ -83,8 +84,9 @@ def _intervals(explanation: Explanation) -> str:
             f'<circle class="dot" cx="{240 * at:.1f}" cy="9" r="3"/></svg></td>'
             f"<td>{'remains' if remains else ''}</td></tr>"
         )
-    head = "<tr><th>class</th><th>probability</th><th>interval</th><th></th><th></th></tr>"
-    return f'<div class="wide"><table>{head}{"".join(rows)}</table></div><p>{escape(decision_words(explanation))}</p>'
+    head = '<tr><th>class</th><th class="n">probability</th><th class="n">interval</th><th></th><th></th></tr>'
+    words = " ".join([decision_words(explanation), *([f"The line is {WALL}"] if by_bounds(explanation) else [])])
+    return f'<div class="wide"><table>{head}{"".join(rows)}</table></div><p>{escape(words)}</p>'
 
 
 def _doubt(explanation: Explanation) -> str:
@@ -92,10 +94,10 @@ def _doubt(explanation: Explanation) -> str:
     lines = [(share, each.text) for share, each in zip(shares, explanation.doubt, strict=True) if share > 0]
     bars = [
         f'<tr><td class="n">{share} %</td><td><svg width="100" height="12" aria-hidden="true">'
-        f'<rect class="in" x="0" y="1" width="{share}" height="10"/></svg></td><td>{escape(text)}</td></tr>'
+        f'<rect class="in" x="0" y="1" width="{share}" height="10"/></svg></td><td class="t">{escape(text)}</td></tr>'
         for share, text in lines
     ]
-    return f'<div class="wide"><table>{"".join(bars)}</table></div>' if bars else ""
+    return f"<table>{''.join(bars)}</table>" if bars else ""
 
 
 def _cases(explanation: Explanation) -> str:
@@ -105,7 +107,7 @@ def _cases(explanation: Explanation) -> str:
         return ""
     names = shown_features(explanation)
     numbers = tuple(range(3, 3 + len(names)))
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in ["row", "weight", "class", *names])
+    head = "<th>row</th><th>weight</th><th>class</th>" + "".join(f'<th class="n">{escape(name)}</th>' for name in names)
     own = _row("this", "", "", *(value_words(explanation.values[name]) for name in names), numbers=numbers)
     rows = [
         _row(
@@ -124,15 +126,15 @@ def _shap(explanation: Explanation) -> str:
     shap = explanation.shap
     if shap is None:
         return ""
-    what = "probability" if shap.unit == "probability" else "log-odds"
-    title = f"What each value adds to the {what} of {explanation.label}"
+    title = f"What each value adds to the {UNITS[shap.unit]} of {class_words(explanation.label)}"
     rows = []
     for name in shown_features(explanation):
         at = shap.features.index(name)
         width = [f"{shap.width[at]:+.3f}"] if shap.width else []
         words = f"{name} = {value_words(explanation.values[name])}"
         rows.append(_row(words, f"{shap.label[at]:+.3f}", *width, numbers=(1, 2)))
-    head = "<tr><th></th><th>label</th>" + ("<th>width of the interval</th>" if shap.width else "") + "</tr>"
+    wide = '<th class="n">width of the interval</th>' if shap.width else ""
+    head = f'<tr><th></th><th class="n">label</th>{wide}</tr>'
     return _section(title, f'<div class="wide"><table>{head}{"".join(rows)}</table></div>' if rows else "")
 
 

@@ -108,6 +108,16 @@ class Model:
         # A centre is the middle of its bin, so the bin ends as far beyond it as it begins before.
         return min(low, 2 * low - float(cuts[0])), max(high, 2 * high - float(cuts[-1]))
 
+    def span_of(self, feature: int) -> float:
+        """How far the finite training values of a numeric feature lie apart; 0 where all are equal."""
+        centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
+        low, high = self.range_of(feature)
+        finite = centers[np.isfinite(centers)]
+        if not len(finite):
+            return 0.0
+        low, high = (low if np.isfinite(low) else finite[0]), (high if np.isfinite(high) else finite[-1])
+        return float(min(2 * (high / 2 - low / 2), np.finfo(np.float64).max))
+
     def value_of_code(self, feature: int, code: int) -> Any:
         """A code -> a value of that bin, a category, or None for missing."""
         if code == self.missing_code:
@@ -215,8 +225,14 @@ def questions(model: Model, columns: list[Array], codes: Codes) -> Iterator[tupl
         part = np.ascontiguousarray(codes[:, first : first + block])
         counts = model.counts(part)
         opinion = model.opinion(counts)
+        chosen = decide(opinion, model.decision)
+        if chosen.shape[1] != len(model.classes):
+            raise ValueError(
+                f"decision must choose among the {len(model.classes)} classes to be explained, got"
+                f" {model.decision!r}, which chooses among {chosen.shape[1]} actions; set another decision"
+            )
         listed = [column[first : first + block] for column in columns]
-        yield first, Question(model, listed, part, counts, opinion, decide(opinion, model.decision))
+        yield first, Question(model, listed, part, counts, opinion, chosen)
 
 
 def plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.belief import Setting, resolve_rule
 from hedgerow.belief.additive import Additive, additive
 from hedgerow.bins import Codes
+from hedgerow.estimators.parameters import check_caution
 from hedgerow.fold import fold, leaf_evidence, lift_distinct
 from hedgerow.tree import Forest
 
@@ -27,7 +28,7 @@ class ShapValues(NamedTuple):
     """What features add: ``base + values.sum(axis=1)`` is what the forest says of n samples and K classes.
 
     ``values`` is (n, p, K), or with interactions (n, p, p, K), symmetric, where row i sums to what feature i adds.
-    ``base`` (K,) is what the forest says when no feature is known.
+    ``base`` (K,) is what the forest says when no feature is known. Of a regressor the last axis is left out.
     """
 
     values: Floats
@@ -37,7 +38,7 @@ class ShapValues(NamedTuple):
 def shap_values(
     forest: Any,
     X: Any,
-    what: str = "probability",
+    what: str | None = None,
     *,
     interactions: bool = False,
     background: Any = None,
@@ -48,13 +49,14 @@ def shap_values(
 
     Parameters
     ----------
-    forest : fitted classifier of hedgerow
+    forest : fitted classifier or regressor of hedgerow
         Its rule, caution and learned tree weights are used.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Samples; nominal features and missing values are explained like any other.
-    what : {"probability", "lower", "upper", "width", "log_odds"}, default="probability"
-        "width" (upper - lower) shows what made the forest ignorant here. "log_odds" (under the rules "eva" and
-        "dempster") are those of a class against the geometric mean of the others, for two classes against the other.
+    what : {"probability", "prediction", "lower", "upper", "width", "log_odds"}, default=None
+        None is "probability", of a regressor "prediction"; bounds are those of `predict_bounds`. "width" (upper -
+        lower) shows what made the forest ignorant here. "log_odds" (under the rules "eva" and "dempster") are those of
+        a class against the geometric mean of the others, for two classes against the other.
     interactions : bool, default=False
         Whether to split what a feature adds into what it adds alone and together with each other one.
     background : {array-like, sparse matrix, data frame} of shape (n_background, n_features), default=None
@@ -90,6 +92,11 @@ def shap_values(
     """
     check_is_fitted(forest)
     codes, trees = forest._codes(X), forest.forest_
+    if trees.values is not None:
+        if rule is not None:
+            raise ValueError(f"rule must be None for a regressor, got {rule!r}: its trees are averaged; leave it out")
+        return _of_numbers(forest, codes, what or "prediction", interactions, background, caution)
+    what = what or "probability"
     chosen = forest._rule if rule is None else resolve_rule(rule)
     amount = float(forest._caution if caution is None else caution)
     weights = forest._tree_weights(chosen, amount)
@@ -159,6 +166,33 @@ def explain_values(
         base += reached[trees.leaf_start[first] : trees.leaf_start[last]] @ states
     scale = 1.0 if background is None else 1.0 / background.shape[1]
     return (values if pairs is None else _with_own_part(values, pairs)) * scale, base
+
+
+def _of_numbers(
+    forest: Any, codes: Codes, what: str, interactions: bool, background: Any, caution: float | None
+) -> ShapValues:
+    """The same of a regressor: leaves say a number, or one of its bounds."""
+    trees, n_threads = forest.forest_, forest._reading_threads(codes.shape[1] * forest.forest_.n_trees)
+    said = _leaf_numbers(trees, what, forest._range, check_caution(forest.caution if caution is None else caution))
+    groups = iter([(0, trees.n_trees, said[:, None] / trees.n_trees)])
+    others = None if background is None else forest._codes(background)
+    values, base = explain_values(trees, codes, groups, 1, interactions, others, n_threads)
+    if others is not None:
+        base = forest._fold(others, said[:, None]).mean(axis=0)
+    return ShapValues(values[..., 0], base[0])
+
+
+def _leaf_numbers(trees: Forest, what: str, limits: tuple[float, float], caution: float) -> Floats:
+    """-> (leaves of all trees,): what each leaf of a regressor says."""
+    assert trees.values is not None
+    share = trees.counts / (trees.counts + caution) if caution > 0 else np.ones(len(trees.counts))
+    bounds = {
+        end: share * trees.values + (1 - share) * limit for end, limit in zip(("lower", "upper"), limits, strict=True)
+    }
+    said = {"prediction": trees.values, **bounds, "width": bounds["upper"] - bounds["lower"]}
+    if what not in said:
+        raise ValueError(f"what must be one of {', '.join(said)} for a regressor, got {what!r}; choose one of these")
+    return said[what]
 
 
 def leaf_covers(trees: Forest) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from hedgerow.explain.cases import Case, number, value_words
+from hedgerow.explain.cases import Case, class_words, number, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.words import percents, settle_words
 
@@ -13,8 +13,12 @@ from hedgerow.explain.words import percents, settle_words
 WIDTH, BAR = 96, 41
 #: Features and classes shown.
 MOST_FEATURES, MOST_CLASSES = 6, 8
+#: What features add to.
+UNITS = {"probability": "probability", "log_odds": "log-odds", "lower": "lower probability"}
 #: Characters of a cell.
 CELL = 18
+#: What the line through the intervals means.
+WALL = "the largest lower bound: a class whose interval ends before it is ruled out."
 
 
 def text_from_explanation(explanation: Explanation) -> str:
@@ -62,6 +66,11 @@ def decision_words(explanation: Explanation) -> str:
     return f"{how}: {remain}."
 
 
+def by_bounds(explanation: Explanation) -> bool:
+    """Whether a class is ruled out where another's lower bound lies above its interval."""
+    return explanation.decision in ("dominance", "maximality")
+
+
 def _intervals(explanation: Explanation) -> str:
     """Classes with their intervals as pictures, a bar where the largest lower bound is, and what remains."""
     shown = shown_classes(explanation)
@@ -86,14 +95,8 @@ def _intervals(explanation: Explanation) -> str:
     hidden = len(explanation.classes) - len(shown)
     if hidden:
         lines.append(f"  … and {hidden} less probable classes")
-    note = "┼ ┆ the largest lower bound: a class whose interval ends before it is ruled out."
-    return "\n".join(
-        [*lines, "", f"  {decision_words(explanation)}", *([f"  {note}"] if _by_bounds(explanation) else [])]
-    )
-
-
-def _by_bounds(explanation: Explanation) -> bool:
-    return explanation.decision in ("dominance", "maximality")
+    note = [f"  ┼ ┆ {WALL}"] if by_bounds(explanation) else []
+    return "\n".join([*lines, "", f"  {decision_words(explanation)}", *note])
 
 
 def _doubt(explanation: Explanation) -> list[str]:
@@ -143,8 +146,8 @@ def _shap(explanation: Explanation) -> tuple[str, list[str]]:
     shap = explanation.shap
     if shap is None:
         return "", []
-    what = "probability" if shap.unit == "probability" else "log-odds"
-    title = f"What each value adds to the {what} of {explanation.label}" + (", and to the width of its interval" if shap.width else "")  # fmt: skip  # noqa: E501
+    what = UNITS[shap.unit]
+    title = f"What each value adds to the {what} of {class_words(explanation.label)}" + (", and to the width of its interval" if shap.width else "")  # fmt: skip  # noqa: E501
     rows = [["", "label", *(["width"] if shap.width else [])]]
     shown = shown_features(explanation)
     for name in shown:

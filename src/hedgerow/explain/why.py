@@ -254,7 +254,8 @@ def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
     if rows is None or not len(rows):
         return None
     codes, place = np.ascontiguousarray(question.codes[:, rows]), {row: at for at, row in enumerate(rows.tolist())}
-    for unit, whats in (("probability", ("probability", "width")), ("log_odds", ("log_odds",))):
+    for unit in ("probability", "log_odds", "lower"):
+        whats = (unit,) if unit == "log_odds" else (unit, "width")
         try:
             found = shap_values_together(asked.forest, codes, whats)
         except ValueError:  # no sum over trees under this rule

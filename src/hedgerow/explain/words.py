@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares
-from hedgerow.explain.cases import number, value_words
+from hedgerow.explain.cases import class_words, number, value_words
 from hedgerow.explain.doubt import CAUSES
 from hedgerow.explain.question import Floats, Question
 
@@ -36,11 +36,11 @@ def sentence_words(explanation: Explanation) -> str:
     if len(explanation.set) == 1:
         best = explanation.classes.index(explanation.set[0])
         bounds = f"{explanation.lower[best]:.0%} to {explanation.upper[best]:.0%}".replace("%", " %")
-        start = f"It is {explanation.set[0]}, with a probability of {bounds}"
+        start = f"It is {class_words(explanation.set[0])}, with a probability of {bounds}"
         return (
             f"{start}; what doubt there is comes from {joined(causes)}." if causes else f"{start}, without any doubt."
         )
-    start = f"It could be {joined(name_some(explanation.likely), 'or')}"
+    start = f"It could be {joined(name_some([class_words(label) for label in explanation.likely]), 'or')}"
     return f"{start}: the doubt comes from {joined(causes)}." if causes else f"{start}: they are exactly as probable."
 
 
@@ -83,7 +83,7 @@ def name_some(values: list[Any], most: int = NAMED_CLASSES) -> list[str]:
 
 def cases_words(count: int, label: Any) -> str:
     """``one further case confirmed to be yes``."""
-    return f"{count:,} further case{'' if count == 1 else 's'} like this one, confirmed to be {label}"
+    return f"{count:,} further case{'' if count == 1 else 's'} like this one, confirmed to be {class_words(label)}"
 
 
 def settle_words(explanation: Explanation) -> list[str]:
@@ -94,7 +94,7 @@ def settle_words(explanation: Explanation) -> list[str]:
     lines = []
     if settle.confirmed:
         (label, count), *others = settle.confirmed
-        more = f" (or {joined([f'{n:,} to be {each}' for each, n in others[:3]], 'or')})" if others else ""
+        more = f" (or {joined([f'{n:,} to be {class_words(each)}' for each, n in others[:3]], 'or')})" if others else ""
         lines.append(cases_words(count, label) + more)
     else:
         lines.append("no number of further cases up to 1,000 of one class")
@@ -117,7 +117,7 @@ def change_words(change: dict[str, Any]) -> str:
     promise = "no smaller change does" if change["optimal"] else (
         f"a smaller one could be at most {change['gap']:.0%} smaller, the search was stopped".replace("%", " %")
     )  # fmt: skip
-    return f"{moves}: then {change['label']} ({promise})"
+    return f"{moves}: then {class_words(change['label'])} ({promise})"
 
 
 def _move_words(move: dict[str, Any]) -> str:
@@ -131,8 +131,8 @@ def _caution_words(explanation: Explanation) -> str:
         return "no smaller caution"
     amount, label = settle.caution
     if amount <= 0:
-        return f"only a caution of 0: then {label}"
-    return f"a caution of {_floored(amount)} instead of {number(explanation.caution)}: then {label}"
+        return f"only a caution of 0: then {class_words(label)}"
+    return f"a caution of {_floored(amount)} instead of {number(explanation.caution)}: then {class_words(label)}"
 
 
 def _floored(value: float) -> str:
@@ -148,7 +148,7 @@ def _measure_words(measure: list[tuple[str, float, Any]]) -> list[str]:
     feature, share, label = measure[0]
     if share == 0:
         return [f"no single missing value; {feature} would tell most"]
-    most = f", mostly {label}" if label is not None and share < 1 else ""
+    most = f", mostly {class_words(label)}" if label is not None and share < 1 else ""
     return [f"measuring {feature} first: {share:.0%} of its possible values leave one class{most}".replace("%", " %")]
 
 
@@ -164,7 +164,7 @@ def _mixture_words(counts: Floats, labels: list[Any]) -> str:
     """Counts (T, K) -> shares of the commonest classes in the leaves, averaged over trees."""
     shares = class_shares(counts).mean(axis=0)
     order = np.argsort(-shares, kind="stable")[:3]
-    return joined([f"{shares[k]:.0%} {labels[k]}".replace("%", " %") for k in order if shares[k] >= 0.005])
+    return joined([f"{shares[k]:.0%} {class_words(labels[k])}".replace("%", " %") for k in order if shares[k] >= 0.005])
 
 
 def _leaning_words(counts: Floats, labels: list[Any]) -> str:
@@ -173,8 +173,7 @@ def _leaning_words(counts: Floats, labels: list[Any]) -> str:
     sure = ((counts == best).sum(axis=1) == 1) & (best[:, 0] > 0)
     votes = np.bincount(counts[sure].argmax(axis=1), minlength=counts.shape[1])
     order = [k for k in np.argsort(-votes, kind="stable").tolist() if votes[k]][:3]
-    said = [f"{votes[k]:,} lean to {labels[k]}" if not place else f"{votes[k]:,} to {labels[k]}"
-            for place, k in enumerate(order)]  # fmt: skip
+    said = [f"{votes[k]:,} {'' if place else 'lean '}to {class_words(labels[k])}" for place, k in enumerate(order)]
     if not sure.all():
         said.append(f"{int((~sure).sum()):,} to none")
     return joined(said)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.belief.rules import Rule, Setting
@@ -99,7 +100,7 @@ class FittedRegressor(Fitted):
 
 def fitted_model(model: Any) -> FittedClassifier | FittedRegressor:
     """A fitted tree or forest of ours -> what others need of it."""
-    if not hasattr(type(model), "trees_"):
+    if not hasattr(type(model), "trees_") or not (is_classifier(model) or is_regressor(model)):
         raise TypeError(f"forest must be a fitted classifier or regressor of hedgerow, got {type(model).__name__}")
     check_is_fitted(model)
     if hasattr(model, "pairs_"):
@@ -108,7 +109,7 @@ def fitted_model(model: Any) -> FittedClassifier | FittedRegressor:
             " each; export them one by one with export_code"
         )
     trees = model.forest_, model.trees_, model._schema
-    if model.forest_.values is not None:
+    if is_regressor(model):
         return FittedRegressor(*trees, caution=float(model.caution), extremes=model._range)
     rule, caution = model._rule, model._caution
     return FittedClassifier(

@@ -33,7 +33,7 @@ _NARROW, _WIDE = set("ijltfr.,:;|!()[]{}' "), set("mwMW@%…")
 
 
 @dataclass
-class _Box:
+class Box:
     """A node on its way to the page: its words, and the centre of its upper edge."""
 
     number: int
@@ -81,9 +81,8 @@ def export_svg(tree: Any, *, max_depth: int | None = 5, decimals: int = 2, cauti
     """
     check_caution(caution)
     found = tree_of(tree)
-    boxes = _boxes(found, found.n_nodes if max_depth is None else max_depth, decimals, caution)
     legend, top = _legend(found)
-    _place(boxes, found, top)
+    boxes = lay_out(found, max_depth=max_depth, decimals=decimals, caution=caution, top=top)
     right = max(max(box.x + box.width / 2 for box in boxes.values()), _legend_width(found) + _MARGIN)
     bottom = max(box.y + box.height for box in boxes.values())
     width, height = right + _MARGIN, bottom + _MARGIN
@@ -100,7 +99,14 @@ def export_svg(tree: Any, *, max_depth: int | None = 5, decimals: int = 2, cauti
     )
 
 
-def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> dict[int, _Box]:
+def lay_out(tree: Tree, *, max_depth: int | None, decimals: int, caution: float | None, top: float) -> dict[int, Box]:
+    """-> node number -> box with its words and its place, parents before children."""
+    boxes = _boxes(tree, tree.n_nodes if max_depth is None else max_depth, decimals, caution)
+    _place(boxes, tree, top)
+    return boxes
+
+
+def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> dict[int, Box]:
     """-> node number -> box, parents before children, without places yet."""
     evidence, classes = evidence_of(tree), tree.classes.tolist()
     below = _nodes_below(tree)
@@ -111,17 +117,17 @@ def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> di
         full = count_words(counts, classes, len(classes))
         if node.is_leaf:
             lines = [words] if caution is None else [words, interval_words(evidence[number], classes, caution)]
-            boxes[number] = _Box(number, _cut(lines), full, _width(lines), [])
+            boxes[number] = Box(number, _cut(lines), full, _width(lines), [])
             continue
         hidden = tree.node_depth[number] == deepest
         last = f"… {below[number]} nodes below" if hidden else f"{int(counts.sum())} rows"
         lines = [words, last] if hidden else [title_words(split_of(node), decimals), last]
         children = [] if hidden else [child.number for child in node.children]
-        boxes[number] = _Box(number, _cut(lines), "\n".join([*node.questions, full]), _width(lines), children)
+        boxes[number] = Box(number, _cut(lines), "\n".join([*node.questions, full]), _width(lines), children)
     return boxes
 
 
-def _place(boxes: dict[int, _Box], tree: Tree, top: float) -> None:
+def _place(boxes: dict[int, Box], tree: Tree, top: float) -> None:
     """Boxes side by side where nothing is below them, the others above the middle of their children."""
     edge = _MARGIN
     order = _left_to_right(boxes)
@@ -142,7 +148,7 @@ def _place(boxes: dict[int, _Box], tree: Tree, top: float) -> None:
         box.y = float(starts[tree.node_depth[box.number]])
 
 
-def _pull_apart(boxes: dict[int, _Box], tree: Tree) -> None:
+def _pull_apart(boxes: dict[int, Box], tree: Tree) -> None:
     """Move branches to the right until no box stands on its neighbour of the same level."""
     order = _left_to_right(boxes)
     edges: dict[int, float] = {}
@@ -157,7 +163,7 @@ def _pull_apart(boxes: dict[int, _Box], tree: Tree) -> None:
         edges[level] = box.x + box.width / 2
 
 
-def _left_to_right(boxes: dict[int, _Box]) -> list[int]:
+def _left_to_right(boxes: dict[int, Box]) -> list[int]:
     """Node numbers, each before what is below it, left branches first."""
     order, waiting = [], [0]
     while waiting:
@@ -167,7 +173,7 @@ def _left_to_right(boxes: dict[int, _Box]) -> list[int]:
     return order
 
 
-def _edges(tree: Tree, boxes: dict[int, _Box]) -> list[str]:
+def _edges(tree: Tree, boxes: dict[int, Box]) -> list[str]:
     """Curves from each box to its children, and above them what leads there."""
     rows = tree.counts.sum(axis=1)
     paths: list[str] = []
@@ -199,7 +205,7 @@ def _label(x: float, y: float, words: str) -> Iterator[str]:
     yield _text(x, y, words, size=_SMALL, grey=True)
 
 
-def _drawn(tree: Tree, box: _Box) -> Iterator[str]:
+def _drawn(tree: Tree, box: Box) -> Iterator[str]:
     """A box with its words and its bar."""
     left = box.x - box.width / 2
     leaf = bool(tree.is_leaf[box.number])
@@ -215,7 +221,7 @@ def _drawn(tree: Tree, box: _Box) -> Iterator[str]:
     yield "</g>"
 
 
-def _bar(tree: Tree, box: _Box, left: float, y: float) -> Iterator[str]:
+def _bar(tree: Tree, box: Box, left: float, y: float) -> Iterator[str]:
     """The class shares of a node, side by side; an empty leaf has an empty bar."""
     weights, room = tree.weights[box.number], box.width - 2 * _PAD
     total = weights.sum()

@@ -21,8 +21,10 @@ from hedgerow.estimators import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomTreesEmbedding,
+    UnsupervisedForest,
 )
-from hedgerow.files import classifiers, regressors
+from hedgerow.files import classifiers, regressors, unlabelled
 from hedgerow.files.container import Contents, Path_, dump_json, parse_object, read_file, write_file
 from hedgerow.files.values import Arrays
 
@@ -48,6 +50,10 @@ def _regressor(estimator: type) -> Kind:
     return Kind(estimator, regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
 
 
+def _unlabelled(estimator: type) -> Kind:
+    return Kind(estimator, unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
+
+
 #: Everything a file can be. A name from a file is looked up here and nowhere else.
 ESTIMATORS = MappingProxyType(
     {
@@ -59,6 +65,8 @@ ESTIMATORS = MappingProxyType(
         "DecisionTreeRegressor": _regressor(DecisionTreeRegressor),
         "RandomForestRegressor": _regressor(RandomForestRegressor),
         "ExtraTreesRegressor": _regressor(ExtraTreesRegressor),
+        "RandomTreesEmbedding": _unlabelled(RandomTreesEmbedding),
+        "UnsupervisedForest": _unlabelled(UnsupervisedForest),
     }
 )
 

@@ -1,0 +1,127 @@
+"""How the documentation is built: ``sphinx-build -W docs build/docs``."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+import mathml
+import methods
+
+project = "hedgerow"
+copyright = "The hedgerow developers"
+author = "The hedgerow developers"
+release = version = version_of("hedgerow")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["build", "_build", "gallery", "**/GALLERY_HEADER.rst"]
+default_role = "py:obj"
+suppress_warnings = ["config.cache"]
+nitpicky = False
+
+# ---- pages ------------------------------------------------------------------------------------------------------
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+# Pages also link to files outside of docs/, where the project is read as text.
+myst_url_schemes = ["http", "https", "mailto"]
+
+methods.write_pages(Path(__file__).parent / "methods")
+
+# ---- reference --------------------------------------------------------------------------------------------------
+
+autosummary_generate = True
+autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
+autodoc_default_options = {"inherited-members": False}
+numpydoc_show_class_members = False
+numpydoc_validation_checks: set[str] = set()
+templates_path = ["_templates"]
+
+# ---- gallery ----------------------------------------------------------------------------------------------------
+
+# Shown without a running notebook, with the same numbers wherever they are built.
+os.environ.setdefault("NO_COLOR", "1")
+warnings.filterwarnings("ignore", message=".*non-GUI backend.*")
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "min_reported_time": 1e9,
+    "show_memory": False,
+    "show_signature": False,
+    "backreferences_dir": None,
+}
+
+# ---- looks ------------------------------------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
+html_context = {"default_mode": "auto"}
+html_title = "hedgerow"
+html_static_path = ["_static"]
+html_css_files = ["hedgerow.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_prev_next": False,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 6,
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {page: [] for page in ("index", "promises", "which", "auto_gallery/plot_0_five_minutes")}
+
+
+# ---- docstrings -------------------------------------------------------------------------------------------------
+
+_LITERAL = re.compile(r"(``.*?``)")
+_BARS = re.compile(r"\|([A-Za-z][^|`]*)\|")
+_LABEL = re.compile(r":ref:`([^`<]*?)(?: <[^`]*>)?`")
+
+
+def clean_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """|A| is a size, not a substitution; labels of scikit-learn's own pages are words here."""
+    for number, line in enumerate(lines):
+        parts = _LITERAL.split(line)
+        parts[::2] = [_LABEL.sub(r"\1", _BARS.sub(r"\\|\1\\|", part)) for part in parts[::2]]
+        lines[number] = "".join(parts)
+
+
+def complete_guide(app: Any, name: str, source: list[str]) -> None:
+    """A page that no other page leads to is listed in the guide."""
+    if name != "guide":
+        return
+    folder = Path(__file__).parent
+    leads = (folder / "index.md").read_text() + source[0]
+    listed = set(re.findall(r"^(?:.*<)?([\w-]+)>?$", leads, re.MULTILINE)) | {"index"}
+    others = sorted({page.stem for page in folder.glob("*.md")} - listed)
+    source[0] = source[0].replace("architecture\n", "\n".join([*others, "architecture\n"]))
+
+
+def setup(app: Any) -> None:
+    """Formulas as MathML; docstrings before numpydoc, which reads what is left."""
+    app.connect("source-read", complete_guide)
+    mathml.setup(app)
+    app.connect("autodoc-process-docstring", clean_docstring, priority=400)

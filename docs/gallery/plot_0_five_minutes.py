@@ -1,0 +1,93 @@
+"""
+Five minutes
+============
+
+From a table to an answer the forest refuses to give, and why.
+
+.. code-block:: sh
+
+   pip install .
+"""
+
+# %%
+# A forest, as you know it
+# ------------------------
+# Biopsies of breast tumours: thirty measurements of cell nuclei, and what the tumour
+# turned out to be. We keep the ten means and half of the patients.
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+from hedgerow import RandomForestClassifier
+
+data = load_breast_cancer(as_frame=True)
+X = data.data.filter(regex="^mean")
+y = data.target_names[data.target]
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
+
+forest = RandomForestClassifier(random_state=0).fit(X_train, y_train)
+print(f"{forest.score(X_test, y_test):.1%} of the labels are right")
+
+# %%
+# Parameters and methods are scikit-learn's. Text columns, categories and missing values
+# are welcome as they are.
+#
+# What stands behind a probability
+# --------------------------------
+# Two patients get much the same probability. How many cases like theirs has the forest
+# seen?
+
+probability = forest.predict_proba(X_test)[:, 1]
+lower, upper = forest.predict_bounds(X_test)[:, 1].T
+alike = np.flatnonzero(np.abs(probability - 0.85) < 0.02)
+width = (upper - lower)[alike]
+for row in (alike[width.argmin()], alike[width.argmax()]):
+    print(f"{probability[row]:.2f}, somewhere in [{lower[row]:.2f}, {upper[row]:.2f}]")
+
+# %%
+# The bounds are what the probability would become if each leaf had one more row
+# (``caution=1``), for or against. Where leaves are small they lie far apart.
+#
+# The classes that remain
+# -----------------------
+# ``predict_set`` keeps every class that is not clearly worse than another.
+
+chosen = forest.predict_set(X_test)
+undecided = chosen.sum(axis=1) > 1
+right = forest.predict(X_test) == y_test
+print(f"{undecided.sum()} of {len(X_test)} patients are left open")
+print(f"labels right where it is decided: {right[~undecided].mean():.1%}")
+print(f"labels right where it is not:     {right[undecided].mean():.1%}")
+
+# %%
+# Where it leaves a patient open, its labels are no better than a coin. How careful it
+# should be is one number, which it can choose by itself on rows its trees have not seen;
+# and nothing is fitted again:
+
+forest.tune(metric="u65")
+print(f"chosen on rows the trees have not seen: caution {forest.caution:g}")
+for caution in (0.0, 1.0, 3.0):
+    sets = forest.set_params(caution=caution).predict_set(X_test)
+    single = sets.sum(axis=1) == 1
+    print(f"caution {caution:g}: {single.mean():.1%} decided, ", end="")
+    print(f"{right[single].mean():.1%} of these right")
+
+# %%
+# One that is left open
+# ---------------------
+# Take the patient the forest is least decided about, and ask why.
+
+forest.set_params(caution=1.0)
+patient = int(np.argmin(np.abs(probability - 0.5)))
+why = forest.explain(X_test.iloc[[patient]])[0]
+print(why.to_text())
+
+# %%
+# The doubt is split by its cause (:doc:`/explain` says how); then come what would settle
+# the matter (further cases, another caution, the smallest change of the measurements), the
+# nearest patients, rules of leaves in words, and what each measurement adds to the answer
+# and to its uncertainty.
+#
+# That is all there is to know for a start. Next: :doc:`/which`, or
+# :doc:`the same on the command line </command-line>`.

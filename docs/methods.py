@@ -1,0 +1,440 @@
+"""Methods: the rules and decisions the library knows -> a page for each, formula beside code.
+
+What a method is called, does, takes and prints comes from the library itself; only the formulas and the advice stand
+here. A method without them, or they without a method, stop the build.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import textwrap
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hedgerow.belief import combine
+from hedgerow.belief.rules import Rule, resolve_rule, rule_names
+from hedgerow.decide import all_decisions, decide
+
+#: The leaves of two trees that every page combines: one small and sure, one large and against it.
+LEAVES = np.array([[[4, 0], [10, 40]]])
+CAUTION = 1.0
+
+
+class Told(NamedTuple):
+    """What a page says that the library does not."""
+
+    title: str
+    formula: str
+    when: str
+
+
+RULES: dict[str, Told] = {
+    "average": Told(
+        "Average",
+        r"""
+        p_k = \frac1T \sum_t \frac{n_{tk}}{n_t}, \qquad
+        \underline p_k = \frac1T \sum_t \frac{n_{tk}}{n_t + s}, \qquad
+        \overline p_k = \frac1T \sum_t \frac{n_{tk} + s}{n_t + s}
+        """,
+        "The default, and the ordinary forest. Begin here; its probabilities are well calibrated on most data.",
+    ),
+    "laplace": Told(
+        "Laplace",
+        r"p_k = \frac1T \sum_t \frac{n_{tk} + \alpha}{n_t + K\alpha}",
+        "Where leaves are small and probabilities of exactly 0 and 1 do harm, as under log-loss.",
+    ),
+    "plausibility": Told(
+        "Plausibility",
+        r"""
+        \pi_{tk} = \sup_\theta \min\bigl(L_t(\theta),\ \theta_k - \max_{j \ne k} \theta_j\bigr), \quad
+        L_t(\theta) = \prod_k \Bigl(\frac{\theta_k}{\hat\theta_{tk}}\Bigr)^{n_{tk}}, \quad
+        \hat\theta_{tk} = \frac{n_{tk}}{n_t}
+        \\[1ex]
+        u_e = \text{second largest } \pi_{tk}, \quad u_a = 1 - \max_k \pi_{tk}, \quad s_t = 1 - u_e - u_a, \qquad
+        p_k = \frac1T \sum_t \Bigl(s_t\,[k = \hat k_t] + \frac{1 - s_t}{K}\Bigr)
+        """,
+        "Trees grown without looking at the labels (`RandomDecisionTreesClassifier`): a leaf counts by how clearly its"
+        " rows prefer a class, so small leaves say little.",
+    ),
+    "epistemic_weighted": Told(
+        "Epistemic-weighted",
+        r"p_k = \frac1T \sum_t \Bigl((1 - u_{e,t})\, s_t\,[k = \hat k_t] + \frac{1 - (1 - u_{e,t})\, s_t}{K}\Bigr)",
+        "As plausibility, with small leaves held back once more.",
+    ),
+    "confidence_bounds": Told(
+        "Confidence bounds",
+        r"""
+        \text{two classes: } p_1 = \frac12 + \frac1T \sum_t (1 - c_t)\Bigl(\frac{n_{t1}}{n_t} - \frac12\Bigr), \qquad
+        c_t = \frac{f_t(n_t/2)}{\max f_t}, \quad f_t = \mathrm{BetaBinomial}(n_t, n_{t1} + 1, n_{t0} + 1)
+        """,
+        "As plausibility, from a forecast of as many rows again instead of a likelihood.",
+    ),
+    "vote": Told(
+        "Vote",
+        r"p_k = \frac1T \sum_t \frac{[n_{tk} = \max_j n_{tj}]}{\#\{j : n_{tj} = \max_i n_{ti}\}}",
+        "Breiman's forest. Probabilities are shares of trees, not of rows: good for labels, poor as probabilities.",
+    ),
+    "pool": Told(
+        "Pool",
+        r"p_k = \frac{\sum_t n_{tk}}{\sum_t n_t}, \qquad \underline p_k = \frac{\sum_t n_{tk}}{\sum_t n_t + T s}",
+        "Large leaves should count for more than small ones. Sure of itself where leaves are large.",
+    ),
+    "belief": Told(
+        "Belief",
+        r"""
+        A_t = \{k : n_{tk} + s > \max_j n_{tj}\} \cup \text{arg max}_j n_{tj}, \quad
+        \underline p_k = \sum_t w_t [A_t = \{k\}], \quad
+        \overline p_k = \sum_t w_t [k \in A_t], \quad
+        p_k = \sum_t w_t \frac{[k \in A_t]}{|A_t|}
+        """,
+        'Cautious forests: each tree says which classes it cannot tell apart. With `weights="learned"` trees weigh what'
+        " they have earned on out-of-bag rows.",
+    ),
+    "mva": Told(
+        "MVA",
+        r"\text{chosen} = \text{arg max}_k \overline p_k = \text{arg min}_k"
+        r" \sum_t w_t\,[k \notin A_t]",
+        "Several classes, and one is wanted in the end: the class that fewest trees rule out.",
+    ),
+    "dominance_vote": Told(
+        "Dominance vote",
+        r"p_k = \frac{\sum_t [A_t = \{k\}]}{\sum_t [\,|A_t| = 1]}, \quad \underline p_k = \frac1T \sum_t [A_t = \{k\}]",
+        "Only trees that are sure of themselves vote.",
+    ),
+    "cdm_vote": Told(
+        "CDM-Vote",
+        r"\text{chosen} = \text{arg max}_A\ g(|A|) \sum_t w_t\,[A_t \subseteq A]",
+        "Many classes, sets wanted, and trees that hesitate between few of them: sets of classes that occur together.",
+    ),
+    "dempster": Told(
+        "Dempster",
+        r"""
+        m_t(\{\hat k_t\}) = s_t, \quad m_t(\Omega) = 1 - s_t, \qquad
+        W_k = \sum_{t : \hat k_t = k} -\log(1 - s_t), \qquad
+        \mathrm{Bel}(k) = \frac{(e^{W_k} - 1)}{1 + \sum_j (e^{W_j} - 1)}
+        """,
+        "Trees whose evidence is independent, which trees of one forest are not: very sure, very fast. Ranks well.",
+    ),
+    "cautious": Told(
+        "Cautious",
+        r"W_k = \max_{t : \hat k_t = k} -\log(1 - s_t), \qquad \mathrm{Bel}(k) \text{ as in Dempster's rule}",
+        "Trees that have seen the same rows: repeated evidence counts once. One confident tree can carry the day.",
+    ),
+    "eva": Told(
+        "EVA",
+        r"p_k \propto P(k) \prod_t \frac{(n_{tk} + \epsilon) / (n_t + K\epsilon)}{P(k)}",
+        "Many random trees and a question of ranking (AUC): evidence accumulates. Probabilities run to 0 and 1.",
+    ),
+    "interval_average": Told(
+        "Interval average",
+        r"\text{chosen} = \{k : \overline p_k \ge \max_{j \ne k} \underline p_j\} \text{ with the bounds of average}",
+        "The average with its own decision; the baseline of the literature on cautious forests.",
+    ),
+    "interval_conjunction": Told(
+        "Interval conjunction",
+        r"\underline p_k = \max_t \frac{n_{tk}}{n_t + s}, \quad \overline p_k = \min_t \frac{n_{tk} + s}{n_t + s}"
+        r"\quad \text{where these hold a distribution, else the average}",
+        "Every tree is right about its bounds. They seldom all are: look at the conflict.",
+    ),
+    "interval_disjunction": Told(
+        "Interval disjunction",
+        r"\underline p_k = \min_t \frac{n_{tk}}{n_t + s}, \quad \overline p_k = \max_t \frac{n_{tk} + s}{n_t + s}",
+        "At least one tree is right: the most careful bounds there are, and the widest.",
+    ),
+    "median": Told(
+        "Median",
+        r"p_k \propto \text{median}_t \frac{n_{tk}}{n_t}",
+        "Some trees are wild. Not a fold, so slower.",
+    ),
+    "generalised_mixture": Told(
+        "Generalised mixture",
+        r"p_k \propto \frac{1}{T - 1} \sum_t x_t \Bigl(1 - \frac{|x_t - \theta|}{\sum_j |x_j - \theta|}\Bigr),"
+        r"\quad x_t = \frac{n_{tk}}{n_t}",
+        "Trees far from the others should count less, without being dropped. Not a fold, so slower.",
+    ),
+    "signed_maximum": Told(
+        "Signed maximum",
+        r"d_k = \max_t \Bigl(\frac{n_{tk}}{n_t} - \max_{j \ne k} \frac{n_{tj}}{n_t}\Bigr)_+, \qquad"
+        r" p = \text{the largest } d_k \text{ to its class, the rest to all}",
+        "The clearest leaf decides alone. Mostly of interest to compare with.",
+    ),
+    "cdm_ave": Told(
+        "CDM-Ave",
+        r"\text{chosen} = \text{arg max}_A\ g(|A|)\, \mathrm{Bel}(A), \quad"
+        r" \mathrm{Bel}(A) = \sum_{k \in A} \underline p_k, \ \mathrm{Bel}(\Omega) = 1",
+        "Sets by their utility, with caution: ignorance makes sets larger.",
+    ),
+    "ndc": Told(
+        "NDC",
+        r"\text{chosen} = \text{arg max}_A\ g(|A|) \sum_{k \in A} p_k",
+        "Sets by their utility, without caution: what is to be gained if the probabilities are right.",
+    ),
+    "cr": Told(
+        "CR",
+        r"\text{chosen} = \text{fewest classes, most probable first, with } \sum p_k \ge 1 - \epsilon",
+        "A set that holds the class with a given probability, if the probabilities are right. For a promise, take the"
+        " decision `Coverage`.",
+    ),
+}
+
+DECISIONS: dict[str, Told] = {
+    "dominance": Told(
+        "Interval dominance",
+        r"k \text{ remains} \iff \overline p_k \ge \max_j \underline p_j",
+        "The default. Cheap and easy to explain: a class goes when another is better even in its own worst case.",
+    ),
+    "maximality": Told(
+        "Maximality",
+        r"k \text{ remains} \iff \nexists j:\ \min_{p} \sum_i p_i (u_{ji} - u_{ki}) > 0",
+        "With costs of its own for each mistake (`utility=`). Without, it is dominance.",
+    ),
+    "e_admissibility": Told(
+        "E-admissibility",
+        r"k \text{ remains} \iff \exists p:\ k \in \text{arg max}_j \sum_i p_i u_{ji}",
+        "The smallest sets that are still honest: whatever the right probabilities are, the best class is inside.",
+    ),
+    "maximin": Told("Maximin", r"\text{arg max}_k \underline p_k", "One class, and the worst case matters."),
+    "maximax": Told(
+        "Maximax", r"\text{arg max}_k \overline p_k", "One class, and the chance matters: screening, search."
+    ),
+    "hurwicz": Told(
+        "Hurwicz",
+        r"\text{arg max}_k\ \gamma\, \overline p_k + (1 - \gamma)\, \underline p_k",
+        "Between the two.",
+    ),
+    "pignistic": Told(
+        "Pignistic",
+        r"\text{arg max}_k\ \underline p_k + (\overline p_k - \underline p_k)"
+        r"\frac{1 - \sum \underline p}{\sum (\overline p - \underline p)}",
+        "One class to bet on, ignorance shared out evenly.",
+    ),
+    "expected_utility": Told(
+        "Expected utility",
+        r"\text{arg max}_k p_k",
+        "One class, as `predict` says; with costs, the best action.",
+    ),
+    "u65": Told(
+        "Best set by u65",
+        r"\text{arg max}_A \Bigl(\frac{1.6}{|A|} - \frac{0.6}{|A|^2}\Bigr) \sum_{k \in A} p_k",
+        "A right pair is worth .65 of a right class. Small sets, well balanced.",
+    ),
+    "u80": Told(
+        "Best set by u80",
+        r"\text{arg max}_A \Bigl(\frac{2.2}{|A|} - \frac{1.2}{|A|^2}\Bigr) \sum_{k \in A} p_k",
+        "A right pair is worth .80: for those who would rather ask again than be wrong.",
+    ),
+    "f1": Told(
+        "Best set by F1",
+        r"\text{arg max}_A \frac{2}{1 + |A|} \sum_{k \in A} p_k",
+        "Sets as a search engine would judge them.",
+    ),
+    "top_probability": Told(
+        "Top probability",
+        r"\text{fewest classes, most probable first, with } \sum p_k \ge 1 - \epsilon",
+        "Sets that are probable enough, if the probabilities are right.",
+    ),
+    "coverage": Told(
+        "Coverage",
+        r"\{k : -\log p_k \le \tau\}, \quad \tau = \text{the } \lceil (n + 1)(1 - \alpha) \rceil\text{-th smallest of"
+        r" } -\log p_{y_i}(x_i)",
+        "A promise about how often the true class is inside, whatever the probabilities are worth (conformal"
+        " prediction). See {doc}`/promises`.",
+    ),
+    "rule": Told(
+        "The rule's own choice",
+        r"\text{what the rule has chosen, else interval dominance}",
+        "With rules that are decisions by themselves: MVA, CDM-Ave, CDM-Vote, NDC, CR, dominance vote.",
+    ),
+}
+
+
+def write_pages(folder: Path) -> None:
+    """A page for each rule, one for all decisions, and an index, as Markdown; what has not changed is left alone."""
+    folder.mkdir(exist_ok=True)
+    check_complete()
+    pages = {name: rule_page(name) for name in rule_names()}
+    pages |= {"decisions": decisions_page(), "index": index_page()}
+    for old in folder.glob("*.md"):
+        if old.stem not in pages:
+            old.unlink()
+    for name, text in pages.items():
+        page = folder / f"{name}.md"
+        if not page.exists() or page.read_text() != text:
+            page.write_text(text)
+
+
+def check_complete() -> None:
+    """Refuse to go on where a method has no formula, or a formula no method."""
+    for told, known in ((RULES, rule_names()), (DECISIONS, all_decisions())):
+        if set(told) != set(known):
+            raise ValueError(
+                f"docs/methods.py must tell of {sorted(known)}, got {sorted(told)}; add or drop the others"
+            )
+
+
+def index_page() -> str:
+    """All rules in a table, and the words their formulas use."""
+    rows = "\n".join(
+        f"| [{told.title}]({name}.md) | `{name}` | {_first_sentence(resolve_rule(name))} |"
+        for name, told in RULES.items()
+    )
+    toc = "\n".join([*RULES, "decisions"])
+    return rf"""# Methods
+
+A sample reaches a leaf in each of $T$ trees. The leaf of tree $t$ holds $n_{{tk}}$ training rows of class $k$, of $K$
+classes, $n_t$ in all. A **rule** makes one opinion of them: a probability $p_k$ of each class between a lower bound
+$\underline p_k$ and an upper bound $\overline p_k$. The **caution** $s$ is how many unseen rows each leaf keeps in
+reserve. A [**decision**](decisions.md) says which classes remain.
+
+Unless a page says otherwise, a rule that averages distributions $p_t$ holds back the share $r_t = s / (n_t + s)$ of
+each leaf: $\underline p_k = \frac1T \sum_t (1 - r_t)\, p_{{tk}}$ and $\overline p_k = \underline p_k + \frac1T \sum_t
+r_t$. An empty leaf holds back everything. $[\cdot]$ is 1 where the condition holds and 0 elsewhere, $\hat k_t$ the
+class with most rows in the leaf, $w_t$ the weight of a tree (they sum to one), $g$ the
+[worth of a set](decisions.md) by its size.
+
+| rule | name | what it does |
+|---|---|---|
+{rows}
+
+Docstrings call their sources S0, S1 and S2:
+
+{_sources()}
+
+```{{toctree}}
+:hidden:
+
+{toc}
+```
+"""
+
+
+def rule_page(name: str) -> str:
+    """One rule: formula, when to use it, parameters, code, and what it says of two leaves."""
+    rule, told = resolve_rule(name), RULES[name]
+    kind = type(rule)
+    return f"""# {told.title}
+
+{_first_sentence(rule)}
+
+```{{math}}
+{_lines(told.formula)}
+```
+
+**When.** {told.when}
+
+```python
+forest.set_params(rule="{name}")  # on a fitted forest; nothing is refitted
+```
+
+## What it says of two leaves
+
+One tree's leaf holds four rows of the first class, the other's ten of the first and forty of the second; caution
+{CAUTION:g}.
+
+{_example_table(rule)}
+
+## The code
+
+A leaf is lifted once; states of leaves are merged by `{rule.merge}`; what is merged is finished once for each sample.
+
+{_source(kind, "lift")}
+{_source(kind, "finish")}
+
+## Reference
+
+```{{eval-rst}}
+.. autoclass:: hedgerow.rules.{kind.__name__}
+   :no-index:
+```
+"""
+
+
+def decisions_page() -> str:
+    """All decisions, one below the other."""
+    parts = [
+        f"""## {told.title}
+
+```{{math}}
+{_lines(told.formula)}
+```
+
+{told.when}
+
+```python
+forest.set_params(decision="{name}")
+```
+"""
+        for name, told in DECISIONS.items()
+    ]
+    return rf"""# Decisions
+
+An opinion has a lower bound $\underline p_k$, an upper bound $\overline p_k$ and a probability $p_k$ of each class. A
+decision keeps some classes: one, or those that cannot be told apart. Bounds are first made reachable (each attained by
+some distribution between them), and ties, to $10^{{-12}}$, keep a class.
+
+{_decisions_table()}
+
+{chr(10).join(parts)}
+"""
+
+
+def _lines(formula: str) -> str:
+    """Formulas side by side -> one below the other, for narrow screens."""
+    return re.sub(r",\s*\\q?quad\s*", r",\\\\\n", textwrap.dedent(formula).strip())
+
+
+def _sources() -> str:
+    """The papers behind the rules, as the experiments that reproduce them know them."""
+    lines = []
+    for number, name in enumerate(("zhang_2021", "busch_2021", "sutton_2012")):
+        paper = json.loads((files("hedgerow.experiments") / name / "paper.json").read_text(encoding="utf-8"))
+        command = f"hedgerow reproduce {name.replace('_', '-')}"
+        lines.append(f"* S{number}: {paper['authors']}: *{paper['title']}*, {name[-4:]}; `{command}`")
+    return "\n".join(lines)
+
+
+def _first_sentence(rule: Rule) -> str:
+    """What the class says of itself first."""
+    lines = (inspect.getdoc(type(rule)) or "").split("\n\n")[0]
+    return " ".join(lines.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def _example_table(rule: Rule) -> str:
+    """The opinion about two leaves, as a table."""
+    weights = np.ones(LEAVES.shape[1]) if rule.needs_weights else None
+    opinion = combine(LEAVES, rule, caution=CAUTION, weights=weights)
+    head = "| | lower | probability | upper |\n|---|---|---|---|\n"
+    rows = "".join(
+        f"| class {k + 1} | {opinion.lower[0, k]:.3f} | {opinion.probability[0, k]:.3f} | {opinion.upper[0, k]:.3f} |\n"
+        for k in range(opinion.n_classes)
+    )
+    return f"{head}{rows}\nconflict {opinion.conflict[0]:.3f}, vacuity {opinion.vacuity[0]:.3f}"
+
+
+def _decisions_table() -> str:
+    """What each decision makes of one opinion about three classes."""
+    opinion = combine([[[6, 5, 1], [4, 6, 0], [7, 3, 2]]], caution=2.0)
+    names = ("a", "b", "c")
+    bounds = ", ".join(
+        f"{name} in [{opinion.lower[0, k]:.2f}, {opinion.upper[0, k]:.2f}]" for k, name in enumerate(names)
+    )
+    rows = []
+    for name, decision in all_decisions().items():
+        if decision.needs_calibration:
+            continue
+        chosen = decide(opinion, decision)[0]
+        rows.append(f"| `{name}` | {{{', '.join(each for each, kept in zip(names, chosen, strict=True) if kept)}}} |")
+    return f"Of an opinion with {bounds}:\n\n| decision | remains |\n|---|---|\n" + "\n".join(rows)
+
+
+def _source(kind: type[Any], method: str) -> str:
+    """The source of a method, where it is the class's own or that of the class it builds on."""
+    home = next(each for each in kind.__mro__ if method in vars(each))
+    source = textwrap.dedent(inspect.getsource(getattr(home, method)))
+    note = "" if home is kind else f"As in `{home.__name__}`:\n\n"
+    return f"{note}```python\n{source}```\n"

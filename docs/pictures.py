@@ -1,0 +1,74 @@
+"""Pictures: data that scikit-learn ships -> the pictures of these pages, in ``docs/images``."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import numpy as np
+from matplotlib import pyplot
+from PIL import Image
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+from hedgerow import DecisionTreeClassifier, RandomForestClassifier, plot
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def draw_displays() -> None:
+    """Six displays side by side, and a tree."""
+    forest, X, y = patients()
+    undecided = np.flatnonzero(forest.predict_set(X).sum(axis=1) > 1)
+    _, axes = pyplot.subplots(2, 3, figsize=(17, 9.6), layout="constrained")
+    few = X.iloc[[*undecided[:3], 0, 1]]
+    plot.IntervalDisplay.from_estimator(forest, few, ax=axes[0, 0])
+    plot.LeafEvidenceDisplay.from_estimator(forest, X.iloc[undecided[:1]], ax=axes[0, 1])
+    plot.CautionPathDisplay.from_estimator(forest, X, y, ax=axes[0, 2])
+    plot.ImportanceDisplay.from_estimator(forest, most=12, ax=axes[1, 0])
+    plot.ProximityMapDisplay.from_estimator(forest, X, y, ax=axes[1, 1])
+    wine = load_wine()
+    noisy = wine.data + 0.8 * wine.data.std(axis=0) * np.random.default_rng(0).normal(size=wine.data.shape)
+    other = RandomForestClassifier(100, caution=2, min_samples_leaf=3, random_state=0).fit(noisy[::2], wine.target[::2])
+    plot.TernaryDisplay.from_estimator(other, noisy[1::4][:25], ax=axes[1, 2])
+    axes[0, 0].figure.savefig(IMAGES / "plots.png", dpi=65)
+    iris = load_iris(as_frame=True)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(iris.data, iris.target_names[iris.target])
+    plot.TreeDisplay.from_estimator(tree, caution=1.0).figure_.savefig(IMAGES / "tree.png", dpi=60)
+
+
+def draw_report() -> None:
+    """The report of the same forest, as a browser shows it."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("no Chromium: the picture of the report stays as it is")
+        return
+    from playwright.sync_api import sync_playwright
+
+    forest, X, y = patients()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        page_file = forest.report(X, y).save(Path(folder) / "report.html")
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1180, "height": 1500}, device_scale_factor=0.75)
+        page.goto(page_file.as_uri())
+        page.screenshot(path=IMAGES / "report.png")
+        browser.close()
+    Image.open(IMAGES / "report.png").quantize(96).save(IMAGES / "report.png", optimize=True)
+
+
+def patients() -> tuple[RandomForestClassifier, object, np.ndarray]:
+    """A forest on half of the breast-cancer data, and the other half."""
+    data = load_breast_cancer(as_frame=True)
+    y = np.asarray(data.target_names)[data.target]
+    forest = RandomForestClassifier(100, caution=2, max_features=3, random_state=0).fit(data.data[::2], y[::2])
+    return forest, data.data[1::2], y[1::2]
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(exist_ok=True)
+    draw_displays()
+    draw_report()

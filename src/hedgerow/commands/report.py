@@ -1,0 +1,98 @@
+"""Report: a model file and a table -> one page with metrics, where the undecided cases live, and each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hedgerow.commands.match import set_opinion, table_for
+from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.output import check_out, write_text
+from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
+from hedgerow.commands.talk import listed, number_of, say, write_json
+from hedgerow.table import NamedColumns
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What `hedgerow report` was asked."""
+
+    model: str
+    data: str
+    out: str
+    target: str | None = None
+    id: str | None = None
+    title: str | None = None
+    train: str | None = None
+    seconds: float = 5.0
+    rule: str | None = None
+    caution: str | None = None
+    decision: str | None = None
+    missing: tuple[str, ...] = ()
+    as_json: bool = False
+
+
+def report(options: ReportOptions) -> None:
+    """Load, read, judge, write the page."""
+    require_one_stdin(options.model, options.data, *([options.train] if options.train else []))
+    if options.as_json and options.out == "-":
+        raise UsageError(
+            "--out must be a file with --json, got - for both; the page or the figures go to standard output"
+        )
+    check_out(options.out)
+    model = read_model(options.model)
+    if not hasattr(model, "report"):
+        raise UsageError(f"model must be a tree or a forest of classes, got a {type(model).__name__}")
+    set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    sheet = read_sheet(options.data, options.missing)
+    for name, option in ((options.id, "--id"), (options.target, "--target")):
+        if name:
+            sheet.require(name, option)
+    target = options.target or _found_target(model, sheet, options.id)
+    other = tuple(name for name in (target, options.id) if name)
+    y = sheet.known_labels(target, model.classes_) if target else None
+    names = None if options.id is None else sheet.cells(options.id).tolist()
+    train, y_train = _training(model, options, target)
+    asked: dict[str, Any] = {"seconds": options.seconds, "train": train, "y_train": y_train, "first": 1}
+    asked |= {} if options.title is None else {"title": options.title}
+    made = model.report(table_for(model, sheet, other), y, names=names, **asked)
+    write_text(made.html, options.out)
+    if options.as_json:
+        write_json({"report": options.out, "target": target, **made.figures})
+    said = f"{number_of(made.figures['rows'], 'row')}, {made.figures['undecided']:,} of them indeterminate"
+    say(said if options.out == "-" else f"{said}; written to {options.out} ({len(made.html.encode()) / 1e6:.2f} MB)")
+
+
+def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[NamedColumns | None, Any]:
+    """The training table and its labels, as far as they were given."""
+    if options.train is None:
+        return None, None
+    sheet = read_sheet(options.train, options.missing)
+    labelled = target is not None and target in sheet.names
+    other = tuple(name for name in (options.id, target) if name)
+    return table_for(model, sheet, other), sheet.known_labels(str(target), model.classes_) if labelled else None
+
+
+def _found_target(model: Any, sheet: Sheet, id: str | None) -> str | None:
+    """The one column besides the features that holds nothing but the model's classes; None where there is not one."""
+    features = set(model._schema.names or ())
+    if not features:
+        return None
+    others = [name for name in sheet.names if name not in features and name != id]
+    found = [name for name in others if _holds_classes(sheet, name, model.classes_)]
+    if len(found) == 1:
+        say(f"note: true classes taken from {found[0]!r}; --target names another column")
+        return found[0]
+    also = f"; these could hold them: {listed(found)}" if found else ""
+    say(f"note: no --target given, so the report has no metrics{also}")
+    return None
+
+
+def _holds_classes(sheet: Sheet, name: str, classes: Array) -> bool:
+    """Whether every cell of a column is one of the classes."""
+    try:
+        sheet.known_labels(name, classes)
+    except DataError:
+        return False
+    return True

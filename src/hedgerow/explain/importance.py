@@ -1,0 +1,403 @@
+"""Importance: a fitted forest -> how much each feature matters to its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import r2_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from hedgerow.bins import Codes
+from hedgerow.estimators.opinions import Bagged
+from hedgerow.estimators.regression import Trained
+from hedgerow.tree import Forest
+
+Floats = NDArray[np.float64]
+Groups = Sequence[int | str | Sequence[int | str]]
+Grouped = tuple[NDArray[np.int64], NDArray[np.int64]]  # features end to end, and where each group starts
+
+#: What the answer of a tree is worth to a row: 1 if its class leads in the leaf (ties share), or its class's share.
+WORTHS = {"accuracy": 0, "probability": 1}
+#: The same of a regressor: minus the squared error.
+SQUARED_ERROR = "squared_error"
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """How much features, or groups of them, matter to each tree of a forest.
+
+    Attributes
+    ----------
+    per_tree : float64 (T, p)
+        One row per tree that has rows outside its bag.
+    """
+
+    per_tree: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """(p,): the mean over trees, the raw importance."""
+        return np.asarray(self.per_tree.mean(axis=0))
+
+    @property
+    def deviation(self) -> Floats:
+        """(p,): the standard deviation over trees."""
+        trees = len(self.per_tree)
+        return np.asarray(self.per_tree.std(axis=0, ddof=1)) if trees > 1 else np.zeros(self.per_tree.shape[1])
+
+    @property
+    def scaled(self) -> Floats:
+        """(p,): the mean divided by its standard error, deviation/√T, as in Breiman's program; 0 where both are."""
+        error = self.deviation / np.sqrt(len(self.per_tree))
+        return np.asarray(np.divide(self.mean, error, out=np.zeros_like(error), where=error > 0))
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationImportance:
+    """Loss of score when features, or groups of them, are permuted.
+
+    Attributes
+    ----------
+    importances : float64 (p, n_repeats)
+        Score of the rows as they are minus the score after each permutation.
+    """
+
+    importances: Floats
+
+    @property
+    def importances_mean(self) -> Floats:
+        """(p,): mean over the repeats."""
+        return np.asarray(self.importances.mean(axis=1))
+
+    @property
+    def importances_std(self) -> Floats:
+        """(p,): standard deviation over the repeats."""
+        return np.asarray(self.importances.std(axis=1))
+
+
+def oob_permutation_importance(
+    forest: Any,
+    *,
+    worth: str | None = None,
+    groups: Groups | None = None,
+    n_repeats: int = 1,
+    random_state: Any = 0,
+) -> Importance:
+    """How much worse each tree judges the rows outside its bag when a feature is permuted among them.
+
+    Parameters
+    ----------
+    forest : fitted forest with bootstrap=True
+        One that was fitted here: model files and pickles do not keep the training rows.
+    worth : {"accuracy", "probability", "squared_error"}, default=None
+        What a tree's answer is worth to a row: 1 if the row's class leads in the leaf (ties share), as Breiman has it
+        and None means, or the class's share of the leaf, which is smoother. Leaves that have counted the row itself do
+        without it. Of a regressor, minus the squared error.
+    groups : list of feature numbers, names or lists of them, default=None
+        Features of a list are permuted together, so that correlated ones cannot stand in for each other; see
+        `correlated_groups`. None takes every feature by itself.
+    n_repeats : int, default=1
+        Permutations of each feature in each tree.
+    random_state : int or RandomState, default=0
+        The same int gives the same permutations, for any number of threads.
+
+    Returns
+    -------
+    Importance
+        ``mean`` (raw), ``scaled`` (divided by its standard deviation) and ``per_tree``, one column per group.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+    >>> oob_permutation_importance(forest).mean.round(2)
+    array([0.05, 0.01, 0.32, 0.26])
+    >>> oob_permutation_importance(forest, groups=[[0, 1], [2, 3]]).mean.round(2)
+    array([0.06, 0.58])
+    """
+    if not (isinstance(n_repeats, int | np.integer) and n_repeats >= 1):
+        raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}; one is enough for many trees")
+    bagged = require_bagged(forest)
+    worths = (SQUARED_ERROR,) if isinstance(bagged, Trained) else tuple(WORTHS)
+    if worth is not None and worth not in worths:
+        raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}; choose one of these")
+    key = int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
+    chosen = read_groups(forest, groups)
+    each = permuted_outside(forest.forest_, bagged, chosen, worth or worths[0], int(n_repeats), key, threads_of(forest))
+    return Importance(each)
+
+
+def debiased_importance(forest: Any) -> Importance:
+    """Decrease of impurity, measured on rows outside the bags: zero on average for a feature that tells nothing.
+
+    `feature_importances_` measures splits on the rows they were chosen for, so a random column with a hundred levels
+    looks important. Here a split gains what it adds, for a row outside the bag, to the share of the row's class among
+    the bag's rows, compared with the same children dealt out to the rows at random. (Li et al. 2019 compare with the
+    bag's rows at the node, which leaves a small negative bias.) On the bag's own rows this would be the decrease of
+    Gini impurity; for a regressor, with targets and means instead of classes and shares, that of squared error. Values
+    may be negative and do not sum to one.
+
+    Parameters
+    ----------
+    forest : fitted forest with bootstrap=True
+        One that was fitted here. Rows count alike, whatever their weights.
+
+    Returns
+    -------
+    Importance
+        One column per feature.
+
+    References
+    ----------
+    X. Li, Y. Wang, S. Basu, K. Kumbier, B. Yu: A debiased MDI feature importance measure for random forests. NeurIPS
+    2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X = np.column_stack([X, np.random.default_rng(0).normal(size=len(X))])
+    >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+    >>> forest.feature_importances_.round(2)
+    array([0.15, 0.06, 0.4 , 0.38, 0.01])
+    >>> debiased_importance(forest).mean.round(2)
+    array([0.09, 0.03, 0.24, 0.22, 0.  ])
+    """
+    return Importance(gained_outside(forest.forest_, require_bagged(forest), threads_of(forest)))
+
+
+def first_use_depth(forest: Any) -> Importance:
+    """Depth of the first split on each feature; where a tree has none, the tree's depth. Small is important.
+
+    Parameters
+    ----------
+    forest : fitted tree or forest
+        Any of them; no rows are looked at.
+
+    Returns
+    -------
+    Importance
+        One column per feature; ``mean`` is the mean depth of first use.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> first_use_depth(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)).mean
+    array([2., 2., 2., 0.])
+    """
+    check_is_fitted(forest)
+    first = np.empty((forest.forest_.n_trees, forest.n_features_in_))
+    forest.forest_._reader.first_uses(forest.forest_.depth, first)
+    return Importance(first)
+
+
+def permutation_importance(
+    forest: Any,
+    X: Any,
+    y: Any,
+    *,
+    metric: Callable[[NDArray[Any], Floats], float] | None = None,
+    groups: Groups | None = None,
+    n_repeats: int = 5,
+    random_state: Any = None,
+) -> PermutationImportance:
+    """Loss of score on any rows when a feature is permuted among them; the table is binned once.
+
+    The permutations are those of ``sklearn.inspection.permutation_importance`` with the same ``random_state``, and so
+    are the results.
+
+    Parameters
+    ----------
+    forest : fitted tree or forest
+        Under its rule.
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        Samples, best such as were not used to fit.
+    y : array-like of shape (n_samples,)
+        Their labels or targets.
+    metric : callable, default=None
+        ``metric(y, probability)``, or of a regressor ``metric(y, prediction)``; larger is better. None is accuracy or
+        R².
+    groups : list of feature numbers, names or lists of them, default=None
+        Features of a list are permuted together. None takes every feature by itself.
+    n_repeats : int, default=5
+        Permutations of each feature.
+    random_state : int, RandomState or None, default=None
+        Where permutations come from.
+
+    Returns
+    -------
+    PermutationImportance
+        ``importances`` (n_groups, n_repeats), ``importances_mean``, ``importances_std``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
+    >>> permutation_importance(forest, X[1::2], y[1::2], random_state=0).importances_mean.shape
+    (4,)
+    """
+    check_is_fitted(forest)
+    codes, labels = forest._codes(X), column_or_1d(y)
+    if len(labels) != codes.shape[1]:
+        raise ValueError(f"y must have a label for each of the {codes.shape[1]} rows of X, got {len(labels)}")
+    features, start = read_groups(forest, groups)
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
+
+    def score(permuted: Codes) -> float:
+        said = _said(forest, permuted)
+        if metric is not None:
+            return float(metric(labels, said))
+        if said.ndim == 1:
+            return float(r2_score(labels, said))
+        return float((forest.classes_[said.argmax(axis=1)] == labels).mean())
+
+    as_they_are = score(codes)
+    scores = np.empty((len(start) - 1, n_repeats))
+    for group in range(len(scores)):
+        columns, rng = features[start[group] : start[group + 1]], np.random.RandomState(seed)
+        kept, order = codes[columns].copy(), np.arange(codes.shape[1])
+        for repeat in range(n_repeats):
+            rng.shuffle(order)
+            codes[columns] = codes[columns][:, order]
+            scores[group, repeat] = score(codes)
+        codes[columns] = kept
+    return PermutationImportance(as_they_are - scores)
+
+
+def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
+    """Features whose rank correlations are strong, in groups to be permuted together.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Numbers; missing values take the middle rank.
+    threshold : float in (0, 1], default=0.7
+        Features are joined while the absolute Spearman correlations between any two members of a group, on average,
+        reach it (average linkage).
+
+    Returns
+    -------
+    list of lists of int
+        Every feature is in one group, in the order of their first members.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> correlated_groups(load_iris().data)
+    [[0, 2, 3], [1]]
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+    from scipy.stats import rankdata
+
+    if not 0 < threshold <= 1:
+        raise ValueError(f"threshold must be in (0, 1], got {threshold!r}; 0.7 is usual")
+    values = np.asarray(X, dtype=np.float64)
+    ranks = rankdata(values, axis=0, nan_policy="omit")
+    ranks = np.where(np.isnan(ranks), np.nanmean(ranks, axis=0), ranks) - np.nanmean(ranks, axis=0)
+    norm = np.sqrt((ranks**2).sum(axis=0))
+    ranks /= np.where(norm > 0, norm, 1.0)
+    distance = 1.0 - np.clip(np.abs(ranks.T @ ranks), 0.0, 1.0)
+    np.fill_diagonal(distance, 0.0)
+    if len(distance) == 1:
+        return [[0]]
+    numbers = fcluster(linkage(squareform(distance, checks=False), "average"), 1.0 - threshold, "distance")
+    members: dict[int, list[int]] = {}
+    for feature, number in enumerate(numbers.tolist()):
+        members.setdefault(number, []).append(feature)
+    return list(members.values())
+
+
+def permuted_outside(
+    trees: Forest, bagged: Bagged | Trained, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
+) -> Floats:
+    """-> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
+    decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
+    rest = (bagged.seed, bagged.bag_mean, *groups, key, n_repeats, n_threads, decrease)
+    if isinstance(bagged, Trained):
+        assert trees.values is not None
+        trees._reader.permute_numbers(bagged.codes, bagged.y, trees.values, *rest)
+    else:
+        trees._reader.permute(bagged.codes, bagged.labels, WORTHS[worth], bagged.counted, *rest)
+    return _judged(decrease)
+
+
+def gained_outside(trees: Forest, bagged: Bagged | Trained, n_threads: int) -> Floats:
+    """-> (trees with rows outside their bags, p): what the splits on each feature gain."""
+    gains = np.empty((trees.n_trees, len(bagged.codes)))
+    if isinstance(bagged, Trained):  # about their mean, where products lose the fewest digits
+        away = bagged.y - bagged.y.mean()
+        trees._reader.gains_numbers(bagged.codes, away, bagged.seed, bagged.bag_mean, n_threads, gains)
+    else:
+        trees._reader.gains(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, n_threads, gains)
+    return _judged(gains)
+
+
+def _judged(per_tree: Floats) -> Floats:
+    """(T, p) -> without the trees that have no row outside their bag."""
+    judged = per_tree[~np.isnan(per_tree).any(axis=1)]
+    if not len(judged):
+        raise ValueError("forest must leave rows outside some bag, got none that does; grow more trees on more rows")
+    return judged
+
+
+def require_bagged(forest: Any) -> Bagged | Trained:
+    """A fitted forest -> its binned training table, refused when no row is outside a bag."""
+    check_is_fitted(forest)
+    bagged: Bagged | Trained | None = getattr(forest, "_bagged", None) or getattr(forest, "_trained", None)
+    if bagged is None or bagged.bag_mean == 0:
+        raise ValueError(
+            "forest must be fitted here with bootstrap=True, got one without a bootstrap, unpickled or loaded, or"
+            " warm-started on other rows: no row is outside a bag; fit it again, or use permutation_importance"
+        )
+    if isinstance(bagged, Bagged) and bagged.own is not None:
+        raise ValueError(
+            "forest must be fitted to labels that are certain, got uncertain ones, about which no tree is right or"
+            " wrong; use permutation_importance on rows whose class is known"
+        )
+    return bagged
+
+
+def read_groups(forest: Any, groups: Groups | None) -> Grouped:
+    """Groups of feature numbers or names -> features end to end, and where each group starts (groups + 1,)."""
+    if groups is None:
+        return np.arange(forest.n_features_in_), np.arange(forest.n_features_in_ + 1)
+    names = list(getattr(forest, "feature_names_in_", []))
+    listed = [[group] if isinstance(group, str | int | np.integer) else list(group) for group in groups]
+    numbers = [[names.index(f) if isinstance(f, str) and f in names else f for f in group] for group in listed]
+    for feature in (feature for group in numbers for feature in group):
+        if not (isinstance(feature, int | np.integer) and 0 <= feature < forest.n_features_in_):
+            raise ValueError(
+                f"groups must be made of features of the forest, got {feature!r}; give numbers below"
+                f" {forest.n_features_in_} or names of the training table"
+            )
+    if not numbers or not all(numbers) or any(len(set(group)) < len(group) for group in numbers):
+        raise ValueError(f"groups must be lists of different features, got {groups!r}; leave empty ones out")
+    start = np.cumsum([0, *map(len, numbers)])
+    return np.concatenate(numbers).astype(np.int64), start.astype(np.int64)
+
+
+def _said(forest: Any, codes: Codes) -> Floats:
+    """Codes (p, n) -> (n, K) probabilities under the forest's rule, or (n,) numbers."""
+    if not hasattr(forest, "classes_"):
+        return np.asarray(forest._fold(codes, forest.forest_.values[:, None])[:, 0])
+    if forest._averages():
+        return np.asarray(forest.forest_.probability(codes, forest._reading_threads(codes.shape[1])))
+    return np.asarray(forest._opinion(codes).probability)
+
+
+def threads_of(forest: Any) -> int:
+    """A thread for each tree, up to what `n_jobs` allows."""
+    return int(forest._reading_threads(1000 * forest.forest_.n_trees))

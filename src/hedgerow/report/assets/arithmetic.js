@@ -1,0 +1,393 @@
+/* Arithmetic: what the leaves of a case hold -> an opinion -> the classes that remain.
+
+   The rules and decisions of hedgerow.belief and hedgerow.decide over again. A rule is lift (one content of a leaf ->
+   state), merge (add or max) and finish (state -> opinion); the tests compare every number with the library's. */
+
+const TIE = 1e-12;
+
+/* ---- leaves ---------------------------------------------------------------------------------------------- */
+
+const TYPES = {u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i16: Int16Array, f64: Float64Array};
+
+function unpack(array) {
+  const text = atob(array.d);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new TYPES[array.t](bytes.buffer);
+}
+
+/* Packed evidence -> dense counts (D x K), totals (D), largest class (D), weight of evidence for it (D), and for each
+   case which contents it meets in how many trees. */
+function readEvidence(packed, nClasses) {
+  const size = unpack(packed.size), label = unpack(packed.label), count = unpack(packed.count);
+  const nContents = size.length;
+  const counts = new Float64Array(nContents * nClasses), total = new Float64Array(nContents);
+  const winner = new Int32Array(nContents);
+  for (let d = 0, at = 0; d < nContents; d++) {
+    let largest = 0;
+    for (let i = 0; i < size[d]; i++, at++) {
+      counts[d * nClasses + label[at]] = count[at];
+      total[d] += count[at];
+      if (count[at] > largest) { largest = count[at]; winner[d] = label[at]; }
+    }
+  }
+  return {
+    nClasses, nContents, counts, total, winner, weight: unpack(packed.weight),
+    start: unpack(packed.start), content: unpack(packed.content), times: unpack(packed.times),
+  };
+}
+
+/* ---- rules ----------------------------------------------------------------------------------------------- */
+
+function reserve(total, caution) {
+  return total > 0 ? caution / (total + caution) : 1;
+}
+
+function sum(values, from, to) {
+  let total = 0;
+  for (let i = from; i < to; i++) total += values[i];
+  return total;
+}
+
+function logaddexp(a, b) {
+  const high = Math.max(a, b);
+  return high === -Infinity ? high : high + Math.log1p(Math.exp(-Math.abs(a - b)));
+}
+
+function logsumexp(values) {
+  const high = Math.max(...values);
+  return high + Math.log(values.reduce((total, value) => total + Math.exp(value - high), 0));
+}
+
+/* log(exp(x) - 1) - x */
+function logLost(x) {
+  return x > 0 ? Math.log(-Math.expm1(-x)) : -Infinity;
+}
+
+function distribution(sums) {
+  const total = sum(sums, 0, sums.length);
+  return sums.map((value) => (total > 0 ? value / total : 1 / sums.length));
+}
+
+function clip(value, low, high) {
+  return Math.min(Math.max(value, low), high);
+}
+
+function opinionFromBounds(probability, lower, upper, conflict) {
+  lower = lower.map((value) => clip(value, 0, 1));
+  upper = upper.map((value, k) => clip(value, lower[k], 1));
+  probability = probability.map((value, k) => clip(value, lower[k], upper[k]));
+  return {lower, upper, probability, conflict: clip(conflict, 0, 1)};
+}
+
+function opinionFromLower(probability, lower, conflict) {
+  const unassigned = 1 - sum(lower, 0, lower.length);
+  return opinionFromBounds(probability, lower, lower.map((value) => value + unassigned), conflict);
+}
+
+function disagreement(probability, squares, total) {
+  const square = probability.reduce((all, value) => all + value * value, 0);
+  return total > 0 ? Math.max(squares / total - square, 0) : 0;
+}
+
+/* A rule that averages one distribution per leaf; shares(leaf, k) says which. */
+function mean(shares) {
+  return {
+    merge: "add",
+    width: (K) => 2 * K + 2,
+    lift(leaf, setting, out) {
+      const K = setting.nClasses, held = reserve(leaf.total, setting.caution);
+      for (let k = 0; k < K; k++) {
+        const share = leaf.total > 0 ? shares(leaf, k, setting) : 0;
+        out[k] = share;
+        out[K + k] = (1 - held) * share;
+        out[2 * K] += share * share;
+      }
+      out[2 * K + 1] = held;
+    },
+    finish(state, setting) {
+      const K = setting.nClasses, filled = sum(state, 0, K);
+      const probability = distribution(Array.from(state.subarray(0, K)));
+      const total = sum(state, K, 2 * K) + state[2 * K + 1];
+      const lower = Array.from(state.subarray(K, 2 * K), (value) => value / (total > 0 ? total : 1));
+      return opinionFromLower(probability, lower, disagreement(probability, state[2 * K], filled));
+    },
+  };
+}
+
+const average = mean((leaf, k) => leaf.count(k) / leaf.total);
+
+const laplace = mean((leaf, k, setting) => {
+  const alpha = setting.alpha ?? 1;
+  return (leaf.count(k) + alpha) / (leaf.total + alpha * setting.nClasses);
+});
+
+const plausibility = mean((leaf, k, setting) => {
+  const support = -Math.expm1(-leaf.weight);
+  return (1 - support) / setting.nClasses + (k === leaf.winner ? support : 0);
+});
+
+const vote = mean((leaf, k, setting) => {
+  const largest = leaf.count(leaf.winner);
+  if (leaf.count(k) !== largest) return 0;
+  let tied = 0;
+  for (let j = 0; j < setting.nClasses; j++) tied += leaf.count(j) === largest;
+  return 1 / tied;
+});
+
+const pool = {
+  merge: "add",
+  width: (K) => K + 2,
+  lift(leaf, setting, out) {
+    const K = setting.nClasses;
+    for (let k = 0; k < K; k++) {
+      out[k] = leaf.count(k);
+      out[K] += leaf.total > 0 ? (leaf.count(k) * leaf.count(k)) / leaf.total : 0;
+    }
+    out[K + 1] = leaf.total > 0 ? 1 : 0;
+  },
+  finish(state, setting) {
+    const K = setting.nClasses, total = sum(state, 0, K), room = total + setting.caution * state[K + 1];
+    const pooled = Array.from(state.subarray(0, K)), probability = distribution(pooled);
+    const lower = pooled.map((value) => value / (room > 0 ? room : 1));
+    return opinionFromLower(probability, lower, disagreement(probability, state[K], total));
+  },
+};
+
+const belief = {
+  merge: "add",
+  width: (K) => 3 * K + 1,
+  lift(leaf, setting, out) {
+    const K = setting.nClasses, largest = leaf.count(leaf.winner);
+    const isPossible = (k) => leaf.count(k) + setting.caution > largest || leaf.count(k) === largest;
+    let size = 0;
+    for (let k = 0; k < K; k++) size += isPossible(k);
+    const weight = leafWeight(leaf, setting);
+    for (let k = 0; k < K; k++) {
+      if (!isPossible(k)) continue;
+      out[k] = size === 1 ? weight : 0;
+      out[K + k] = weight;
+      out[2 * K + k] = weight / size;
+    }
+    out[3 * K] = weight;
+  },
+  finish(state, setting) {
+    const K = setting.nClasses, total = state[3 * K];
+    const share = (from) => Array.from(state.subarray(from, from + K), (value) => value / (total > 0 ? total : 1));
+    const alone = share(0), possible = share(K).map((value) => (total > 0 ? value : 1));
+    const against = sum(alone, 0, K) - Math.max(...alone);
+    return opinionFromBounds(distribution(share(2 * K)), alone, possible, against);
+  },
+};
+
+function leafWeight(leaf, setting) {
+  if (setting.weights === "size") return leaf.total;
+  if (setting.weights === "precision") return leaf.total > 0 ? leaf.total / (leaf.total + setting.caution) : 0;
+  return 1;
+}
+
+const dempster = {
+  merge: "add",
+  width: (K) => 2 * K,
+  lift(leaf, setting, out) {
+    const held = reserve(leaf.total, setting.caution);
+    out[leaf.winner] = leaf.weight;
+    out[setting.nClasses + leaf.winner] =
+      held > 0 ? -Math.log(held + (1 - held) * Math.exp(-leaf.weight)) : leaf.weight;
+  },
+  finish(state, setting) {
+    const K = setting.nClasses, weight = Array.from(state.subarray(0, K)), all = sum(weight, 0, K);
+    const discounted = weight.map((value, k) => Math.min(state[K + k], value));
+    const singles = weight.map((value) => -Math.expm1(-value) * Math.exp(value - all));
+    const empty = clip(1 - sum(singles, 0, K) - Math.exp(-all), 0, 1);
+    const logs = weight.map((value) => value + Math.log1p(-(1 - 1 / K) * Math.exp(-value)));
+    const top = Math.max(...logs), probability = distribution(logs.map((value) => Math.exp(value - top)));
+    const lower = setting.normalised === false
+      ? discounted.map((value, k) => -Math.expm1(-value) * Math.exp(weight[k] - all))
+      : lowerBeliefs(weight, discounted);
+    return opinionFromLower(probability, lower, empty);
+  },
+};
+
+/* Belief in k from its discounted and its rivals' full weights; the largest is taken off first. */
+function lowerBeliefs(weight, discounted) {
+  const top = Math.max(...weight);
+  return discounted.map((own, k) => {
+    let room = own - top;
+    weight.forEach((value, j) => { if (j !== k) room = logaddexp(room, logLost(value) + (value - top)); });
+    return Math.exp(logLost(own) + (own - top) - room);
+  });
+}
+
+const cautious = {...dempster, merge: "max"};
+
+const eva = {
+  merge: "add",
+  width: (K) => 2 * K + 2,
+  lift(leaf, setting, out) {
+    if (!(leaf.total > 0)) return;
+    const K = setting.nClasses, smoothing = setting.smoothing ?? 0.1;
+    for (let k = 0; k < K; k++) {
+      out[k] = Math.log1p(leaf.count(k) / smoothing);
+      out[K + k] = Math.log1p(leaf.count(k) / (smoothing + setting.caution));
+    }
+    out[2 * K] = Math.log(leaf.total / smoothing + K);
+    out[2 * K + 1] = 1;
+  },
+  finish(state, setting) {
+    const K = setting.nClasses, leaves = state[2 * K + 1], even = new Array(K).fill(1 / K);
+    if (!(leaves > 0)) return opinionFromBounds(even, even.map(() => 0), even.map(() => 1), 0);
+    const correction = setting.prior.map((value) => (leaves - 1) * priorTerm(value, setting));
+    const lifted = leaves * Math.log1p(setting.caution / (setting.smoothing ?? 0.1));
+    const plain = correction.map((value, k) => state[k] - value);
+    const raised = correction.map((value, k) => Math.max(state[K + k] + lifted - value, plain[k]));
+    const [lower, upper] = raisedBounds(plain, raised);
+    const top = Math.max(...plain), probability = distribution(plain.map((value) => Math.exp(value - top)));
+    const shares = plain.map((_, k) => Math.exp((state[k] - state[2 * K]) / leaves));
+    return opinionFromBounds(probability, lower, upper, 1 - sum(shares, 0, K));
+  },
+};
+
+function priorTerm(prior, setting) {
+  if (setting.correction === "authors") return prior;
+  return setting.correction === null ? 0 : Math.log(prior);
+}
+
+/* Log-scores, and those when the reserve of every leaf falls on the class -> bounds. */
+function raisedBounds(plain, raised) {
+  const top = Math.max(...plain), step = raised.map((value, k) => value - plain[k]);
+  plain = plain.map((value) => value - top);
+  raised = raised.map((value) => value - top);
+  const total = logsumexp(plain), gain = raised.map((value, k) => value + logLost(step[k]));
+  const worst = gain.map((_, k) => Math.max(-Infinity, ...gain.filter((_, j) => j !== k)));
+  return [
+    plain.map((value, k) => Math.exp(value - logaddexp(total, worst[k]))),
+    raised.map((value, k) => Math.exp(value - logaddexp(total, gain[k]))),
+  ];
+}
+
+const RULES = {average, laplace, plausibility, vote, pool, belief, dempster, cautious, eva};
+
+/* ---- fold ------------------------------------------------------------------------------------------------ */
+
+/* Evidence, a rule's name and its setting -> a function from a case to its opinion. States of contents are lifted when
+   they are first met, so one case costs little and many share. */
+function combiner(evidence, name, setting) {
+  const rule = RULES[name], K = evidence.nClasses, width = rule.width(K);
+  const states = new Float64Array(evidence.nContents * width), done = new Uint8Array(evidence.nContents);
+  setting = {...setting, nClasses: K};
+
+  function stateOf(d) {
+    const state = states.subarray(d * width, (d + 1) * width);
+    if (!done[d]) {
+      const count = (k) => evidence.counts[d * K + k];
+      rule.lift({count, total: evidence.total[d], winner: evidence.winner[d], weight: evidence.weight[d]}, setting, state);
+      done[d] = 1;
+    }
+    return state;
+  }
+
+  return (number) => {
+    const merged = new Float64Array(width);
+    for (let at = evidence.start[number]; at < evidence.start[number + 1]; at++) {
+      const state = stateOf(evidence.content[at]), times = evidence.times[at];
+      for (let i = 0; i < width; i++) {
+        merged[i] = rule.merge === "max" ? Math.max(merged[i], state[i]) : merged[i] + times * state[i];
+      }
+    }
+    return rule.finish(merged, setting);
+  };
+}
+
+/* ---- decisions ------------------------------------------------------------------------------------------- */
+
+/* Bounds -> the same, tightened until some distribution attains each. */
+function reachable(opinion) {
+  const {lower, upper} = opinion, K = lower.length;
+  const low = sum(lower, 0, K), high = sum(upper, 0, K), one = Math.min(Math.max(1, low), high);
+  const room = one - low, excess = high - one;
+  const tightUpper = upper.map((value, k) => (value - lower[k] > room + TIE ? Math.max(lower[k] + room, lower[k]) : value));
+  const tightLower = lower.map((value, k) =>
+    Math.min(upper[k] - value > excess + TIE ? Math.min(upper[k] - excess, upper[k]) : value, tightUpper[k]));
+  return {lower: tightLower, upper: tightUpper};
+}
+
+function dominance(opinion) {
+  const {lower, upper} = reachable(opinion), bar = Math.max(...lower) - TIE;
+  return upper.map((value) => value >= bar);
+}
+
+function eAdmissibility(opinion) {
+  const {upper} = reachable(opinion), kept = dominance(opinion);
+  const needed = Math.min(1, sum(upper, 0, upper.length)) - TIE;
+  return kept.map((is, k) => is && upper.reduce((all, value) => all + Math.min(value, upper[k]), 0) >= needed);
+}
+
+/* The one class of the largest score; ties go to the larger probability, then to the first. */
+function best(score, probability) {
+  const bar = Math.max(...score) - TIE;
+  let first = -1;
+  score.forEach((value, k) => { if (value >= bar && (first < 0 || probability[k] > probability[first])) first = k; });
+  return score.map((_, k) => k === first);
+}
+
+function pignistic(opinion) {
+  const {lower, upper} = reachable(opinion), K = lower.length;
+  const low = sum(lower, 0, K), room = Math.min(Math.max(1, low), sum(upper, 0, K)) - low;
+  const spread = upper.reduce((all, value, k) => all + value - lower[k], 0);
+  return best(lower.map((value, k) => value + (upper[k] - value) * (room / (spread > 0 ? spread : 1))), opinion.probability);
+}
+
+function byProbability(probability) {
+  return probability.map((_, k) => k).sort((a, b) => probability[b] - probability[a] || a - b);
+}
+
+function prefix(order, size) {
+  const chosen = order.map(() => false);
+  for (let i = 0; i < size; i++) chosen[order[i]] = true;
+  return chosen;
+}
+
+/* The set of the largest g(size) x probability; of equally good ones the smallest. */
+function utilitySet(worth) {
+  return (opinion) => {
+    const order = byProbability(opinion.probability);
+    let together = 0;
+    const values = order.map((k, i) => (together += opinion.probability[k]) * worth(i + 1));
+    const bar = Math.max(...values) - TIE;
+    return prefix(order, values.findIndex((value) => value >= bar) + 1);
+  };
+}
+
+function quadratic(z) {
+  return (size) => ((2 - 4 * z) / size + (4 * z - 1)) / size;
+}
+
+function topProbability(opinion, options) {
+  const order = byProbability(opinion.probability), needed = 1 - (options.epsilon ?? 0.05) - TIE;
+  let together = 0, size = order.findIndex((k) => (together += opinion.probability[k]) >= needed) + 1;
+  if (size === 0) size = order.length;
+  return prefix(order, size);
+}
+
+const DECISIONS = {
+  dominance,
+  maximality: dominance,
+  e_admissibility: eAdmissibility,
+  u65: utilitySet(quadratic(0.65)),
+  u80: utilitySet(quadratic(0.8)),
+  f1: utilitySet((size) => 2 / (size + 1)),
+  top_probability: topProbability,
+  expected_utility: (opinion) => best(opinion.probability, opinion.probability),
+  maximin: (opinion) => best(reachable(opinion).lower, opinion.probability),
+  maximax: (opinion) => best(reachable(opinion).upper, opinion.probability),
+  hurwicz(opinion, options) {
+    const {lower, upper} = reachable(opinion), optimism = options.optimism ?? 0.5;
+    return best(lower.map((value, k) => optimism * upper[k] + (1 - optimism) * value), opinion.probability);
+  },
+  pignistic,
+};
+
+function decide(opinion, name, options = {}) {
+  return DECISIONS[name](opinion, options);
+}

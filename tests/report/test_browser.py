@@ -1,0 +1,242 @@
+"""The report in a real browser: sliders move, numbers are Python's, keys work, hostile text stays text."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from hedgerow import RandomForestClassifier
+
+HOSTILE = (
+    "</script><script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 2">',
+    "<svg/onload=window.hacked=3>",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:window.hacked=4",
+    "<!--<script>",
+    "\u2028window.hacked=5\u2029</title>",
+    "' onmouseover='window.hacked=6",
+)
+
+
+@pytest.fixture(scope="module")
+def report(cancer):
+    forest, X, y = cancer
+    return forest.report(X, y, names=[f"P{number:03}" for number in range(len(X))], seconds=0.5)
+
+
+def shown_bounds(page):
+    """-> the bounds the case shows, in per cent, one pair a class in the order of the classes."""
+    texts = page.locator("#case .numbers").evaluate_all(
+        "all => all.map((e) => [Number(e.dataset.class), e.textContent])"
+    )
+    return [[float(number) for number in re.findall(r"[\d.]+", text)] for _, text in sorted(texts)]
+
+
+def selected_row(page):
+    """-> number of the selected row in the table."""
+    return page.evaluate(
+        "window.hedgerow.data.names.indexOf(document.querySelector('#case h3').textContent)",
+    )
+
+
+def settle(page):
+    """Wait until the page has drawn what was asked."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def set_caution(page, value):
+    """Type a caution."""
+    page.fill("#caution-number", str(value))
+    settle(page)
+
+
+def test_bounds_shown_are_those_of_python_at_every_setting(open_page, report, cancer):
+    forest, X, _ = cancer
+    page, evidence = open_page(report), forest.evidence(X)
+    for rule, caution in (("average", 2.0), ("average", 0.4), ("dempster", 1.0), ("eva", 3.0), ("belief", 5.0)):
+        page.select_option("#rule", rule)
+        set_caution(page, caution)
+        row, opinion = selected_row(page), evidence.combine(rule, caution=caution)
+        expected = 100 * np.stack([opinion.lower[row], opinion.upper[row]], axis=1)
+        np.testing.assert_allclose(shown_bounds(page), expected, rtol=0, atol=0.05 + 1e-9)
+        undecided = int((evidence_sets(opinion).sum(axis=1) > 1).sum())
+        assert page.locator('[data-count="open"]').inner_text() == str(undecided)
+
+
+def evidence_sets(opinion):
+    """Opinion -> the sets of interval dominance."""
+    return opinion.upper >= opinion.lower.max(axis=1, keepdims=True) - 1e-12
+
+
+def test_slider_moves_by_keys_and_everything_follows(open_page, report):
+    page = open_page(report)
+    before = (shown_bounds(page), page.locator("#tally").inner_text())
+    page.focus("#caution")
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    settle(page)
+    assert float(page.input_value("#caution-number")) == pytest.approx(3.0)
+    after = (shown_bounds(page), page.locator("#tally").inner_text())
+    assert after[0] != before[0]
+    assert after[1] != before[1]
+    page.click("#reset")
+    settle(page)
+    assert (shown_bounds(page), page.locator("#tally").inner_text()) == before
+
+
+def test_decision_changes_sets_and_not_bounds(open_page, report):
+    page = open_page(report)
+    before = shown_bounds(page)
+    assert "undecided" in page.locator("#case .chip").inner_text()
+    page.select_option("#decision", "expected_utility")
+    settle(page)
+    assert shown_bounds(page) == before
+    assert page.locator("#case .chip").inner_text() == "decided"
+    assert page.locator('[data-count="open"]').inner_text() == "0"
+    assert page.locator("#none").is_visible()
+
+
+def test_list_sorts_by_each_column_both_ways(open_page, report):
+    page = open_page(report)
+    page.check('#filter input[value="all"]', force=True)
+    settle(page)
+    for key, cell in (("width", "td.width"), ("probability", "td.mini")):
+        for _ in range(2):
+            page.click(f'#list th[data-key="{key}"] button')
+            settle(page)
+            texts = page.locator(f"#list tbody tr {cell}").all_inner_texts()
+            numbers = [float(re.findall(r"([\d.]+)\s%", text)[0]) for text in texts]
+            down = page.get_attribute(f'#list th[data-key="{key}"]', "aria-sort") == "descending"
+            assert numbers == sorted(numbers, reverse=down)
+            assert numbers[0] != numbers[-1]
+
+
+def test_arrow_keys_walk_through_the_list(open_page, report):
+    page = open_page(report)
+    names = page.locator("#list .pick").all_inner_texts()
+    page.focus("#list .pick >> nth=0")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#case h3").inner_text() == names[2]
+    page.keyboard.press("ArrowUp")
+    assert page.locator("#case h3").inner_text() == names[1]
+    assert page.evaluate("document.activeElement.textContent") == names[1]
+
+
+def test_filters_list_what_they_say(open_page, report, cancer):
+    forest, X, y = cancer
+    page = open_page(report)
+    wrong = forest.predict(X) != y
+    alone = forest.predict_set(X).sum(axis=1) == 1
+    for value, expected in (("wrong", wrong), ("missed", wrong & alone), ("open", ~alone)):
+        page.check(f'#filter input[value="{value}"]', force=True)
+        settle(page)
+        found = {int(name[1:]) for name in page.locator("#list .pick").all_inner_texts()}
+        assert found == set(np.flatnonzero(expected).tolist())
+
+
+def test_caution_at_which_a_case_is_decided_is_the_librarys(open_page, report, cancer):
+    forest, X, _ = cancer
+    page = open_page(report)
+    said = page.locator("#case").inner_text()
+    turn = float(re.search(r"decided up to caution ([\d.]+),", said)[1])
+    evidence, row = forest.evidence(X), selected_row(page)
+    sizes = [int(evidence_sets(evidence.combine(caution=turn + off))[row].sum()) for off in (-0.011, 0.011)]
+    assert sizes == [1, 2]
+
+
+def test_case_shows_what_explain_says_of_it(open_page, report, cancer):
+    forest, X, _ = cancer
+    page = open_page(report)
+    row = selected_row(page)
+    explanation = forest.explain(X.iloc[[row]], time_limit=0)[0]
+    said = " ".join(page.locator("#case").inner_text().split())
+    assert explanation.sentence in said
+    for line in explanation.rules:
+        assert line in said
+    shares = [int(text.split()[0]) for text in page.locator("#case .doubt .number").all_inner_texts()]
+    assert sum(shares) == 100
+    assert shares[0] == round(100 * explanation.doubt[0].share)
+    assert page.locator("#case h4.why").inner_text() == "Why"
+    set_caution(page, 4)
+    assert page.locator("#case h4.why").inner_text() == "Why, at the model’s own settings"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_hostile_names_values_and_classes_stay_text(open_page, browser, tmp_path, scripts):
+    pandas = pytest.importorskip("pandas")
+    draw = np.random.default_rng(0)
+    n_rows = 80
+    X = pandas.DataFrame({name: draw.normal(size=n_rows) for name in HOSTILE})
+    X[HOSTILE[0] + "2"] = pandas.Categorical(np.array(HOSTILE)[draw.integers(0, 3, n_rows)])
+    y = np.array(HOSTILE)[(X[HOSTILE[0]] + 0.7 * draw.normal(size=n_rows) > 0).astype(int) + (X[HOSTILE[1]] > 0.6)]
+    forest = RandomForestClassifier(20, caution=3.0, random_state=0).fit(X[:40], y[:40])
+    report = forest.report(X[40:], y[40:], names=np.array(HOSTILE)[np.arange(40) % 8], title=HOSTILE[0], seconds=0.5)
+    if scripts:
+        page = open_page(report)
+        for row in range(min(8, page.locator("#list .pick").count())):
+            page.locator("#list .pick").nth(row).click()
+        assert page.locator("#case h3").inner_text() in HOSTILE or "window" in page.locator("#case h3").inner_text()
+    else:
+        context = browser.new_context(java_script_enabled=False)
+        page = context.new_page()
+        page.goto(report.save(tmp_path / "plain.html").as_uri())
+        assert page.locator("noscript table").count() == 1
+    assert page.locator("h1").inner_text() == HOSTILE[0]
+    assert page.locator("img, iframe, object, embed, svg[onload], [onmouseover], [onerror]").count() == 0
+    assert page.locator("script").count() == 2
+    if scripts:
+        assert page.evaluate("window.hacked") is None
+        assert not page.evaluate("[...document.querySelectorAll('*')].some((e) => e.textContent === '49')")
+    else:
+        context.close()
+
+
+def test_policy_lets_no_other_script_run(browser, report, tmp_path):
+    page = browser.new_page()
+    page.goto(report.save(tmp_path / "report.html").as_uri())
+    blocked = page.evaluate(
+        """() => new Promise((done) => {
+          document.addEventListener("securitypolicyviolation", (event) => done(event.effectiveDirective));
+          const intruder = document.createElement("div");
+          intruder.innerHTML = '<b onclick="window.hacked = 1"></b>';
+          document.body.append(intruder);
+          intruder.firstChild.click();
+          setTimeout(() => done(null), 500);
+        })"""
+    )
+    assert blocked == "script-src-attr"
+    assert page.evaluate("window.hacked") is None
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "options"),
+    [
+        ("desktop", (1280, 900), {}),
+        ("dark", (1280, 900), {"color_scheme": "dark"}),
+        ("phone", (390, 844), {"has_touch": True}),
+    ],
+)
+def test_page_fits_the_screen_and_is_kept_as_a_picture(open_page, report, artefacts, name, size, options):
+    page = open_page(report, width=size[0], height=size[1], **options)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    page.screenshot(path=artefacts / f"report-{name}.png", full_page=True)
+    ink, paper = page.evaluate(
+        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+    )
+    light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ink, paper)]
+    assert (light[0] > light[1]) == (name == "dark")
+
+
+def test_printed_page_has_the_case_and_no_buttons(open_page, report, artefacts):
+    page = open_page(report)
+    page.emulate_media(media="print")
+    assert page.locator("#case h3").is_visible()
+    assert page.locator("nav").is_hidden()
+    assert page.locator("#reset").is_hidden()
+    page.pdf(path=artefacts / "report.pdf", format="A4", print_background=True)
+    assert (artefacts / "report.pdf").read_bytes().startswith(b"%PDF")
