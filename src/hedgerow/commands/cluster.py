@@ -24,6 +24,8 @@ def fit_on_cluster(options: FitOptions, paths: list[str], address: str) -> None:
     """Read, fit and save; workers read the files."""
     check_output(options)
     _require_parquet(paths)
+    if options.checkpoint is not None:
+        raise UsageError("--checkpoint must go without --dask, where lost work is done again")
     if options.missing:
         raise UsageError("--missing must go without --dask, where Parquet says what is missing")
     from hedgerow import dask as on_dask

@@ -68,7 +68,7 @@ class OnDask:
             When no worker is left, or a partition cannot be read or computed; it is named.
         """
         if not is_dask(X):
-            return super().fit(X, y, sample_weight)  # type: ignore[misc, no-any-return]
+            return super().fit(X, y, sample_weight, **cluster)  # type: ignore[misc, no-any-return]
         return self.fit_partitions(partitions_from(X, y, sample_weight), **cluster)
 
     def fit_parquet(
@@ -147,7 +147,10 @@ class OnDask:
             limits: dict[str, int] = {"gather_bytes": gather_bytes, "sum_bytes": sum_bytes}
             forest = grow_on_cluster(run, training.plan, training.parts, n_trees, **limits, show=show)
         forest = self._prune(forest, training.bins, training)  # type: ignore[attr-defined]
-        self._remember(training, training.bins, forest, {})  # type: ignore[attr-defined]
+        judged: dict[str, Any] = {}
+        if getattr(self, "_can_be_added_to", regression):
+            judged["_origins"] = (training.origin(forest.n_trees, 0),)
+        self._remember(training, training.bins, forest, judged)  # type: ignore[attr-defined]
         return self
 
     def _refuse_what_needs_the_rows(self) -> None:

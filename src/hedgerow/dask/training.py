@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.add import Grid as OriginGrid
+from hedgerow.add import Origin, weight_steps
 from hedgerow.bins import Bins
 from hedgerow.dask.describe import (
     Seen,
@@ -27,9 +29,9 @@ from hedgerow.dask.describe import (
 from hedgerow.dask.part import Part, Plan
 from hedgerow.dask.partitions import Partitions
 from hedgerow.dask.run import Runner, pick
-from hedgerow.estimators.labels import check_class_weight, class_weights, fixed_point_of_rows, labels_from
+from hedgerow.estimators.labels import FixedPoint, check_class_weight, class_weights, fixed_point_of_rows, labels_from
 from hedgerow.estimators.parameters import resolve_settings
-from hedgerow.estimators.targets import check_poisson, find_grid, values_of
+from hedgerow.estimators.targets import check_poisson, find_grid, values_of, weights_of
 from hedgerow.estimators.trees import MAX_ROWS
 from hedgerow.grow import GrowSettings, Labels, Numbers
 from hedgerow.sums import Spread, exact_sums_by, spread_of
@@ -72,7 +74,19 @@ class Training:
     bins: Bins
     plan: Plan
     parts: list[Any]
+    class_rows: tuple[float, ...]
+    weight_scale: float
+    weight_unit: float
     shares: None = None
+
+    def origin(self, n_trees: int, first_tree: int) -> Origin:
+        """What trees that were grown on these rows know of them."""
+        settings, n_rows, labels = self.settings, self.plan.n_rows, self.labels
+        drawn = (n_trees, first_tree, settings.seed, settings.bag_mean, settings.leaf_counts, n_rows, n_rows)
+        if not isinstance(labels, Numbers):
+            return Origin(*drawn, self.class_rows, self.weight_scale, self.weight_unit)
+        grid = OriginGrid.of(float(labels.values.min()), float(labels.values.max()))
+        return Origin(*drawn, self.class_rows, self.weight_scale, grid=grid)
 
 
 @dataclass(frozen=True)
@@ -133,11 +147,14 @@ class _Reading:
         encoded = by_partition(encode_part, partitions, each, schema=schema, bins=bins, make=make)
         parts = self.run.compute(encoded)
         missing = np.max(_each(self.run, "encode", _missing_in, parts), axis=0)
+        origin = self._origin()
         self.run.forget(self.weighed)
         plan = Plan(bins, settings, n_rows, missing, nothing)
         bag = (None, n_rows, settings.bag_mean, settings.leaf_counts)
         kept = self._kept_labels(nothing)
-        return Training(Described(schema), self._classes(), kept, settings, self._prior(), bag, bins, plan, parts)
+        return Training(
+            Described(schema), self._classes(), kept, settings, self._prior(), bag, bins, plan, parts, *origin
+        )
 
     def ask(self, function: Any) -> Spread:
         """A function of targets and weights -> the spread of what it makes of those of all rows."""
@@ -185,6 +202,10 @@ class _Reading:
     def _prior(self) -> Floats:
         return np.empty(0)
 
+    def _origin(self) -> tuple[tuple[float, ...], float, float]:
+        """Rows of each class, and what weights are divided by and rounded to in the leaves."""
+        raise NotImplementedError
+
 
 class _Classes(_Reading):
     """Labels."""
@@ -220,7 +241,20 @@ class _Classes(_Reading):
         if self.weighted or balance:
             fixed = fixed_point_of_rows(self._ask_weights, balance_bag=balance)
         nothing = labels_from(np.empty(0, dtype=np.uint16), n_classes, np.empty(0), fixed, balance_bag=balance)
+        self.fixed = fixed
         return nothing, partial(make_labels_of, n_classes, fixed, balance)
+
+    def _origin(self) -> tuple[tuple[float, ...], float, float]:
+        of_parts = [each.counts for each in self.told if each.counts is not None]
+        rows, fixed = tuple(np.sum(of_parts, axis=0).astype(np.float64).tolist()), self.fixed
+        scale = 1.0
+        if self.weighted:
+            exact = fixed is not None and self._ask_weights(partial(_off_by, fixed)).high == 0
+            scale = 1.0 if exact else self._ask_weights(_as_given).high
+        if fixed is None or fixed.unit != 1.0:
+            return rows, scale, weight_steps(None, 1.0) if fixed is None else fixed.unit
+        total = int(self._ask_weights(partial(_in_units, fixed)).sum)
+        return rows, scale, weight_steps(np.array([total]), fixed.unit)
 
     def _ask_weights(self, function: Any) -> Spread:
         return self.ask(partial(_of_weights, function))
@@ -251,6 +285,12 @@ class _Numbers(_Reading):
         self.range = self.ask(values_of)
         weights = np.empty(0) if self.weighted else None
         return self.grid.numbers(np.empty(0), weights), partial(make_numbers, self.grid)
+
+    def _origin(self) -> tuple[tuple[float, ...], float, float]:
+        scale = 1.0
+        if self.weighted and self.grid.scale != 1.0:
+            scale = self.ask(weights_of).high
+        return (float(self.n_rows),), scale, weight_steps(None, 1.0)
 
     def _kept_labels(self, nothing: Labels | Numbers) -> Labels | Numbers:
         assert isinstance(nothing, Numbers)
@@ -349,6 +389,19 @@ def _each(run: Runner, name: str, function: Any, *futures: list[Any]) -> list[An
 
 def _spread(function: Any, weighed: Weighed) -> Spread:
     return spread_of(function(weighed.values, weighed.weights))
+
+
+def _as_given(weights: Floats) -> Floats:
+    return weights
+
+
+def _in_units(fixed: FixedPoint, weights: Floats) -> Floats:
+    return fixed.of(weights).astype(np.float64)
+
+
+def _off_by(fixed: FixedPoint, weights: Floats) -> Floats:
+    """How far weights in fixed point are from those given."""
+    return np.asarray(np.abs(fixed.of(weights) * fixed.unit - weights))
 
 
 def _of_weights(function: Any, values: Array, weights: Floats | None) -> Floats:
