@@ -124,7 +124,7 @@ def test_thousand_rows_of_ten_classes_and_a_hundred_trees_stay_below_two_megabyt
 def test_evidence_beyond_its_room_leaves_out_decided_rows_first():
     X, y = load_digits(return_X_y=True)
     weights = np.random.default_rng(0).uniform(0.5, 2, 700)  # makes every leaf another content
-    forest = RandomForestClassifier(200, caution=0.1, random_state=0).fit(X[:700], y[:700], sample_weight=weights)
+    forest = RandomForestClassifier(300, caution=0.1, random_state=0).fit(X[:700], y[:700], sample_weight=weights)
     report = forest.report(X[700:1700], y[700:1700], seconds=0)
     data = data_of(report)
     assert len(report.html.encode()) < 2_000_000

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: What the evidence of all cases may take in the page, in bytes; fewer cases are kept where it takes more.
-EVIDENCE_BYTES = 800_000
+EVIDENCE_BYTES = 1_100_000
 
 
 @dataclass(frozen=True)
