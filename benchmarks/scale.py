@@ -158,7 +158,8 @@ def _cluster() -> Any:
     """Two processes of a thread each, which have imported what they need, as those of a standing cluster have."""
     from distributed import Client
 
-    client = Client(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0", memory_limit=0)
+    options = {"dashboard_address": ":0", "memory_limit": 0, "preload": ["hedgerow.dask"]}
+    client = Client(n_workers=WORKERS, threads_per_worker=1, **options)
     client.run(_import)
     return client
 

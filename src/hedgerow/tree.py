@@ -233,25 +233,30 @@ def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.u
     return _core.check_forest(**arrays, **known, n_threads=n_threads)
 
 
-def join_forests(first: Forest, second: Forest) -> Forest:
-    """Two forests over the same bins and classes -> one with the trees of both."""
+def join_forests(*forests: Forest) -> Forest:
+    """Forests over the same bins and classes -> one with the trees of all."""
 
     def joined(name: str) -> Any:
-        a, b = getattr(first, name), getattr(second, name)
-        if a is None or b is None:
+        arrays = [getattr(forest, name) for forest in forests]
+        if any(array is None for array in arrays):
             return None
-        return np.concatenate([a, a[-1] + b[1:]] if name.endswith("_start") else [a, b])
+        if not name.endswith("_start"):
+            return np.concatenate(arrays)
+        before = np.cumsum([0, *(array[-1] for array in arrays[:-1])], dtype=arrays[0].dtype)
+        return np.concatenate(
+            [arrays[0][:1], *(array[1:] + shift for array, shift in zip(arrays, before, strict=True))]
+        )
 
     weights = joined("weights")
-    if weights is None and (first.weights is not None or second.weights is not None):
-        parts = [part.counts if part.weights is None else part.weights for part in (first, second)]
+    if weights is None and any(forest.weights is not None for forest in forests):
+        parts = [forest.counts if forest.weights is None else forest.weights for forest in forests]
         weights = np.concatenate(parts).astype(np.float64)
     means = joined("means")
-    if means is None and (first.means is not None or second.means is not None):
-        means = np.concatenate([part.values if part.means is None else part.means for part in (first, second)])
+    if means is None and any(forest.means is not None for forest in forests):
+        means = np.concatenate([forest.values if forest.means is None else forest.means for forest in forests])
     apart = ("n_classes", "weights", "means")
     kept = {field.name: joined(field.name) for field in fields(Forest) if field.name not in apart}
-    return Forest(n_classes=first.n_classes, weights=weights, means=means, **kept)
+    return Forest(n_classes=forests[0].n_classes, weights=weights, means=means, **kept)
 
 
 def some_trees(forest: Forest, first: int, last: int) -> Forest:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,13 +56,16 @@ def _grow_whole(run: Runner, plan_there: Any, parts: list[Any], n_trees: int, sh
     """The table in one piece, and trees as tasks."""
     table = run.submit("table", join_parts, *parts, keep=True)
     size = max(1, n_trees // (4 * max(1, n_threads_of(run))))
-    firsts = range(0, n_trees, size)
-    tasks = [run.submit("trees", grow_trees, table, plan_there, i, min(i + size, n_trees)) for i in firsts]
-    done = 0
-    for _ in run.each({task: f"trees {first} and on" for task, first in zip(tasks, firsts, strict=True)}):
-        done += size
-        show(min(done, n_trees), "growing trees, each in one task")
-    return join_all(run.gather(tasks, lambda i: f"trees {firsts[i]} and on"))
+    firsts = list(range(0, n_trees, size))
+    lasts = [min(first + size, n_trees) for first in firsts]
+    same_for_all = [table] * len(firsts), [plan_there] * len(firsts)
+    tasks = run.submit_each("trees", grow_trees, *same_for_all, firsts, lasts)
+    about = {task: f"trees {first} and on" for task, first in zip(tasks, firsts, strict=True)}
+    grown: dict[Any, Forest] = {}
+    for task in run.each(about):  # fetched while others grow
+        grown[task] = run.result(task, about[task])
+        show(min(len(grown) * size, n_trees), "growing trees, each in one task")
+    return join_forests(*(grown[task] for task in tasks))
 
 
 @dataclass
@@ -109,7 +111,7 @@ class _Growing:
                 if not wave.groups:
                     self._finish_if_complete(wave.tree, finished)
             self._collect_some(flying, finished)
-        return join_all([finished[number] for number in range(n_trees)])
+        return join_forests(*(finished[number] for number in range(n_trees)))
 
     def _say(self, what: str) -> None:
         self.show(self.n_done, what)
@@ -133,14 +135,15 @@ class _Growing:
         nodes = [node for group in wave.groups for node in group]
         starts = np.cumsum([0, *(len(group) for group in wave.groups)]).tolist()
         request = self.run.submit("request", same, GatherRequest(top.sketch(), slots_of(top, nodes), starts))
-        rows = [self.run.submit("gather", gather_rows, part, self.plan_there, request) for part in self.parts]
-        tasks = {}
-        for number, group in enumerate(wave.groups):
-            blocks = [self.run.submit("block", pick, blocks, number) for blocks in rows]
-            tasks[self.run.submit("grow", grow_gathered, self.plan_there, [node.start for node in group], *blocks)] = (
-                group
-            )
-        return tasks
+        n_parts, n_groups = len(self.parts), len(wave.groups)
+        plans = [self.plan_there] * max(n_parts, n_groups)
+        rows = self.run.submit_each("gather", gather_rows, self.parts, plans[:n_parts], [request] * n_parts)
+        which = np.repeat(np.arange(n_groups), n_parts).tolist()
+        blocks = self.run.submit_each("block", pick, rows * n_groups, which)
+        starts = [[node.start for node in group] for group in wave.groups]
+        of_parts = [blocks[part::n_parts] for part in range(n_parts)]
+        tasks = self.run.submit_each("grow", grow_gathered, plans[:n_groups], starts, *of_parts)
+        return dict(zip(tasks, wave.groups, strict=True))
 
     def _count(self, top: Top) -> Any:
         """Partitions -> the future of what the top's own leaves count; None where it has none."""
@@ -148,7 +151,9 @@ class _Growing:
         if not leaves:
             return None
         request = CountRequest(top.sketch(), [_ends_below(node) for node in leaves])
-        tasks = [self.run.submit("count", count_leaves, part, self.plan_there, request) for part in self.parts]
+        n_parts = len(self.parts)
+        shared = [[each] * n_parts for each in (self.plan_there, self.run.submit("request", same, request))]
+        tasks = self.run.submit_each("count", count_leaves, self.parts, *shared)
         return self.run.sum("count", tasks, add_arrays)
 
     def _collect_some(self, flying: dict[Any, tuple[_Wave, list[TopNode]]], finished: dict[int, Forest]) -> None:
@@ -180,13 +185,6 @@ class _Growing:
 
     def _bytes_of_group(self, group: list[TopNode]) -> int:
         return sum(map(self._bytes_of, group))
-
-
-def join_all(forests: list[Forest]) -> Forest:
-    """Forests -> one with the trees of all, joined pairwise so that no array is copied more than log n times."""
-    while len(forests) > 1:
-        forests = [reduce(join_forests, forests[i : i + 2]) for i in range(0, len(forests), 2)]
-    return forests[0]
 
 
 def n_threads_of(run: Runner) -> int:

@@ -55,6 +55,19 @@ class Runner:
             self._kept.append(future)
         return future
 
+    def submit_each(
+        self, name: str, function: Callable[..., Any], *columns: list[Any], keep: bool = False
+    ) -> list[Any]:
+        """Arguments of many tasks, a list for each place -> their futures; one message instead of one for each."""
+        if not columns[0]:
+            return []
+        keys = [f"{name}-{id(self):x}-{self._numbered + 1 + i}" for i in range(len(columns[0]))]
+        self._numbered += len(keys)
+        futures = list(self.client.map(function, *columns, key=keys, pure=False))
+        self._made.update(futures)
+        self._kept += futures if keep else []
+        return futures
+
     def compute(self, delayed: list[Any]) -> list[Any]:
         """Delayed objects -> futures that live as long as the fit."""
         futures = list(self.client.compute(delayed))
@@ -71,11 +84,11 @@ class Runner:
 
     def some(self, futures: dict[Any, str]) -> list[Any]:
         """Futures and what they are about -> those that are finished, at least one; an error names what it is about."""
-        pause = 0.002
+        pause, longest = 0.001, min(0.05, 0.005 + len(futures) * 2e-5)  # looking at a future takes a microsecond
         while not (done := [future for future in futures if future.done()]):
             self._check_alive(next(iter(futures.values())))
             time.sleep(pause)
-            pause = min(0.05, pause * 1.5)
+            pause = min(longest, pause * 1.5)
         for future in done:
             self._check_result(future, futures[future])
         return done
@@ -121,7 +134,11 @@ class Runner:
         return futures[0]
 
     def _check_result(self, future: Any, about: str) -> None:
-        if future.status in ("finished", "pending"):  # pending once more where the worker that had the result is lost
+        if future.status in (
+            "finished",
+            "pending",
+            "lost",
+        ):  # not finished any more where a worker died with the result
             return
         reason = future.exception() if future.status == "error" else None
         for kind in (ValueError, TypeError):  # what is wrong with the table, in the words of a fit on one machine
@@ -163,7 +180,9 @@ def client_for(client: Any) -> Iterator[Any]:
         if current is not None:
             yield current
             return
-    options: dict[str, Any] = {"address": client} if client else {"processes": True, "dashboard_address": ":0"}
+    # A worker that takes the place of a lost one imports what tasks need before it takes any.
+    here: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": ["hedgerow.dask"]}
+    options: dict[str, Any] = {"address": client} if client else here
     with Client(**options) as own:  # type: ignore[no-untyped-call]
         yield own
 

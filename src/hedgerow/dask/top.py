@@ -184,7 +184,7 @@ class TopGrower:
         return tops
 
     def _sum_roots(self, trees: list[int], balances: list[Floats | None]) -> Floats:
-        tasks = [self.run.submit("roots", sum_roots, part, self.plan_there, trees, balances) for part in self.parts]
+        tasks = self._ask("roots", sum_roots, trees, balances)
         return np.asarray(self._result("roots", tasks, add_arrays))
 
     # ---- levels -------------------------------------------------------------------------------------------
@@ -228,10 +228,10 @@ class TopGrower:
         """Let all partitions sum up what the nodes need."""
         requests = [_request(top, list(nodes)) for top, nodes in groupby(batch, key=lambda node: node.top)]
         there = self.run.submit("requests", _same_requests, requests)
-        tasks = [self.run.submit("level", sum_bins, part, self.plan_there, there) for part in self.parts]
+        tasks = self._ask("level", sum_bins, there)
         total = self._result("level", tasks, add_arrays)
         if isinstance(self.plan.labels, Numbers):
-            tasks = [self.run.submit("numbers", look_at_numbers, part, self.plan_there, there) for part in self.parts]
+            tasks = self._ask("numbers", look_at_numbers, there)
             self._note_numbers(batch, self._result("numbers", tasks, first_of_numbers))
         position = 0
         for node in batch:
@@ -246,6 +246,12 @@ class TopGrower:
             node.first = first
             if low == high:
                 node.state, node.early = "leaf", True
+
+    def _ask(self, name: str, function: Callable[..., Any], *question: Any) -> list[Any]:
+        """Tasks, one per partition, that answer a question."""
+        n_parts = len(self.parts)
+        shared = [[each] * n_parts for each in (self.plan_there, *question)]
+        return self.run.submit_each(name, function, self.parts, *shared)
 
     def _result(self, name: str, tasks: list[Any], add: Callable[..., Any]) -> Any:
         """Tasks, one per partition -> the sum of their results."""

@@ -220,10 +220,7 @@ class _Classes(_Reading):
         if class_weight is not None and not self.balance_bag:
             amounts = partial(self._exact_amounts, targets, known)
             of_class = class_weights(class_weight, classes, amounts)
-        return [
-            self.run.submit("weigh", weigh_labels, target, numbers, of_class, keep=True)
-            for target, numbers in zip(targets, known, strict=True)
-        ]
+        return self.run.submit_each("weigh", weigh_labels, targets, known, [of_class] * len(targets), keep=True)
 
     def _exact_amounts(self, targets: list[Any], known: list[Any]) -> list[int]:
         amounts = _each(self.run, "classes", partial(exact_amounts, len(self.classes)), targets, known)
@@ -272,7 +269,7 @@ class _Numbers(_Reading):
     """Numbers to be predicted."""
 
     def _weigh(self, targets: list[Any]) -> list[Any]:
-        return [self.run.submit("weigh", weigh_numbers, target, keep=True) for target in targets]
+        return self.run.submit_each("weigh", weigh_numbers, targets, keep=True)
 
     def _settings(self, n_rows: int, schema: Schema) -> GrowSettings:
         settings = replace(self._settings_for(n_rows, schema, 1), leaf_counts="inbag")
@@ -383,7 +380,7 @@ def _without_zeros(values: Array, weights: Floats | None) -> Weighed:
 
 def _each(run: Runner, name: str, function: Any, *futures: list[Any]) -> list[Any]:
     """A function of futures, and of what else there is for each partition -> its results, partition by partition."""
-    tasks = [run.submit(name, function, *args) for args in zip(*futures, strict=True)]
+    tasks = run.submit_each(name, function, *futures)
     return run.gather(tasks, lambda i: f"partition {i} ({name})")
 
 
