@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -125,7 +126,7 @@ def read_on_cluster(run: Runner, estimator: Any, partitions: Partitions, *, regr
     return reading.read(partitions, schema)
 
 
-class _Reading:
+class _Reading(ABC):
     """What labels and numbers have in common on their way to the workers."""
 
     def __init__(self, run: Runner, estimator: Any, seen: list[Seen], targets: list[Any]) -> None:
@@ -184,14 +185,17 @@ class _Reading:
             raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
         return settings
 
+    @abstractmethod
     def _weigh(self, targets: list[Any]) -> list[Any]:
-        raise NotImplementedError
+        """Targets on the workers -> the same without rows that weigh nothing, with weights."""
 
+    @abstractmethod
     def _settings(self, n_rows: int, schema: Schema) -> GrowSettings:
-        raise NotImplementedError
+        """How trees are grown."""
 
+    @abstractmethod
     def _labels(self, settings: GrowSettings) -> tuple[Labels | Numbers, Callable[[Weighed], Labels | Numbers]]:
-        raise NotImplementedError
+        """What the rows are labelled with: that of a part without rows, and how to make that of others."""
 
     def _kept_labels(self, nothing: Labels | Numbers) -> Labels | Numbers:
         return nothing
@@ -202,9 +206,9 @@ class _Reading:
     def _prior(self) -> Floats:
         return np.empty(0)
 
+    @abstractmethod
     def _origin(self) -> tuple[tuple[float, ...], float, float]:
         """Rows of each class, and what weights are divided by and rounded to in the leaves."""
-        raise NotImplementedError
 
 
 class _Classes(_Reading):
