@@ -139,10 +139,13 @@ MEASURED = {
 def _on_cluster(
     n_rows: int, n_features: int, n_trees: int, n_partitions: int, gather_bytes: int, *, kills: bool = False
 ) -> dict[str, Any]:
+    from distributed import wait
+
     from hedgerow.dask import RandomForestClassifier
 
     with _cluster() as client:
-        X, y = _lazy(n_rows, n_features, n_partitions)
+        X, y = client.persist(list(_lazy(n_rows, n_features, n_partitions)))
+        wait([X, y])
         if kills:
             victim = random.choice(list(client.run(os.getpid).values()))
             moment = random.uniform(0.2, float(os.environ.get("HEDGEROW_FIT_SECONDS", "5")))

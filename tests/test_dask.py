@@ -29,6 +29,8 @@ from dask import delayed  # noqa: E402
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
 from hedgerow.cli import _with_address, app  # noqa: E402
+from hedgerow.dask.forest import gather_bytes_for  # noqa: E402
+from hedgerow.dask.run import Runner  # noqa: E402
 
 #: So little that nodes of a few hundred rows are grown where their rows lie.
 LITTLE = 12_000
@@ -139,6 +141,14 @@ def test_every_kind_of_tree_is_the_same_on_the_cluster(
 def test_a_small_table_is_gathered_whole_and_its_trees_are_the_same(client: Any) -> None:
     grown = fit_both("RandomForestClassifier", "two", [800, 1_600], None, 1 << 20, n_estimators=4, max_leaf_nodes=9)
     assert_same_bytes(*grown)
+
+
+def test_what_is_gathered_follows_from_the_memory_of_the_smallest_worker(client: Any) -> None:
+    limits = [each["memory_limit"] for each in client.scheduler_info()["workers"].values()]
+    assert gather_bytes_for(Runner(client)) == min(limits) // 8
+    unlimited = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**unlimited) as cluster, distributed.Client(cluster, set_as_default=False) as free:
+        assert gather_bytes_for(Runner(free)) == 64 << 20
 
 
 def test_arrays_of_many_classes_in_uneven_chunks_are_sampled_and_grown_alike(client: Any) -> None:

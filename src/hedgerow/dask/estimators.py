@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import hedgerow.estimators as local
-from hedgerow.dask.forest import grow_on_cluster
+from hedgerow.dask.forest import gather_bytes_for, grow_on_cluster
 from hedgerow.dask.lazy import LazyEvidence, lazily
 from hedgerow.dask.partitions import Partitions, is_dask, open_parquet, partitions_from
 from hedgerow.dask.progress import progress_on_cluster
@@ -15,8 +15,6 @@ from hedgerow.decide import resolve_decision
 from hedgerow.estimators.parameters import check_opinion, check_switches, most_trees
 from hedgerow.estimators.regression import TreesRegressor
 
-#: A node whose rows take at most this many bytes is grown in one task.
-GATHER_BYTES = 64 << 20
 #: Sums of one batch of nodes take at most this many bytes.
 SUM_BYTES = 64 << 20
 
@@ -50,9 +48,10 @@ class OnDask:
         client : distributed.Client or str, default=None
             Who runs the tasks, or the address of a scheduler; None is the current client or, without any, a local
             cluster for the time of the fit.
-        gather_bytes : int, default=64 MiB
+        gather_bytes : int, default=None
             Nodes, and tables, of at most this size are gathered to one task. A worker needs several times as much for
-            each of its threads.
+            each of its threads; None is an eighth of what a thread of the smallest worker may use, or 64 MiB where
+            workers have no limit.
         sum_bytes : int, default=64 MiB
             What the sums of one batch of nodes may take here and in each task.
         patience : float, default=30
@@ -127,7 +126,7 @@ class OnDask:
         partitions: Partitions,
         *,
         client: Any = None,
-        gather_bytes: int = GATHER_BYTES,
+        gather_bytes: int | None = None,
         sum_bytes: int = SUM_BYTES,
         patience: float = PATIENCE,
     ) -> Self:
@@ -144,6 +143,7 @@ class OnDask:
         ):
             show(0, f"reading {len(partitions)} partitions")
             training = read_on_cluster(run, self, partitions, regression=regression)
+            gather_bytes = gather_bytes_for(run) if gather_bytes is None else gather_bytes
             limits: dict[str, int] = {"gather_bytes": gather_bytes, "sum_bytes": sum_bytes}
             forest = grow_on_cluster(run, training.plan, training.parts, n_trees, **limits, show=show)
         forest = self._prune(forest, training.bins, training)  # type: ignore[attr-defined]

@@ -26,6 +26,10 @@ from hedgerow.dask.top import Top, TopGrower, TopNode, slots_of
 from hedgerow.grow import Numbers
 from hedgerow.tree import Forest, join_forests
 
+#: A node whose rows take at most this many bytes is grown in one task, where workers may use any memory.
+GATHER_BYTES = 64 << 20
+#: The part of a thread's memory that the rows of such a node take otherwise.
+GATHER_SHARE = 1 / 8
 #: Hears of progress: trees done, and what is being done.
 Show = Callable[[int, str], None]
 
@@ -185,6 +189,13 @@ class _Growing:
 
     def _bytes_of_group(self, group: list[TopNode]) -> int:
         return sum(map(self._bytes_of, group))
+
+
+def gather_bytes_for(run: Runner) -> int:
+    """What a thread of the smallest worker can well gather: a table that fits need not be split on the workers."""
+    workers = run.client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [each["memory_limit"] // max(1, each["nthreads"]) for each in workers if each["memory_limit"]]
+    return int(GATHER_SHARE * min(limits)) if limits else GATHER_BYTES
 
 
 def n_threads_of(run: Runner) -> int:
