@@ -10,6 +10,7 @@
 #include <string>
 
 #define HEDGEROW_GROWERS_ELSEWHERE
+#include "core/arrive.hpp"
 #include "core/bins.hpp"
 #include "core/choose.hpp"
 #include "core/growers.hpp"
@@ -451,21 +452,39 @@ nb::dict grow_numbers(const InTable<Code>& codes, const In<std::int64_t>& n_bins
 
 // ---- growing where rows lie in many places --------------------------------------------------------------
 
-// What the rows of some nodes add up to in the bins of the features asked for, flat: see histogram.hpp.
+// Rows of a part that have come to some nodes of the top of a tree: rows, times, start; see arrive.hpp.
+template <class Code>
+nb::tuple arrived_of(const InTable<Code>& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
+                     const In<std::uint64_t>& set_words, const In<std::int32_t>& place, std::size_t n_places, std::uint64_t seed,
+                     std::uint64_t tree, std::size_t n_rows, double bag_mean, std::size_t first_row, bool outside) {
+    if (place.shape(0) != nodes.shape(0)) throw nb::value_error("places must have one entry for each node");
+    const TreeView top{reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), true};
+    Arrived found;
+    {
+        const nb::gil_scoped_release no_gil;
+        found = find_arrived(top, CodeView<Code>{codes.data(), 1, codes.shape(1)}, codes.shape(1),
+                             Places{place.data(), place.shape(0), n_places}, Bag(seed, tree, n_rows, bag_mean), first_row, outside);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.times)), to_numpy(std::move(found.start)));
+}
+
+// What rows of some nodes add up to in the bins of the features asked for, flat: see histogram.hpp.
 template <class Code, class Cell>
-nb::object histograms(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::int32_t>& node,
-                      const std::optional<In<std::uint16_t>>& labels, const In<Cell>& amounts, const std::optional<In<Cell>>& sums,
-                      std::uint32_t n_cells, const In<std::int64_t>& start, const In<std::uint32_t>& features) {
-    const std::size_t n_rows = codes.shape(1);
-    if (node.shape(0) != n_rows || amounts.shape(0) != n_rows || (labels && labels->shape(0) != n_rows) || (sums && sums->shape(0) != n_rows))
-        throw nb::value_error("nodes, labels and amounts must have one entry for each row");
+nb::object histograms(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint32_t>& rows,
+                      const In<std::int64_t>& row_start, const std::optional<In<std::uint16_t>>& labels, const In<Cell>& amounts,
+                      const std::optional<In<Cell>>& sums, std::uint32_t n_cells,
+                      const In<std::int64_t>& start, const In<std::uint32_t>& features) {
+    if (labels && labels->shape(0) != codes.shape(1)) throw nb::value_error("labels must have one entry for each row");
+    if (amounts.shape(0) != rows.shape(0) || (sums && sums->shape(0) != rows.shape(0)))
+        throw nb::value_error("amounts must have one entry for each row that has come to a node");
     std::size_t size = 0;
     for (std::size_t i = 0; i < features.shape(0); ++i) size += static_cast<std::size_t>(n_bins.data()[features.data()[i]] + 1) * n_cells;
     std::vector<Cell> cells(size, 0);
     {
         const nb::gil_scoped_release no_gil;
-        sum_bins(CodeView<Code>{codes.data(), 1, n_rows}, n_rows, n_bins.data(),
-                 RowAmounts<Cell>{node.data(), labels ? labels->data() : nullptr, amounts.data(), sums ? sums->data() : nullptr, n_cells},
+        sum_bins(CodeView<Code>{codes.data(), 1, codes.shape(1)}, n_bins.data(),
+                 RowAmounts<Cell>{row_start.data(), rows.data(), amounts.data(), sums ? sums->data() : nullptr,
+                                  labels ? labels->data() : nullptr, n_cells},
                  Requests{start.data(), features.data(), start.shape(0) - 1}, cells.data());
     }
     return to_numpy(std::move(cells));
@@ -841,9 +860,11 @@ NB_MODULE(_core, module) {
         }, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
     module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a, "n_threads"_a);
     const auto define_histograms = [&]<class Code>(Code) {
+        module.def("arrived", &arrived_of<Code>, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "place"_a,
+                   "n_places"_a, "seed"_a, "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a, "outside"_a);
         const auto define_sums = [&]<class Cell>(Cell) {
-            module.def("histograms", &histograms<Code, Cell>, "codes"_a.noconvert(), "n_bins"_a, "node"_a, "labels"_a.none(),
-                       "amounts"_a.noconvert(), "sums"_a.none(), "n_cells"_a, "start"_a, "features"_a);
+            module.def("histograms", &histograms<Code, Cell>, "codes"_a.noconvert(), "n_bins"_a, "rows"_a, "row_start"_a,
+                       "labels"_a.none(), "amounts"_a.noconvert(), "sums"_a.none(), "n_cells"_a, "start"_a, "features"_a);
         };
         define_sums(std::uint32_t{});
         define_sums(double{});

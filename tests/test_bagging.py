@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,16 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from tests.reference.oob import slow_errors, slow_limit
 
-from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier, theory
+import hedgerow
+from hedgerow import (
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    theory,
+)
 from hedgerow.estimators.bagging import feature_numbers
-from hedgerow.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, is_flat, stages
+from hedgerow.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, NumberTrace, is_flat, stages
 from hedgerow.tree import some_trees
 
 SENSES = ["all", "inbag", "distinct", "oob"]
@@ -133,6 +142,11 @@ def test_some_trees_of_a_forest_are_a_forest() -> None:
 # ---- how many trees, how many features ----------------------------------------------------------------------
 
 
+def share_error(n_rows: int) -> Callable[[float], float]:
+    """The standard error of a share of so many rows."""
+    return lambda share: math.sqrt(share * (1 - share) / n_rows)
+
+
 def test_stages_grow_by_half_to_the_most_there_may_be() -> None:
     spans = list(stages())
     assert spans[0] == (0, FEWEST_TREES)
@@ -141,13 +155,14 @@ def test_stages_grow_by_half_to_the_most_there_may_be() -> None:
 
 
 def test_a_trace_is_flat_when_half_more_trees_bring_next_to_nothing() -> None:
-    n_rows, (_, few), (_, more) = 400, *list(stages())[:2]
-    step = FLAT * math.sqrt(0.25 / n_rows)
-    assert not is_flat([0.5] * few, n_rows)
-    assert is_flat([0.5] * more, n_rows)
-    assert is_flat([0.5] * few + [0.5 - 0.9 * step] * (more - few), n_rows)
-    assert not is_flat([0.5] * few + [0.5 - 1.1 * step] * (more - few), n_rows)
-    assert is_flat([0.0] * more, n_rows)
+    (_, few), (_, more) = list(stages())[:2]
+    step = FLAT * share_error(400)(0.5)
+    assert step == pytest.approx(FLAT * 0.5 / 20)
+    assert not is_flat([0.5] * few, share_error(400))
+    assert is_flat([0.5] * more, share_error(400))
+    assert is_flat([0.5] * few + [0.5 - 0.9 * step] * (more - few), share_error(400))
+    assert not is_flat([0.5] * few + [0.5 - 1.1 * step] * (more - few), share_error(400))
+    assert is_flat([0.0] * more, share_error(400))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -158,8 +173,8 @@ def test_trees_are_grown_until_the_error_is_flat_and_no_further(n_jobs: int) -> 
     ends = [last for _, last in stages()]
     trace = forest.oob_trace_.tolist()
     assert n_trees in ends
-    assert is_flat(trace, len(y))
-    assert not any(is_flat(trace[:end], len(y)) for end in ends if end < n_trees)
+    assert is_flat(trace, share_error(len(y)))
+    assert not any(is_flat(trace[:end], share_error(len(y))) for end in ends if end < n_trees)
     fixed = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
     assert np.array_equal(forest.predict_proba(X), fixed.predict_proba(X))
 
@@ -167,7 +182,7 @@ def test_trees_are_grown_until_the_error_is_flat_and_no_further(n_jobs: int) -> 
 def test_pruned_trees_are_counted_as_they_are() -> None:
     X, y = draw(8, n_rows=200)
     forest = RandomForestClassifier("auto", ccp_alpha=0.01, random_state=0).fit(X, y)
-    assert is_flat(forest.oob_trace_.tolist(), len(y))
+    assert is_flat(forest.oob_trace_.tolist(), share_error(len(y)))
 
 
 def test_callbacks_hear_of_every_stage() -> None:
@@ -195,6 +210,58 @@ def test_features_are_those_with_the_least_out_of_bag_error() -> None:
     assert np.array_equal(forest.predict_proba(X), fixed.predict_proba(X))
     pilot = RandomForestClassifier(50, max_features=3, random_state=0, oob_score=True).fit(X, y)
     assert errors[3] == pytest.approx(1 - pilot.oob_score_, abs=1e-12)
+
+
+def draw_numbers(n_rows: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 6))
+    return X, X[:, 0] ** 2 + X[:, 1] + 0.3 * rng.normal(size=n_rows)
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+def test_the_trace_of_numbers_is_the_error_of_ever_larger_forests(criterion: str) -> None:
+    X, y = draw_numbers(90)
+    forest = RandomForestRegressor(12, criterion=criterion, random_state=0).fit(X, y)
+    trace = forest.oob_trace_
+    for n_trees in (1, 4, 12):
+        smaller = RandomForestRegressor(n_trees, criterion=criterion, random_state=0, oob_score=True).fit(X, y)
+        off = (smaller.oob_prediction_ - y)[~np.isnan(smaller.oob_prediction_)]
+        error = np.mean(np.abs(off)) if criterion == "absolute_error" else np.mean(off**2)
+        assert trace[n_trees - 1] == pytest.approx(error, rel=1e-12)
+    assert np.array_equal(pickle.loads(pickle.dumps(forest)).oob_trace_, trace)
+    with pytest.raises(ValueError, match="oob_trace_ must be asked"):
+        _ = RandomForestRegressor(3, bootstrap=False).fit(X, y).oob_trace_
+
+
+def test_regression_trees_are_grown_until_the_error_is_flat_and_no_further() -> None:
+    X, y = draw_numbers()
+    forest = RandomForestRegressor("auto", random_state=0).fit(X, y)
+    n_trees = forest.forest_.n_trees
+    ends = [last for _, last in stages()]
+    trace = NumberTrace(y, forest._trained.bags, absolute=False)
+    flat = []
+    for end in ends[: ends.index(n_trees) + 1]:
+        trace.extend(some_trees(forest.forest_, 0, end), forest._trained.codes)
+        flat.append(is_flat(trace.errors, trace.standard_error))
+    assert flat == [False] * (len(flat) - 1) + [True]
+    fixed = RandomForestRegressor(n_trees, random_state=0).fit(X, y)
+    assert np.array_equal(forest.predict(X), fixed.predict(X))
+
+
+def test_features_of_a_regression_are_those_with_the_least_error(tmp_path: Path) -> None:
+    X, y = draw_numbers()
+    forest = RandomForestRegressor(10, max_features="oob", random_state=0).fit(X, y)
+    errors = forest.max_features_errors_
+    assert list(errors) == feature_numbers(6)
+    assert errors[forest.max_features_] == min(errors.values())
+    assert forest.max_features_ > 1
+    pilot = RandomForestRegressor(50, max_features=3, random_state=0).fit(X, y)
+    assert errors[3] == pytest.approx(pilot.oob_trace_[-1], rel=1e-12)
+    fixed = RandomForestRegressor(10, max_features=forest.max_features_, random_state=0).fit(X, y)
+    assert np.array_equal(forest.predict(X), fixed.predict(X))
+    hedgerow.save(forest, tmp_path / "numbers.hedge")
+    loaded = hedgerow.load(tmp_path / "numbers.hedge")
+    assert (loaded.max_features_, loaded.max_features_errors_) == (forest.max_features_, errors)
 
 
 def test_a_warm_start_keeps_its_features() -> None:

@@ -83,25 +83,29 @@ struct RowView {
 // step that knows it takes half the time.
 enum class Ready { for_values, for_missing, for_all };
 
-// The next node of a row on its way down; a leaf answers with itself.
+// Where a row goes that has this code at the node's feature; a leaf answers with itself.
 template <Ready ready, class Code>
-inline std::uint32_t step(const TreeView& tree, std::uint32_t at, const Code* row) {
+inline std::uint32_t child_for(const TreeView& tree, std::uint32_t at, Code code) {
     const Node& node = tree.nodes[at];
-    if constexpr (ready == Ready::for_values) return node.child() + (row[node.low_feature()] > node.code());
-    // The missing code is the highest; where it goes left, adding one wraps it around to the lowest.
-    const auto by_threshold = [&](Code code) {
+    if constexpr (ready == Ready::for_values) return node.child() + (code > node.code());
+    if (ready == Ready::for_missing || node.kind() == NodeKind::threshold) {
+        // The missing code is the highest; where it goes left, adding one wraps it around to the lowest.
         const std::uint32_t left = node.missing_left();
         return node.child() + (static_cast<Code>(code + left) > node.code() + left);
-    };
-    if constexpr (ready == Ready::for_missing) return by_threshold(row[node.low_feature()]);
-    const Code code = row[node.feature()];
-    if (node.kind() == NodeKind::threshold) return by_threshold(code);
+    }
     if (node.kind() == NodeKind::subset) {
         if (code == missing_code<Code>) return node.child() + !node.missing_left();
         const std::uint64_t* words = tree.set_words + tree.payload[at];
         return node.child() + !((words[code >> 6] >> (code & 63)) & 1);
     }
     return node.child() + (code == missing_code<Code> ? node.code() : code);
+}
+
+// The next node of a row on its way down.
+template <Ready ready, class Code>
+inline std::uint32_t step(const TreeView& tree, std::uint32_t at, const Code* row) {
+    const Node& node = tree.nodes[at];
+    return child_for<ready>(tree, at, row[ready == Ready::for_all ? node.feature() : node.low_feature()]);
 }
 
 // at[i] = the leaf node that row i of the view (or rows[i]) reaches.

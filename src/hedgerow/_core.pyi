@@ -111,10 +111,25 @@ class RowsInLeaves:
 def sampled_rows(n_rows: int, limit: int, first: int, n: int) -> NDArray[np.uint32]: ...
 def root_key(seed: int, tree: int) -> int: ...
 def child_key(key: int, side: int) -> int: ...
+def arrived(
+    codes: NDArray[Any],
+    nodes: NDArray[np.uint64],
+    payload: NDArray[np.int32],
+    set_words: NDArray[np.uint64],
+    place: NDArray[np.int32],
+    n_places: int,
+    seed: int,
+    tree: int,
+    n_rows: int,
+    bag_mean: float,
+    first_row: int,
+    outside: bool,
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]: ...
 def histograms(
     codes: NDArray[Any],
     n_bins: NDArray[np.int64],
-    node: NDArray[np.int32],
+    rows: NDArray[np.uint32],
+    row_start: NDArray[np.int64],
     labels: NDArray[np.uint16] | None,
     amounts: NDArray[Any],
     sums: NDArray[np.float64] | None,

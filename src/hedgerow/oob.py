@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -155,8 +156,56 @@ class _Votes:
         return _Sums(state)
 
 
-class Trace:
+class AnyTrace(ABC):
     """The out-of-bag error of a forest after each of its trees, in one pass over them.
+
+    Parameters
+    ----------
+    n_rows : int
+        Training rows.
+    out_of_bag : OutOfBag
+        How to find the trees that have not seen a row.
+
+    Attributes
+    ----------
+    errors : list of float
+        Mean over the rows judged so far of how wrong the trees so far are; NaN while no row has been judged.
+    """
+
+    def __init__(self, n_rows: int, out_of_bag: OutOfBag) -> None:
+        self._n_rows, self._out_of_bag = n_rows, out_of_bag
+        self._judges = np.zeros(n_rows)
+        self.errors: list[float] = []
+
+    def extend(self, forest: Forest, codes: Codes, n_threads: int = 1) -> None:
+        """Take in the trees of a forest that are not in the trace yet, with the training rows (p, n)."""
+        group = max(1, LEAF_BYTES // (4 * self._n_rows))
+        for first in range(len(self.errors), forest.n_trees, group):
+            last = min(first + group, forest.n_trees)
+            leaves = some_trees(forest, first, last).leaves(codes, n_threads)
+            for tree in range(first, last):
+                outside = out_of_bag_rows(self._out_of_bag, tree, self._n_rows)
+                self._judges += outside
+                self._add(forest, codes, tree, leaves[:, tree - first].astype(np.int64), np.flatnonzero(outside))
+                judged = self._judges > 0
+                self.errors.append(float(self._losses[judged].mean()) if judged.any() else math.nan)
+
+    @abstractmethod
+    def standard_error(self, error: float) -> float:
+        """How far the error of as many rows may be from that of all rows there could be."""
+
+    @property
+    @abstractmethod
+    def _losses(self) -> NDArray[Any]:
+        """(n,): how wrong the trees so far are about each row."""
+
+    @abstractmethod
+    def _add(self, forest: Forest, codes: Codes, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> None:
+        """Take in one tree, in which all rows reach these leaves (n,) and which has not seen `rows`."""
+
+
+class Trace(AnyTrace):
+    """The same, of a classifier: the share of wrong answers.
 
     Parameters
     ----------
@@ -166,42 +215,29 @@ class Trace:
         Of the training rows.
     out_of_bag : OutOfBag
         How to find the trees that have not seen a row.
-
-    Attributes
-    ----------
-    errors : list of float
-        Share of the rows judged so far that the trees so far get wrong; NaN while no row has been judged.
     """
 
     def __init__(self, rule: Rule, setting: Setting, labels: NDArray[Any], out_of_bag: OutOfBag) -> None:
-        self._rule, self._setting, self._labels, self._out_of_bag = rule, setting, labels, out_of_bag
-        self._judges = np.zeros(len(labels))
+        super().__init__(len(labels), out_of_bag)
+        self._rule, self._setting, self._labels = rule, setting, labels
         self._wrong = np.zeros(len(labels), dtype=bool)
         self._merged: Floats | None = None
-        self.errors: list[float] = []
 
-    def extend(self, forest: Forest, codes: Codes, n_threads: int = 1) -> None:
-        """Take in the trees of a forest that are not in the trace yet, with the training rows (p, n)."""
-        group = max(1, LEAF_BYTES // (4 * len(self._labels)))
-        for first in range(len(self.errors), forest.n_trees, group):
-            last = min(first + group, forest.n_trees)
-            leaves = some_trees(forest, first, last).leaves(codes, n_threads)
-            for tree in range(first, last):
-                self._add(forest, codes, tree, leaves[:, tree - first].astype(np.int64))
+    def standard_error(self, error: float) -> float:
+        """That of a share."""
+        return math.sqrt(error * (1 - error) / self._n_rows)
 
-    def _add(self, forest: Forest, codes: Codes, tree: int, leaves: NDArray[np.int64]) -> None:
-        """Take in one tree, in which the rows reach these leaves (n,)."""
-        outside = out_of_bag_rows(self._out_of_bag, tree, len(leaves))
-        self._judges += outside
+    @property
+    def _losses(self) -> NDArray[Any]:
+        return self._wrong
+
+    def _add(self, forest: Forest, codes: Codes, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> None:
         if self._rule.merge == "stack":
             self._finish_stack(forest, codes, tree)
-        else:
-            rows = np.flatnonzero(outside)
-            self._merge(rows, self._states(forest, tree, leaves, rows))
-            # A mean does not depend on how many trees it is over, so only rows that have a new judge change.
-            self._finish(rows if isinstance(self._rule, Mean) else np.flatnonzero(self._judges), tree + 1)
-        judged = self._judges > 0
-        self.errors.append(float(self._wrong[judged].mean()) if judged.any() else math.nan)
+            return
+        self._merge(rows, self._states(forest, tree, leaves, rows))
+        # A mean does not depend on how many trees it is over, so only rows that have a new judge change.
+        self._finish(rows if isinstance(self._rule, Mean) else np.flatnonzero(self._judges), tree + 1)
 
     def _states(self, forest: Forest, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> Floats:
         """States (m, S) of the leaves that the rows (m,) reach in a tree, without the rows themselves."""
@@ -239,6 +275,40 @@ class Trace:
         self._wrong[:] = opinion.probability.argmax(axis=1) != self._labels
 
 
+class NumberTrace(AnyTrace):
+    """The same, of a regressor: the mean squared error, or the mean absolute one.
+
+    Parameters
+    ----------
+    targets : (n,) float64
+        Of the training rows.
+    out_of_bag : OutOfBag
+        How to find the trees that have not seen a row.
+    absolute : bool
+        Which error.
+    """
+
+    def __init__(self, targets: Floats, out_of_bag: OutOfBag, *, absolute: bool) -> None:
+        super().__init__(len(targets), out_of_bag)
+        self._targets, self._absolute = targets, absolute
+        self._sums, self._found = np.zeros(len(targets)), np.zeros(len(targets))
+
+    def standard_error(self, error: float) -> float:
+        """That of a mean; how far single rows are from it is what they are now."""
+        judged = self._losses[self._judges > 0]
+        return float(judged.std() / math.sqrt(max(1, len(judged))))
+
+    @property
+    def _losses(self) -> Floats:
+        return self._found
+
+    def _add(self, forest: Forest, codes: Codes, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> None:
+        assert forest.values is not None
+        self._sums[rows] += forest.values[forest.leaf_start[tree] + leaves[rows]]
+        off = self._sums[rows] / self._judges[rows] - self._targets[rows]
+        self._found[rows] = np.abs(off) if self._absolute else off**2
+
+
 def stages(most: int = MOST_TREES) -> Iterator[tuple[int, int]]:
     """Where a forest that stops by itself looks at its error: first and last tree of each stage."""
     first, last = 0, min(FEWEST_TREES, most)
@@ -247,7 +317,7 @@ def stages(most: int = MOST_TREES) -> Iterator[tuple[int, int]]:
         first, last = last, min(most, math.ceil(last * GROWTH))
 
 
-def is_flat(errors: list[float], n_rows: int) -> bool:
+def is_flat(errors: list[float], standard_error: Callable[[float], float]) -> bool:
     """Whether the last stage of a trace has brought less than a tenth of the standard error.
 
     The excess of a forest's error falls about like one over its trees. Then what all further trees could bring is about
@@ -259,4 +329,4 @@ def is_flat(errors: list[float], n_rows: int) -> bool:
     starts = [ends[0] // 2, *ends[:-1]]
     means = [float(np.mean(errors[first:last])) for first, last in zip(starts, ends, strict=True)]
     best = min(means[:-1])
-    return not means[-1] < best - FLAT * math.sqrt(best * (1 - best) / n_rows)
+    return not means[-1] < best - FLAT * standard_error(best)

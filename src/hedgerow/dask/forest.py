@@ -21,8 +21,8 @@ from hedgerow.dask.part import (
     grow_trees,
     join_parts,
 )
-from hedgerow.dask.run import Runner, add_arrays, in_batches, pick, same
-from hedgerow.dask.top import Top, TopGrower, TopNode, slots_of
+from hedgerow.dask.run import Runner, add_arrays, in_batches, same
+from hedgerow.dask.top import Top, TopGrower, TopNode
 from hedgerow.grow import Numbers
 from hedgerow.tree import Forest, join_forests
 
@@ -136,16 +136,14 @@ class _Growing:
             wave.tree.counts = self._count(top)
         if not wave.groups:
             return {}
-        nodes = [node for group in wave.groups for node in group]
-        starts = np.cumsum([0, *(len(group) for group in wave.groups)]).tolist()
-        request = self.run.submit("request", same, GatherRequest(top.sketch(), slots_of(top, nodes), starts))
-        n_parts, n_groups = len(self.parts), len(wave.groups)
-        plans = [self.plan_there] * max(n_parts, n_groups)
-        rows = self.run.submit_each("gather", gather_rows, self.parts, plans[:n_parts], [request] * n_parts)
-        which = np.repeat(np.arange(n_groups), n_parts).tolist()
-        blocks = self.run.submit_each("block", pick, rows * n_groups, which)
+        sketch, n_parts, n_groups = top.sketch(), len(self.parts), len(wave.groups)
+        asked = [GatherRequest(sketch, [node.number for node in group]) for group in wave.groups]
+        requests = self.run.submit_each("request", same, asked)
+        each_request = [request for request in requests for _ in self.parts]
+        plans = [self.plan_there] * (n_groups * n_parts)
+        rows = self.run.submit_each("gather", gather_rows, self.parts * n_groups, plans, each_request)
         starts = [[node.start for node in group] for group in wave.groups]
-        of_parts = [blocks[part::n_parts] for part in range(n_parts)]
+        of_parts = [rows[part::n_parts] for part in range(n_parts)]
         tasks = self.run.submit_each("grow", grow_gathered, plans[:n_groups], starts, *of_parts)
         return dict(zip(tasks, wave.groups, strict=True))
 
@@ -210,14 +208,15 @@ def _counted_nodes(top: Top) -> list[TopNode]:
     ]
 
 
-def _ends_below(node: TopNode) -> NDArray[np.int64]:
+def _ends_below(node: TopNode) -> list[int]:
     """The nodes of the sketch where rows of a node end."""
-    found, stack = [], [node]
+    found: list[int] = []
+    stack = [node]
     while stack:
         at = stack.pop()
         found += [] if at.children else [at.number]
         stack += at.children
-    return np.array(found)
+    return found
 
 
 def _refuse_what_needs_all_rows(plan: Plan, gather_bytes: int) -> None:

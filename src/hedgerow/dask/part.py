@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,27 +111,42 @@ class Sketch(NamedTuple):
 
 
 class SumRequest(NamedTuple):
-    """Which features of which nodes of a tree to sum up; `slot` (N,) numbers the nodes asked for, -1 for others."""
+    """Which features of which nodes of a tree to sum up: those of node i are ``features[start[i]:start[i + 1]]``."""
 
     sketch: Sketch
-    slot: NDArray[np.int32]
+    nodes: list[int]
     start: NDArray[np.int64]
     features: NDArray[np.uint32]
 
 
 class GatherRequest(NamedTuple):
-    """Which nodes of a tree to gather; `slot` (N,) numbers them, -1 for others, and `groups` says where each begins."""
+    """Which nodes of a tree to gather together."""
 
     sketch: Sketch
-    slot: NDArray[np.int32]
-    groups: list[int]
+    nodes: list[int]
 
 
 class CountRequest(NamedTuple):
     """Which leaves of a tree to count: for each the nodes, all ends of the sketch, whose rows it counts."""
 
     sketch: Sketch
-    leaves: list[NDArray[np.int64]]
+    leaves: list[list[int]]
+
+
+class Arrived(NamedTuple):
+    """Rows of a part that have come to some nodes, (r,) numbers in the part and times in the bag.
+
+    Those of node i are ``rows[start[i]:start[i + 1]]``, in the order of the table.
+    """
+
+    rows: NDArray[np.uint32]
+    times: NDArray[np.uint32]
+    start: NDArray[np.int64]
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the rows of each node begin and end."""
+        return list(pairwise(self.start.tolist()))
 
 
 class Block(NamedTuple):
@@ -148,7 +164,7 @@ def sum_roots(part: Part, plan: Plan, trees: list[int], balances: list[Floats | 
     for i, (tree, balance) in enumerate(zip(trees, balances, strict=True)):
         times = _times(part, plan, tree)
         inside = times > 0
-        amounts, sums = _amounts(part, times, balance)
+        amounts, sums = _amounts(part.labels, times, balance)
         result[i, -1] = inside.sum()
         if isinstance(part.labels, Labels) and not plan.is_blind:
             numbers = part.labels.numbers[inside]
@@ -182,22 +198,12 @@ def first_of_numbers(*parts: Floats) -> Floats:
     return result
 
 
-def gather_rows(part: Part, plan: Plan, request: GatherRequest) -> list[Block]:
-    """-> for each group of nodes the rows that are in them."""
-    tree, balance = request.sketch.tree, request.sketch.balance
-    times = _times(part, plan, tree)
-    slot = request.slot[_route(part, request.sketch)]
-    slot = slot if plan.counts_outside else np.where(times > 0, slot, -1)
-    order = np.argsort(slot, kind="stable")
-    n_rows = np.bincount(slot + 1, minlength=request.groups[-1] + 1)
-    ends = np.cumsum(n_rows)
-    blocks = []
-    for first, last in zip(request.groups[:-1], request.groups[1:], strict=True):
-        rows = order[ends[first] : ends[last]]
-        labels = _labels_inside(part.labels, times, balance, rows)
-        codes = np.ascontiguousarray(part.codes[:, rows])
-        blocks.append(Block(n_rows[first + 1 : last + 1], codes, times[rows].astype(np.uint16), labels))
-    return blocks
+def gather_rows(part: Part, plan: Plan, request: GatherRequest) -> Block:
+    """-> the rows that are in the nodes."""
+    found = _arrived(part, plan, request.sketch, request.nodes, outside=plan.counts_outside)
+    labels = _labels_inside(some_labels(part.labels, found.rows), found.times, request.sketch.balance)
+    codes = np.take(part.codes, found.rows, axis=1)
+    return Block(np.diff(found.start), codes, found.times.astype(np.uint16), labels)
 
 
 def grow_gathered(plan: Plan, nodes: list[Any], *blocks: Block) -> tuple[Forest, NDArray[np.bool_]]:
@@ -205,35 +211,30 @@ def grow_gathered(plan: Plan, nodes: list[Any], *blocks: Block) -> tuple[Forest,
 
     The second result says which of them are leaves because all their numbers are equal.
     """
-    order = _by_node([block.n_rows for block in blocks])
-    codes = np.concatenate([block.codes for block in blocks], axis=1)[:, order]
+    order, codes = _by_node([block.n_rows for block in blocks]), _codes_by_node(blocks)
     times = np.concatenate([block.times for block in blocks])[order]
     labels = join_labels([block.labels for block in blocks], order)
     ends = np.cumsum(np.sum([block.n_rows for block in blocks], axis=0))
     spans = list(zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True))
     below = (plan.has_missing, times, [(*span, *node) for span, node in zip(spans, nodes, strict=True)])
-    grown = grow_forest(np.ascontiguousarray(codes), plan.bins, labels, plan.settings, n_trees=len(nodes), below=below)
+    grown = grow_forest(codes, plan.bins, labels, plan.settings, n_trees=len(nodes), below=below)
     return grown, np.array([_all_equal(labels, times, *span) for span in spans])
 
 
 def count_leaves(part: Part, plan: Plan, request: CountRequest) -> NDArray[np.int64]:
     """-> (2, leaves, K): rows of each class in each leaf, and their weight in units."""
-    labels = part.labels
-    assert isinstance(labels, Labels)
-    tree, balance = request.sketch.tree, request.sketch.balance
-    times = _times(part, plan, tree).astype(np.int64)
-    counted, weights = _counted(plan.settings.leaf_counts, times, labels, balance)
-    node = _route(part, request.sketch)
-    result = np.zeros((2, len(request.leaves), labels.n_classes), dtype=np.int64)
-    for leaf, ends in enumerate(request.leaves):
-        mine = np.zeros(len(request.sketch.nodes), dtype=bool)
-        mine[ends] = True
-        rows = np.flatnonzero(mine[node] & (counted > 0))
-        for row, amounts in enumerate((counted, weights)):
+    ends = sorted({end for leaf in request.leaves for end in leaf})
+    found = _arrived(part, plan, request.sketch, ends, outside=True)
+    labels = some_labels(part.labels, found.rows)
+    amounts = _counted(plan.settings.leaf_counts, found.times.astype(np.int64), labels, request.sketch.balance)
+    in_ends = np.zeros((2, len(ends), labels.n_classes), dtype=np.int64)
+    for end, (first, last) in enumerate(found.spans):
+        for row, each in enumerate(amounts):
             # Sums of whole numbers below 2**53, exact in a double.
-            found = np.bincount(labels.numbers[rows], weights=amounts[rows], minlength=labels.n_classes)
-            result[row, leaf] = found.astype(np.int64)
-    return result
+            sums = np.bincount(labels.numbers[first:last], weights=each[first:last], minlength=labels.n_classes)
+            in_ends[row, end] = sums.astype(np.int64)
+    position = {end: i for i, end in enumerate(ends)}
+    return np.stack([in_ends[:, [position[end] for end in leaf]].sum(axis=1) for leaf in request.leaves], axis=1)
 
 
 def join_parts(*parts: Part) -> Part:
@@ -285,29 +286,19 @@ def _times(part: Part, plan: Plan, tree: int) -> NDArray[np.uint32]:
     return _core.bag(settings.seed, tree, plan.n_rows, settings.bag_mean, part.first_row, part.first_row + part.n_rows)
 
 
-def _route(part: Part, sketch: Sketch) -> NDArray[np.int32]:
-    """(n,): the node of the sketch that each row has come to."""
-    if part.n_rows == 0:
-        return np.empty(0, dtype=np.int32)
-    reader = _core.Reader(
-        nodes=sketch.nodes,
-        payload=sketch.payload,
-        set_words=sketch.set_words,
-        node_start=np.array([0, len(sketch.nodes)]),
-        leaf_start=np.array([0, 1]),
-        set_start=np.array([0, len(sketch.set_words)]),
-        counts=np.zeros(1, dtype=np.uint32),
-        entry_start=None,
-        entry_class=None,
-        weights=None,
-        n_classes=1,
-    )
-    return reader.leaves(part.codes, 1, True)[:, 0]
+def _arrived(part: Part, plan: Plan, sketch: Sketch, nodes: list[int], *, outside: bool) -> Arrived:
+    """The rows that have come to these nodes; those outside the bag where wanted."""
+    place = np.full(len(sketch.nodes), -1, dtype=np.int32)
+    place[nodes] = np.arange(len(nodes))
+    top = (sketch.nodes, sketch.payload, sketch.set_words, place, len(nodes))
+    bag = (plan.settings.seed, sketch.tree, plan.n_rows, plan.settings.bag_mean)
+    return Arrived(*_core.arrived(part.codes, *top, *bag, part.first_row, outside))
 
 
-def _amounts(part: Part, times: NDArray[np.uint32], balance: Floats | None) -> tuple[NDArray[Any], Floats | None]:
-    """(n,) what each row weighs in the bag, and its sum in a regression."""
-    labels = part.labels
+def _amounts(
+    labels: Labels | Numbers, times: NDArray[np.uint32], balance: Floats | None
+) -> tuple[NDArray[Any], Floats | None]:
+    """(r,) what each row weighs in the bag, and its sum in a regression."""
     multiple = np.maximum(times, 1)
     if isinstance(labels, Numbers):
         amounts = multiple.astype(np.float64) if labels.amounts is None else multiple * labels.amounts
@@ -328,24 +319,23 @@ def _weights_inside(labels: Labels, multiple: NDArray[Any], balance: Floats | No
     return np.maximum(1, (whole + (scaled - whole >= 0.5)).astype(np.int64))  # halves away from zero
 
 
-def _labels_inside(labels: Any, times: NDArray[np.uint32], balance: Floats | None, rows: NDArray[np.int64]) -> Any:
-    """Labels of some rows as a gathered node takes them: weights are those inside the tree."""
+def _labels_inside(labels: Any, times: NDArray[np.uint32], balance: Floats | None) -> Any:
+    """Labels as a gathered node takes them: weights are those inside the tree."""
     if isinstance(labels, Numbers):
-        return some_labels(labels, rows)
-    chosen = some_labels(labels, rows)
-    weights = _weights_inside(chosen, np.maximum(times[rows], 1), balance)
-    return replace(chosen, weights=weights, balance_bag=False)
+        return labels
+    weights = _weights_inside(labels, np.maximum(times, 1), balance)
+    return replace(labels, weights=weights, balance_bag=False)
 
 
 def _sum_bins_of_tree(part: Part, plan: Plan, request: SumRequest) -> NDArray[Any]:
-    times = _times(part, plan, request.sketch.tree)
-    amounts, sums = _amounts(part, times, request.sketch.balance)
-    node = np.where(times > 0, request.slot[_route(part, request.sketch)], -1).astype(np.int32)
+    found = _arrived(part, plan, request.sketch, request.nodes, outside=False)
+    amounts, sums = _amounts_of(part, found, request.sketch.balance)
     labels = part.labels.numbers if isinstance(part.labels, Labels) and not plan.is_blind else None
     return _core.histograms(
         part.codes,
         plan.bins.n_bins,
-        node,
+        found.rows,
+        found.start,
         labels,
         amounts.astype(plan.cell_type, copy=False),
         None if plan.is_blind else sums,
@@ -355,22 +345,23 @@ def _sum_bins_of_tree(part: Part, plan: Plan, request: SumRequest) -> NDArray[An
     )
 
 
+def _amounts_of(part: Part, found: Arrived, balance: Floats | None) -> tuple[NDArray[Any], Floats | None]:
+    """As `_amounts`, of the rows found."""
+    if isinstance(part.labels, Labels) and part.labels.weights is None:
+        return found.times, None
+    return _amounts(some_labels(part.labels, found.rows), found.times, balance)
+
+
 def _numbers_of_tree(part: Part, plan: Plan, request: SumRequest) -> Floats:
-    labels = part.labels
-    assert isinstance(labels, Numbers)
-    times = _times(part, plan, request.sketch.tree)
-    amounts, sums = _amounts(part, times, None)
+    found = _arrived(part, plan, request.sketch, request.nodes, outside=False)
+    labels = some_labels(part.labels, found.rows)
+    amounts, sums = _amounts(labels, found.times, None)
     assert sums is not None
-    slot = np.where(times > 0, request.slot[_route(part, request.sketch)], -1)
-    result = np.full((len(request.start) - 1, 4), np.nan)
-    order = np.argsort(slot, kind="stable")
-    order = order[slot[order] >= 0]
-    if len(order):
-        found, first = np.unique(slot[order], return_index=True)
-        values = labels.values[order]
-        result[found, 0] = np.minimum.reduceat(values, first)
-        result[found, 1] = np.maximum.reduceat(values, first)
-        result[found, 2], result[found, 3] = amounts[order[first]], sums[order[first]]
+    result = np.full((len(request.nodes), 4), np.nan)
+    for node, (first, last) in enumerate(found.spans):
+        if first < last:
+            values = labels.values[first:last]
+            result[node] = values.min(), values.max(), amounts[first], sums[first]
     return result
 
 
@@ -378,6 +369,21 @@ def _by_node(n_rows: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Rows of each node in each block, blocks one after another -> the order that puts nodes one after another."""
     nodes = [np.repeat(np.arange(len(each)), each) for each in n_rows]
     return np.argsort(np.concatenate(nodes), kind="stable")
+
+
+def _codes_by_node(blocks: tuple[Block, ...]) -> Codes:
+    """The codes of all blocks in that order, copied once: a span of columns for each node of each block."""
+    n_rows = np.array([block.n_rows for block in blocks])
+    codes = np.empty((len(blocks[0].codes), n_rows.sum()), dtype=blocks[0].codes.dtype)
+    starts = [0] * len(blocks)
+    position = 0
+    for node in range(n_rows.shape[1]):
+        for i, block in enumerate(blocks):
+            size = int(n_rows[i, node])
+            codes[:, position : position + size] = block.codes[:, starts[i] : starts[i] + size]
+            starts[i] += size
+            position += size
+    return codes
 
 
 def _all_equal(labels: Any, times: NDArray[np.uint16], first: int, last: int) -> bool:

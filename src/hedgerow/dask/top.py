@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -321,18 +321,10 @@ def split_bits(split: Split, child: int) -> int:
     return split.code | split.feature << 16 | split.kind << 33 | int(split.missing_left) << 35 | child << 36
 
 
-def slots_of(top: Top, nodes: Iterable[TopNode]) -> NDArray[np.int32]:
-    """(N,): the position of each node of the sketch among `nodes`, -1 for others."""
-    slots = np.full(len(top.nodes), -1, dtype=np.int32)
-    for position, node in enumerate(nodes):
-        slots[node.number] = position
-    return slots
-
-
 def _request(top: Top, nodes: list[TopNode]) -> SumRequest:
     start = np.cumsum([0, *(len(node.needed) for node in nodes)])
     features = np.array([feature for node in nodes for feature in node.needed], dtype=np.uint32)
-    return SumRequest(top.sketch(), slots_of(top, nodes), start, features)
+    return SumRequest(top.sketch(), [node.number for node in nodes], start, features)
 
 
 def _same_requests(requests: list[SumRequest]) -> list[SumRequest]:

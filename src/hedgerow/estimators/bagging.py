@@ -14,7 +14,7 @@ from hedgerow.bins import Bins, Codes
 from hedgerow.estimators.opinions import OpinionMixin
 from hedgerow.estimators.parameters import TO_BE_CHOSEN
 from hedgerow.grow import grow_forest
-from hedgerow.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error, is_flat, stages
+from hedgerow.oob import AnyTrace, BootstrapErrors, Trace, bootstrap_errors, ensemble_error, is_flat, stages
 from hedgerow.tree import Forest, join_forests
 from hedgerow.variance import Grown, VarianceOf, forest_variance
 
@@ -22,7 +22,60 @@ from hedgerow.variance import Grown, VarianceOf, forest_variance
 PILOT_TREES = 50
 
 
-class BaggingMixin(OpinionMixin):
+class ChoosingMixin:
+    """What out-of-bag rows decide during a fit: how many trees, and how many features a split looks at."""
+
+    def _watch(self, training: Any, codes: Codes, n_threads: int) -> Callable[[Forest], bool] | None:
+        """With ``n_estimators="auto"``: a forest so far -> whether its out-of-bag error no longer falls."""
+        if not isinstance(self.n_estimators, str):
+            return None
+        trace = self._trace_of(training, codes)
+
+        def enough(forest: Forest) -> bool:
+            trace.extend(forest, codes, n_threads)
+            return is_flat(trace.errors, trace.standard_error)
+
+        return enough
+
+    def _choose_features(
+        self, training: Any, bins: Bins, codes: Codes, keeps: bool, n_threads: int
+    ) -> tuple[Any, dict[str, Any]]:
+        """With ``max_features="oob"``: the number whose forest of a few trees errs least; of a tie, the smallest.
+
+        All are grown in the same bags. A warm start keeps the number it has.
+        """
+        if training.settings.max_features != TO_BE_CHOSEN:
+            return training, {}
+        chosen: dict[str, Any] = {}
+        if keeps and hasattr(self, "max_features_"):
+            chosen = {"max_features_": self.max_features_, "max_features_errors_": self.max_features_errors_}
+        else:
+            errors = {}
+            for number in feature_numbers(codes.shape[0]):
+                settings = replace(training.settings, max_features=number)
+                pilot = grow_forest(codes, bins, training.labels, settings, n_trees=PILOT_TREES, n_threads=n_threads)
+                errors[number] = self._pilot_error(pilot, training, codes, n_threads)
+            best = min(errors, key=lambda number: errors[number])
+            chosen = {"max_features_": best, "max_features_errors_": errors}
+        settings = replace(training.settings, max_features=chosen["max_features_"])
+        return replace(training, settings=settings), chosen
+
+    def _trace_of(self, training: Any, codes: Codes) -> AnyTrace:
+        """What follows the out-of-bag error while trees grow."""
+        raise NotImplementedError
+
+    def _pilot_error(self, pilot: Forest, training: Any, codes: Codes, n_threads: int) -> float:
+        """A forest of a few trees -> its out-of-bag error."""
+        trace = self._trace_of(training, codes)
+        trace.extend(pilot, codes, n_threads)
+        return trace.errors[-1]
+
+    max_features_: int
+    max_features_errors_: dict[int, float]
+    n_estimators: Any
+
+
+class BaggingMixin(ChoosingMixin, OpinionMixin):
     """What a bootstrapped forest knows about itself without another table."""
 
     @property
@@ -95,44 +148,10 @@ class BaggingMixin(OpinionMixin):
 
     # ---- stages of fit ------------------------------------------------------------
 
-    def _watch(self, training: Any, codes: Codes, n_threads: int) -> Callable[[Forest], bool] | None:
-        """With ``n_estimators="auto"``: a forest so far -> whether its out-of-bag error no longer falls."""
-        if not isinstance(self.n_estimators, str):
-            return None
-        labels = training.numbers
-        trace = Trace(self._rule, self._setting_of(training), labels, training.bagged(codes).out_of_bag)
-
-        def enough(forest: Forest) -> bool:
-            trace.extend(forest, codes, n_threads)
-            return is_flat(trace.errors, len(labels))
-
-        return enough
-
-    def _choose_features(
-        self, training: Any, bins: Bins, codes: Codes, keeps: bool, n_threads: int
-    ) -> tuple[Any, dict[str, Any]]:
-        """With ``max_features="oob"``: the number whose forest of a few trees errs least; of a tie, the smallest.
-
-        All are grown in the same bags. A warm start keeps the number it has.
-        """
-        if training.settings.max_features != TO_BE_CHOSEN:
-            return training, {}
-        chosen: dict[str, Any] = {}
-        if keeps and hasattr(self, "max_features_"):
-            chosen = {"max_features_": self.max_features_, "max_features_errors_": self.max_features_errors_}
-        else:
-            errors = {}
-            for number in feature_numbers(codes.shape[0]):
-                settings = replace(training.settings, max_features=number)
-                pilot = grow_forest(codes, bins, training.labels, settings, n_trees=PILOT_TREES, n_threads=n_threads)
-                errors[number] = self._pilot_error(pilot, training, codes, n_threads)
-            best = min(errors, key=lambda number: errors[number])
-            chosen = {"max_features_": best, "max_features_errors_": errors}
-        settings = replace(training.settings, max_features=chosen["max_features_"])
-        return replace(training, settings=settings), chosen
+    def _trace_of(self, training: Any, codes: Codes) -> Trace:
+        return Trace(self._rule, self._setting_of(training), training.numbers, training.bagged(codes).out_of_bag)
 
     def _pilot_error(self, pilot: Forest, training: Any, codes: Codes, n_threads: int) -> float:
-        """A forest of a few trees -> its out-of-bag error."""
         setting, outside = self._setting_of(training), training.bagged(codes).out_of_bag
         labels = training.numbers
         return ensemble_error(pilot, codes, self._rule, setting, labels, outside, n_threads=n_threads)
@@ -146,9 +165,6 @@ class BaggingMixin(OpinionMixin):
         """What rules must know of a fitted forest."""
         return Setting.of(self.forest_.n_classes, self._caution, self._prior)
 
-    max_features_: int
-    max_features_errors_: dict[int, float]
-    n_estimators: Any
     _traced: tuple[object, NDArray[np.float64]]
     _reading_threads: Any
 

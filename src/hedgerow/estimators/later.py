@@ -511,7 +511,7 @@ class LaterRegressor(LaterMixin):
         self.forest_, self._later, self._origins, self._bag = forest, later, origins, bag
         self._range = (min(self._range[0], float(y.min())), max(self._range[1], float(y.max())))
         trained: Any = getattr(self, "_trained", None)
-        for name in ("oob_score_", "oob_prediction_", "_residuals", "_leaf_rows", "_seen", "_trained"):
+        for name in ("oob_score_", "oob_prediction_", "_residuals", "_leaf_rows", "_seen", "_trained", "_traced"):
             self.__dict__.pop(name, None)
         if bag == MIXED:
             return

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.add import Grid, Origin
 from hedgerow.bins import Bins, Codes, encode, find_bins
+from hedgerow.estimators.bagging import ChoosingMixin
 from hedgerow.estimators.checkpoint import Checkpoint
 from hedgerow.estimators.intervals import Residuals, jackknife_plus, residuals_from
 from hedgerow.estimators.labels import read_weights
@@ -39,6 +40,7 @@ from hedgerow.estimators.trees import (
 from hedgerow.fold import OutOfBag
 from hedgerow.grow import GrowSettings, Numbers
 from hedgerow.moments import NumberTree, error_importance
+from hedgerow.oob import NumberTrace
 from hedgerow.prune import prune_numbers
 from hedgerow.quantiles import LeafRows, find_leaf_rows, quantiles_of
 from hedgerow.table import Table, read_table, read_training_table
@@ -115,11 +117,22 @@ class Trained:
         return OutOfBag(self.seed, self.bag_mean, None)
 
 
-class TreesRegressor(LaterRegressor, RegressorMixin, TreesEstimator):  # type: ignore[misc]
+class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimator):  # type: ignore[misc]
     """What all tree and forest regressors share; the public classes are presets of it."""
 
     _criteria = NUMBER_CRITERIA
-    _of_one_fit = ("oob_score_", "oob_prediction_", "_trained", "_seen", "_residuals", "_leaf_rows", "_later")
+    _of_one_fit = (
+        "oob_score_",
+        "oob_prediction_",
+        "max_features_",
+        "max_features_errors_",
+        "_trained",
+        "_seen",
+        "_residuals",
+        "_leaf_rows",
+        "_later",
+        "_traced",
+    )
     _not_pickled = ("_trained", "_seen")
 
     caution: Any
@@ -173,13 +186,14 @@ class TreesRegressor(LaterRegressor, RegressorMixin, TreesEstimator):  # type: i
         """From codes, of the rows that have weight and of all, to a fitted forest."""
         codes, all_codes = both_codes
         n_threads = thread_count(getattr(self, "n_jobs", None))
+        training, chosen = self._choose_features(training, bins, codes, earlier is not None, n_threads)
         forest = self._grow(X, y, training, bins, codes, earlier, n_threads, how)
         judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
         if not self._one_tree and training.bag != MIXED:
             judged["_seen"] = Seen.of(training, codes, all_codes)
         judged |= self._later_after(forest, earlier)
         judged["_origins"] = self._origins_after(training, forest, earlier)
-        self._remember(training, bins, forest, judged)
+        self._remember(training, bins, forest, judged | chosen)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean over trees of what the leaves reached predict.
@@ -324,7 +338,31 @@ class TreesRegressor(LaterRegressor, RegressorMixin, TreesEstimator):  # type: i
         mean = np.mean(each, axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
+    @property
+    def oob_trace_(self) -> Floats:
+        """(n_trees,): out-of-bag error of the forest after each tree: squared, or absolute if trees reduce that.
+
+        Computed in one pass when first asked for.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_traced"):
+            trained: Trained | None = getattr(self, "_trained", None)
+            if trained is None or trained.bag_mean == 0:
+                raise ValueError(
+                    "oob_trace_ must be asked of a forest that still knows the rows its trees have not seen, got one"
+                    " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
+                )
+            trace = NumberTrace(trained.y, trained.bags, absolute=self.criterion == "absolute_error")
+            trace.extend(self.forest_, trained.codes, self._reading_threads(len(trained.y)))
+            self._traced = np.array(trace.errors)
+        return self._traced.copy()
+
     # ---- stages of fit ------------------------------------------------------------
+
+    def _trace_of(self, training: _Training, codes: Codes) -> NumberTrace:
+        settings = training.settings
+        bags = OutOfBag(settings.seed, settings.bag_mean, None)
+        return NumberTrace(training.labels.values, bags, absolute=settings.criterion == "absolute_error")
 
     def _check_parameters(self) -> None:
         """Refuse switches and a caution that are none, before anything is read."""
@@ -333,11 +371,6 @@ class TreesRegressor(LaterRegressor, RegressorMixin, TreesEstimator):  # type: i
         oob_score = getattr(self, "oob_score", False)
         if isinstance(oob_score, str):
             raise ValueError(f"oob_score must be True, False or a callable, got {oob_score!r}")
-        for name, word in (("n_estimators", "auto"), ("max_features", "oob")):
-            if isinstance(value := getattr(self, name, None), str) and value == word:
-                raise ValueError(
-                    f"{name} must be given for a regressor, got {word!r}; try a few and compare oob_score_"
-                )
         check_switches(self)
         check_caution(self.caution)
 
@@ -480,6 +513,7 @@ class TreesRegressor(LaterRegressor, RegressorMixin, TreesEstimator):  # type: i
 
     _range: tuple[float, float]
     _trained: Trained
+    _traced: Floats
     _residuals: Residuals
     _leaf_rows: LeafRows
 

@@ -140,6 +140,10 @@ class RandomForestRegressor(TreesRegressor):
         Share of the decrease in squared error.
     oob_score_, oob_prediction_ : float, ndarray of shape (n_samples,)
         How the forest does on rows its trees have not seen, with ``oob_score=True``; NaN where all have.
+    oob_trace_ : ndarray of shape (n_trees,)
+        Out-of-bag error after each tree.
+    max_features_, max_features_errors_ : int, dict
+        What was chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
 
     Examples
     --------
@@ -159,7 +163,7 @@ class RandomForestRegressor(TreesRegressor):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: Any = 100,
         *,
         caution: Any = 1.0,
         criterion: str = "squared_error",
@@ -234,7 +238,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
 
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: Any = 100,
         *,
         caution: Any = 1.0,
         criterion: str = "squared_error",

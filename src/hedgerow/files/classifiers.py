@@ -109,6 +109,20 @@ def check_reading(model: TreesClassifier) -> None:
             decide(opinion, ready)
 
 
+def chosen_features_from_json(model: Any, given: dict[str, Json], decoder: Decoder) -> None:
+    """How many features out-of-bag rows have chosen for a split, and the errors made with other numbers."""
+    if "max_features_" not in given:
+        return
+    model.max_features_ = checked_number("max_features_", given["max_features_"], int, 1, model._schema.n_features)
+    errors = decoder.decode(given.get("max_features_errors_"))
+    sound = isinstance(errors, dict) and all(
+        type(number) is int and isinstance(error, float) for number, error in errors.items()
+    )
+    if not sound:
+        raise ModelFileError("max_features_errors_ must be an error for each number of features, got something else")
+    model.max_features_errors_ = dict(errors)
+
+
 def _learn_what_is_needed(model: TreesClassifier) -> None:
     """Let a forest that still has its training table choose caution, tree weights and calibration as it must."""
     if hasattr(model, "_bagged"):
@@ -149,10 +163,7 @@ def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, d
         model.oob_score_ = checked_number("oob_score_", decoder.decode(given["oob_score_"]), float, -math.inf, math.inf)
     if "tuning_" in given:
         model.tuning_ = _checked_tuning(decoder.decode(given["tuning_"]))
-    if "max_features_" in given:
-        most = model._schema.n_features
-        model.max_features_ = checked_number("max_features_", given["max_features_"], int, 1, most)
-        model.max_features_errors_ = _checked_errors(decoder.decode(given.get("max_features_errors_")))
+    chosen_features_from_json(model, given, decoder)
     if "learned_with" in given:
         caution = checked_number("learned_with", given["learned_with"], float, 0, math.inf)
         weights = take(arrays, "tree_weights", np.float64, length=model.forest_.n_trees).copy()
@@ -252,16 +263,6 @@ def _checked_criterion(criterion: Any) -> Criterion:
     if not isinstance(criterion, Criterion) or not criterion.is_settled:
         raise ModelFileError("criterion_ must be a criterion with all its parameters, got something else")
     return criterion
-
-
-def _checked_errors(errors: Any) -> dict[int, float]:
-    """Numbers of features and the errors made with them."""
-    sound = isinstance(errors, dict) and all(
-        type(number) is int and isinstance(error, float) for number, error in errors.items()
-    )
-    if not sound:
-        raise ModelFileError("max_features_errors_ must be an error for each number of features, got something else")
-    return dict(errors)
 
 
 def _checked_decision(model: TreesClassifier, decision: Any) -> Decision:

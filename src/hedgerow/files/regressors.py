@@ -13,7 +13,14 @@ from hedgerow.errors import ModelFileError
 from hedgerow.estimators.intervals import MAX_ROWS, Residuals
 from hedgerow.estimators.parameters import NUMBER_CRITERIA, check_caution
 from hedgerow.estimators.regression import TreesRegressor
-from hedgerow.files.classifiers import bag_from_json, bag_to_json, checked_number, checked_threads, reading_threads
+from hedgerow.files.classifiers import (
+    bag_from_json,
+    bag_to_json,
+    checked_number,
+    checked_threads,
+    chosen_features_from_json,
+    reading_threads,
+)
 from hedgerow.files.forests import forest_from_arrays, forest_to_arrays
 from hedgerow.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.files.parameters import Decoder, Encoder
@@ -99,6 +106,9 @@ def _fitted_to_contents(model: TreesRegressor, encoder: Encoder) -> tuple[dict[s
     if hasattr(model, "oob_score_"):
         fitted["oob_score_"] = encoder.encode(model.oob_score_, "oob_score_")
         arrays["oob_prediction"] = model.oob_prediction_
+    for name in ("max_features_", "max_features_errors_"):
+        if hasattr(model, name):
+            fitted[name] = encoder.encode(getattr(model, name), name)
     if model._has_residuals():
         residuals = model._residuals_or_raise()
         fitted["residuals"] = True
@@ -114,13 +124,14 @@ def _fitted_to_contents(model: TreesRegressor, encoder: Encoder) -> tuple[dict[s
 
 def _fitted_from_contents(model: TreesRegressor, given: Json, arrays: Arrays, decoder: Decoder) -> None:
     """The inverse of `_fitted_to_contents`."""
-    known = {"oob_score_", "residuals", "leaf_rows", "origins", "later"}
+    known = {"oob_score_", "max_features_", "max_features_errors_", "residuals", "leaf_rows", "origins", "later"}
     if not isinstance(given, dict) or not given.keys() <= known:
         raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
     if "oob_score_" in given:
         score = decoder.decode(given["oob_score_"])
         model.oob_score_ = checked_number("oob_score_", score, float, -math.inf, math.inf)
         model.oob_prediction_ = take(arrays, "oob_prediction", np.float64).copy()
+    chosen_features_from_json(model, given, decoder)
     if "residuals" in given:
         model._residuals = _residuals_from(arrays, model.forest_.n_trees)
     if "leaf_rows" in given:
