@@ -141,8 +141,13 @@ void encode_into(const nb::list& arrays, std::size_t first_feature, const In<dou
     std::vector<std::optional<Encoder<Code>>> encoders(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::int64_t* start = cut_start.data() + first_feature + i;
-        if (columns[i].type != Column::Type::category && !(wanted && !wanted->data()[first_feature + i]))
-            encoders[i].emplace(cuts.data() + start[0], static_cast<std::size_t>(start[1] - start[0]));
+        if (columns[i].type == Column::Type::category || (wanted && !wanted->data()[first_feature + i])) continue;
+        const double* of_column = cuts.data() + start[0];
+        const auto n_cuts = static_cast<std::size_t>(start[1] - start[0]);
+        // An encoder is not worth making for a few rows: it takes longer than they do.
+        if (n_rows >= 8) encoders[i].emplace(of_column, n_cuts);
+        else for (std::size_t row = 0; row < n_rows; ++row)
+            out.data()[(first_feature + i) * n_rows + row] = code_among<Code>(of_column, n_cuts, columns[i].value(row));
     }
     // Blocks of rows, all columns of each: a table that lies row by row is then read once, not once per column.
     const std::size_t block = std::clamp<std::size_t>((std::size_t{1} << 15) / (columns.size() + 1), 64, 4096);

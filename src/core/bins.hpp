@@ -130,7 +130,13 @@ inline NumericBins find_bins(const Column& column, const std::vector<std::uint32
     return bins;
 }
 
-// Looks values up among the cuts without branches; missing values get their own code.
+// The code of one value: how many cuts are below it; missing values get their own.
+template <class Code>
+inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
+    return std::isnan(value) ? missing_code<Code> : static_cast<Code>(std::lower_bound(cuts, cuts + n_cuts, value) - cuts);
+}
+
+// The same for many values, without branches.
 template <class Code>
 class Encoder {
 public:
@@ -156,14 +162,7 @@ public:
             for (std::size_t lane = 0; lane < lanes; ++lane)
                 out[i + lane] = values[lane] != values[lane] ? missing_code<Code> : static_cast<Code>(codes[lane]);
         }
-        for (; i < n_rows; ++i) out[i] = code_of(column.value(first_row + i));
-    }
-    Code code_of(double value) const {
-        if (std::isnan(value)) return missing_code<Code>;
-        std::uint32_t code = 0;
-        for (int level = n_levels_ - 1; level >= 0; --level)
-            code += static_cast<std::uint32_t>(padded_[code + (std::size_t{1} << level) - 1] < value) << level;
-        return static_cast<Code>(code);
+        for (; i < n_rows; ++i) out[i] = code_among<Code>(padded_.data(), padded_.size() - 1, column.value(first_row + i));
     }
 
 private:

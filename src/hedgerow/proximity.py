@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,16 @@ class Bags:
     seed: int = 0
     bag_mean: float = 0.0
     leaf_counts: str = "all"
+
+
+class NearestRows(NamedTuple):
+    """The training rows that weigh most in a prediction, heaviest first: ``rows`` and ``weights``, (n, k) each.
+
+    Where a prediction rests on fewer than k rows, row -1 with weight 0 fills the place.
+    """
+
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float64]
 
 
 def proximity_table(
@@ -78,6 +89,17 @@ def weight_table(
     sense = COUNT_SENSES[bags.leaf_counts if bags.bag_mean > 0 else "all"]
     known = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.bag_mean)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_LEAF, most, n_threads), training.shape[1])
+
+
+def heaviest_rows(table: sparse.csr_array, k: int) -> NearestRows:
+    """(n, m) with at most k entries in each row -> these, heaviest first, of equals the first."""
+    rows, weights = np.full((table.shape[0], k), -1), np.zeros((table.shape[0], k))
+    length = np.diff(table.indptr)
+    sample = np.repeat(np.arange(table.shape[0]), length)
+    order = np.lexsort((table.indices, -table.data, sample))
+    place = np.arange(len(sample)) - np.repeat(table.indptr[:-1], length)
+    rows[sample, place], weights[sample, place] = table.indices[order], table.data[order]
+    return NearestRows(rows, weights)
 
 
 def leaf_table(forest: Forest, codes: Codes, n_threads: int = 1) -> sparse.csr_array:

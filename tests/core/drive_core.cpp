@@ -49,7 +49,7 @@ void drive_bins(Draws& draws, std::size_t max_bins) {
     const Encoder<Code> encoder(bins.cuts.data(), bins.cuts.size());
     encoder.encode(column, 0, n_rows, codes.data());
     for (std::size_t row = 0; row < n_rows; ++row) {
-        CHECK(codes[row] == encoder.code_of(values[row]));
+        CHECK(codes[row] == code_among<Code>(bins.cuts.data(), bins.cuts.size(), values[row]));
         if (std::isnan(values[row])) { CHECK(codes[row] == missing_code<Code>); continue; }
         CHECK(codes[row] < bins.centers.size());
         CHECK(codes[row] == 0 || bins.cuts[codes[row] - 1] < values[row]);

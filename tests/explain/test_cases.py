@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from hedgerow import RandomDecisionTreesClassifier, RandomForestClassifier
-from hedgerow.explain.cases import nearest_rows
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +28,15 @@ def forest(table):
 
 def test_weights_of_all_rows_give_the_probability(table, forest):
     X, y = table
-    codes = forest._codes(X)
-    rows, weights = nearest_rows(forest.forest_, codes[:, :20].copy(), codes, len(X))
-    for near, heavy, probability in zip(rows, weights, forest.predict_proba(X[:20]), strict=True):
+    explained = forest.explain(X[:5], cases=len(X), time_limit=0)
+    for why, probability in zip(explained, forest.predict_proba(X[:5]), strict=True):
+        heavy = np.array([case.weight for case in why.cases])
         assert (np.diff(heavy) <= 0).all()
-        kept = near >= 0
         assert heavy.sum() == pytest.approx(1.0, abs=1e-12)
-        shares = [heavy[kept][y[near[kept]] == label].sum() for label in forest.classes_]
-        assert shares == pytest.approx(probability.tolist(), abs=1e-12)
+        near = y[[case.row for case in why.cases]]
+        assert [heavy[near == label].sum() for label in forest.classes_] == pytest.approx(
+            probability.tolist(), abs=1e-12
+        )
 
 
 def test_a_training_row_is_its_own_nearest_case(table, forest):

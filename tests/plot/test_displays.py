@@ -13,7 +13,7 @@ import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, metrics, plot
 from hedgerow.decide import reachable
 from hedgerow.explain import Importance
-from hedgerow.plot.proximity import classical_scaling, proximities
+from hedgerow.plot.proximity import classical_scaling
 from hedgerow.plot.ternary import credal_polygon
 
 
@@ -160,13 +160,6 @@ def test_importances_take_the_error_of_what_they_are_given(cancer):
     np.testing.assert_allclose(own.error, [np.sqrt(2 / 3), 0.0])
     drawn = plot.ImportanceDisplay.from_estimator(forest)
     np.testing.assert_allclose(drawn.importance / drawn.importance.sum(), forest.feature_importances_, atol=1e-12)
-
-
-def test_proximity_is_the_share_of_leaves_in_common(iris):
-    forest, X, _ = iris
-    leaves = forest.apply(X)
-    expected = (leaves[:, None, :] == leaves[None, :, :]).mean(axis=2)
-    np.testing.assert_allclose(proximities(leaves), expected, atol=1e-12)
 
 
 def test_map_of_points_in_a_plane_keeps_their_distances():

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.bins import Codes
-from hedgerow.proximity import Bags, leaf_table, outside_proximity_table, proximity_table, weight_table
+from hedgerow.proximity import (
+    Bags,
+    NearestRows,
+    heaviest_rows,
+    leaf_table,
+    outside_proximity_table,
+    proximity_table,
+    weight_table,
+)
 from hedgerow.tree import Forest
-
-
-class NearestRows(NamedTuple):
-    """The training rows that weigh most in a prediction, heaviest first: ``rows`` and ``weights``, (n, k) each.
-
-    Where a prediction rests on fewer than k rows, row -1 with weight 0 fills the place.
-    """
-
-    rows: NDArray[np.int64]
-    weights: NDArray[np.float64]
 
 
 class StructureMixin:
@@ -109,14 +106,7 @@ class StructureMixin:
         NearestRows
             ``rows`` and ``weights``, (n_samples, k) each.
         """
-        table = self.row_weights(X, train, top=_count("k", k))
-        rows, weights = np.full((table.shape[0], k), -1), np.zeros((table.shape[0], k))
-        length = np.diff(table.indptr)
-        sample = np.repeat(np.arange(table.shape[0]), length)
-        order = np.lexsort((table.indices, -table.data, sample))
-        place = np.arange(len(sample)) - np.repeat(table.indptr[:-1], length)
-        rows[sample, place], weights[sample, place] = table.indices[order], table.data[order]
-        return NearestRows(rows, weights)
+        return heaviest_rows(self.row_weights(X, train, top=_count("k", k)), k)
 
     def embed(self, X: Any) -> sparse.csr_array:
         """`apply` as sparse features: one column for each leaf of each tree.

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from hedgerow.bins import Codes
 from hedgerow.explain.question import Array, Model, Question, plain, read_columns
-from hedgerow.tree import Forest, Tree
+from hedgerow.proximity import Bags, heaviest_rows, weight_table
+from hedgerow.tree import Tree
 
 #: Rules of at most so many classes are told.
 MOST_RULES = 3
@@ -78,34 +77,17 @@ def training_rows(forest: Any, train: Any = None, y_train: Any = None) -> Traini
 
 
 def nearest_cases(question: Question, training: Training, k: int) -> list[list[Case]]:
-    """The k training rows that weigh most in each prediction, heaviest first; fewer where fewer have any weight."""
-    rows, weights = nearest_rows(question.model.trees, question.codes, training.codes, k)
+    """The k training rows that weigh most in each prediction, heaviest first; fewer where fewer have any weight.
+
+    The weight of a row is the mean over trees of 1/(rows in the leaf) where the two share one, else 0.
+    """
+    table = weight_table(question.model.trees, question.codes, training.codes, Bags(), most=k)
+    rows, weights = heaviest_rows(table, k)
     found = []
     for near, heavy in zip(rows, weights, strict=True):
         pairs = [(int(row), float(weight)) for row, weight in zip(near, heavy, strict=True) if row >= 0]
         found.append([_case(question.model, training, row, weight) for row, weight in pairs])
     return found
-
-
-def nearest_rows(trees: Forest, codes: Codes, training: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Codes (p, n), (p, m) -> rows and weights (n, k), heaviest first, -1 and 0 where fewer rows have any weight.
-
-    The weight of a row is the mean over trees of 1/(rows in the leaf) where the two share one, else 0.
-    """
-    starts = trees.leaf_start[:-1]
-    own = trees.leaves(np.ascontiguousarray(codes)) + starts
-    theirs = trees.leaves(np.ascontiguousarray(training)) + starts
-    n_leaves = int(trees.leaf_start[-1])
-    size = np.bincount(theirs.ravel(), minlength=n_leaves)
-    reached = np.zeros(n_leaves, dtype=bool)
-    reached[own] = True
-    row, tree = np.nonzero(reached[theirs])
-    leaf = theirs[row, tree]
-    share = sparse.csr_array((1.0 / size[leaf], (leaf, row)), shape=(n_leaves, training.shape[1]))
-    ones = np.full(own.size, 1.0 / trees.n_trees)
-    indicator = sparse.csr_array((ones, (np.repeat(np.arange(len(own)), own.shape[1]), own.ravel())),
-                                 shape=(len(own), n_leaves))  # fmt: skip
-    return _heaviest(indicator @ share, k)
 
 
 def leaf_rules(question: Question, row: int) -> list[str]:
@@ -184,19 +166,6 @@ def _case(model: Model, training: Training, row: int, weight: float) -> Case:
     known = training.labels is not None and training.labels[row] is not None
     label = plain(training.labels[row]) if known and training.labels is not None else None
     return Case(row, label, weight, training.values(model, row))
-
-
-def _heaviest(table: Any, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Sparse (n, m) -> rows and weights (n, k), heaviest first, of equals the first."""
-    rows, weights = np.full((table.shape[0], k), -1), np.zeros((table.shape[0], k))
-    for sample, (first, last) in enumerate(zip(table.indptr[:-1], table.indptr[1:], strict=True)):
-        near, heavy = table.indices[first:last], table.data[first:last]
-        if len(near) > k:
-            kept = heavy >= np.partition(heavy, len(heavy) - k)[len(heavy) - k]
-            near, heavy = near[kept], heavy[kept]
-        order = np.lexsort((near, -heavy))[:k]
-        rows[sample, : len(order)], weights[sample, : len(order)] = near[order], heavy[order]
-    return rows, weights
 
 
 def _rule(model: Model, tree: Tree, node: int, codes: Array, counts: Array) -> str:

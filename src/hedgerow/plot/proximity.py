@@ -69,11 +69,17 @@ class ProximityMapDisplay(Display):
         -------
         ProximityMapDisplay
         """
-        leaves = np.asarray(forest.apply(X))
-        table = proximities(leaves.reshape(len(leaves), -1))
         labels, sets = forest.predict(X, return_set=True)
+        if len(labels) > MOST_ROWS:
+            raise ValueError(
+                f"X must have at most {MOST_ROWS:,} rows for a map, got {len(labels):,}; take a sample of them"
+            )
         return cls.from_predictions(
-            table, labels if y is None else y, is_open=sets.sum(axis=1) > 1, classes=forest.classes_, ax=ax
+            forest.proximity(X),
+            labels if y is None else y,
+            is_open=sets.sum(axis=1) > 1,
+            classes=forest.classes_,
+            ax=ax,
         )
 
     @classmethod
@@ -159,23 +165,6 @@ def _numbered(y: Any, classes: Any) -> tuple[Any, list[str]]:
     if absent:
         raise ValueError(f"y must hold the classes {known.tolist()[:8]}, got {absent[0]!r}; pass all classes")
     return np.array([place[label] for label in y.tolist()]), class_names(known, len(known))
-
-
-def proximities(leaves: Any) -> Floats:
-    """Leaves (n, T) -> (n, n): share of the trees in which two rows are in the same leaf.
-
-    Examples
-    --------
-    >>> proximities(np.array([[1, 4], [1, 5], [2, 5]])).tolist()
-    [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
-    """
-    n_rows, n_trees = leaves.shape
-    if n_rows > MOST_ROWS:
-        raise ValueError(f"X must have at most {MOST_ROWS:,} rows for a map, got {n_rows:,}; take a sample of them")
-    numbers = leaves + np.concatenate([[0], np.cumsum(leaves.max(axis=0) + 1)[:-1]])
-    rows = np.repeat(np.arange(n_rows), n_trees)
-    reached = sparse.csr_array((np.ones(n_rows * n_trees), (rows, numbers.ravel())))
-    return np.asarray((reached @ reached.T).toarray() / n_trees)
 
 
 def classical_scaling(distance: Floats) -> tuple[Floats, float]:
