@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,8 @@ def large_model(n_bytes: int, n_threads: int) -> tuple[Any, Any]:
     while copies:
         model.forest_ = join_forests(model.forest_, part) if copies % 2 else model.forest_
         part, copies = join_forests(part, part) if copies > 1 else part, copies // 2
-    del model._bagged  # neither file keeps it
+    model._origins = (replace(model._origins[0], n_trees=model.forest_.n_trees),)
+    del model._bagged, model._seen  # neither file keeps them
     return model, data.X_fresh[:ASKED]
 
 

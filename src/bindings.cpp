@@ -811,6 +811,18 @@ nb::tuple meet_of(const InTable<std::int32_t>& leaves, const RowsInLeaves& other
     return nb::make_tuple(to_numpy(std::move(found.start)), to_numpy(std::move(found.columns)), to_numpy(std::move(found.values)));
 }
 
+// What the leaves of one tree hold (leaves × width) -> what its nodes do (nodes × width).
+template <class Value>
+nb::object node_sums_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const InTable<Value>& leaves) {
+    const TreeView tree{reinterpret_cast<const Node*>(nodes.data()), payload.data(), nullptr, true};
+    const std::size_t n_nodes = nodes.shape(0), width = leaves.shape(1);
+    auto sums = std::make_unique<Value[]>(n_nodes * width);
+    sum_up(tree, n_nodes, leaves.data(), width, sums.get());
+    Value* data = sums.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<Value*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, Value, nb::ndim<2>>(data, {n_nodes, width}, owner));
+}
+
 // How often each of rows first to last - 1 is in the bag of a tree that was grown on n_rows rows. Rows beyond those have
 // come later: they have their draw like all others.
 nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, std::size_t first,
@@ -855,6 +867,8 @@ NB_MODULE(_core, module) {
                "n_classes"_a, "n_bins"_a, "nominal"_a, "n_threads"_a);
     module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a, "weights"_a.none(),
                "quantiles"_a, "trees_alike"_a, "inverse"_a, "n_threads"_a);
+    module.def("node_sums", &node_sums_of<std::int64_t>, "nodes"_a, "payload"_a, "leaves"_a.noconvert());
+    module.def("node_sums", &node_sums_of<double>, "nodes"_a, "payload"_a, "leaves"_a.noconvert());
     module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
     nb::class_<RowsInLeaves>(module, "RowsInLeaves")
         .def("__init__", [](RowsInLeaves* self, const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, int present,

@@ -154,7 +154,10 @@ def test_b_cancer_comes_out_as_printed(cancer):
 
 
 def test_what_the_paper_leaves_open_is_really_changed(cancer):
-    usual = zhang.tables(*cancer, range(1), "all")
+    usual = zhang.tables(*cancer, range(1), "all", decided=True)
+    decided = usual.pop("decided")
+    assert decided.keys() == zhang.DECIDED.keys()
+    assert all(found != usual["u65"] for found in decided.values())
     for name, changed in zhang.VARIANTS.items():
         assert zhang.tables(*cancer, range(1), "all", **changed) != usual, name
 

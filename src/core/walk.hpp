@@ -47,6 +47,24 @@ inline void route_listed(const TreeView& tree, const Code* by_row, std::size_t n
     for (std::size_t i = 0; i < n_rows; ++i) arrive(i, at[i]);
 }
 
+// What leaves hold (leaf after leaf, `width` values each) -> what nodes do: the sum of their children's, borrowed ones
+// left out. Children stand after their parents.
+template <class Value>
+inline void sum_up(const TreeView& tree, std::size_t n_nodes, const Value* leaves, std::size_t width, Value* sums) {
+    for (std::size_t i = n_nodes; i-- > 0;) {
+        const auto at = static_cast<std::uint32_t>(i);
+        Value* mine = sums + i * width;
+        if (is_leaf(tree, at)) {
+            std::copy_n(leaves + static_cast<std::size_t>(leaf_number(tree, at)) * width, width, mine);
+            continue;
+        }
+        std::fill_n(mine, width, Value{0});
+        for (std::uint32_t child = first_child(tree, at); child < first_child(tree, at) + n_children(tree, at); ++child)
+            if (!is_borrowed(tree, child))
+                for (std::size_t k = 0; k < width; ++k) mine[k] += sums[child * width + k];
+    }
+}
+
 // Codes by column -> the rows first, …, first + n - 1 of them, row by row.
 template <class Code>
 inline void lay_out_rows(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t first, std::size_t n,

@@ -101,11 +101,9 @@ def leaf_moments(forest: Forest, tree: int) -> Floats:
 def error_importance(tree: NumberTree, n_features: int, criterion: str) -> Floats:
     """-> (p,) decrease of squared error (or Poisson deviance) at the splits on each feature, summing to one or zero."""
     error = tree.weight * tree.impurity(criterion)
-    below = np.zeros(tree.n_nodes)
     children = np.flatnonzero(tree.parent >= 0)
-    np.add.at(below, tree.parent[children], error[children])
+    below = np.bincount(tree.parent[children], weights=error[children], minlength=tree.n_nodes)
     inner = np.flatnonzero(~tree.is_leaf)
-    gain = np.zeros(n_features)
-    np.add.at(gain, tree.feature[inner], error[inner] - below[inner])
-    gain = np.maximum(gain, 0)
-    return gain / gain.sum() if gain.sum() > 0 else gain
+    gain = np.bincount(tree.feature[inner], weights=error[inner] - below[inner], minlength=n_features)
+    gain = np.maximum(gain, 0).astype(np.float64)
+    return np.asarray(gain / gain.sum() if gain.sum() > 0 else gain)

@@ -320,7 +320,7 @@ class Tree:
         self._forest, self._number, self._bins = forest, number, bins
         self.schema, self.classes = schema, classes
         span = slice(forest.node_start[number], forest.node_start[number + 1])
-        bits = forest.nodes[span]
+        bits = self._bits = forest.nodes[span]
         self._payload = forest.payload[span]
         self._code = (bits & np.uint64(0xFFFF)).astype(np.int64)
         feature = ((bits >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
@@ -440,12 +440,7 @@ class Tree:
 
     def _sums(self, leaves: NDArray[Any]) -> NDArray[Any]:
         """(leaves, K) -> (N, K): each node the sum of the leaves below it, borrowed ones left out."""
-        result = np.zeros((self.n_nodes, leaves.shape[1]), dtype=leaves.dtype)
-        result[self.is_leaf] = leaves[self._payload[self.is_leaf]]
-        for level in range(int(self.node_depth.max(initial=0)), 0, -1):
-            nodes = np.flatnonzero((self.node_depth == level) & ~self.is_borrowed)
-            np.add.at(result, self.parent[nodes], result[nodes])
-        return result
+        return _core.node_sums(self._bits, self._payload, np.ascontiguousarray(leaves))
 
     def __repr__(self) -> str:
         return f"Tree({self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.depth})"
@@ -505,13 +500,11 @@ def impurity_importance(tree: Tree, n_features: int, criterion: str | Criterion)
     amount = weights.sum(axis=1)
     impurity = amount * resolve_criterion(criterion).impurity(weights)
     inner = np.flatnonzero(~tree.is_leaf)
-    below = np.zeros(tree.n_nodes)
     kept = np.flatnonzero((tree.parent >= 0) & ~tree.is_borrowed)
-    np.add.at(below, tree.parent[kept], impurity[kept])
-    gain = np.zeros(n_features)
-    np.add.at(gain, tree.feature[inner], impurity[inner] - below[inner])
-    gain = np.maximum(gain, 0)
-    return gain / gain.sum() if gain.sum() > 0 else gain
+    below = np.bincount(tree.parent[kept], weights=impurity[kept], minlength=tree.n_nodes)
+    gain = np.bincount(tree.feature[inner], weights=impurity[inner] - below[inner], minlength=n_features)
+    gain = np.maximum(gain, 0).astype(np.float64)
+    return np.asarray(gain / gain.sum() if gain.sum() > 0 else gain)
 
 
 def _lines(

@@ -49,6 +49,13 @@ class Ours:
         return float(np.nanmean(np.abs(self.gap)))
 
 
+def collect_decided(results: Results, name: str) -> Ours:
+    """The same of another way to decide, which stands beside the usual one."""
+    both = [(arguments, result["decided"]) for arguments, result in results.of(kind="tables") if "decided" in result]
+    other = tuple((arguments, {"u65": decided[name]}) for arguments, decided in both)
+    return collect(Results(other, results.absent, results.quick), name)
+
+
 def collect(results: Results, name: str, **wanted: Any) -> Ours:
     """Units of one way to do it -> means, errors, scores."""
     scores: list[Floats | None] = []

@@ -10,9 +10,9 @@ from hedgerow.experiments.frame import Results
 from hedgerow.experiments.report import Figure, Report, Table
 from hedgerow.experiments.zhang_2021.beyond import SHADES, beyond_table, figure_of_noise, noise_table
 from hedgerow.experiments.zhang_2021.claims import claim_table, count_claims
-from hedgerow.experiments.zhang_2021.ours import GOAL, Floats, Ours, collect
+from hedgerow.experiments.zhang_2021.ours import GOAL, Floats, Ours, collect, collect_decided
 from hedgerow.experiments.zhang_2021.paper import COLUMNS, PAPER, TITLES
-from hedgerow.experiments.zhang_2021.protocol import CAUTIONS, SENSES, VARIANTS
+from hedgerow.experiments.zhang_2021.protocol import CAUTIONS, DECIDED, SENSES, VARIANTS
 from hedgerow.experiments.zhang_2021.tables import outside_table, paper_tables, sense_table, variant_table
 from hedgerow.experiments.zhang_2021.verdict import write_verdict
 
@@ -21,6 +21,7 @@ def report(results: Results) -> Report:
     """Everything the paper prints and what we add to it."""
     senses = [collect(results, sense, kind="tables", sense=sense) for sense in SENSES]
     variants = [collect(results, name, kind="variant", variant=name) for name in VARIANTS]
+    variants += [collect_decided(results, name) for name in DECIDED]
     variants = [variant for variant in variants if variant.cells]
     best = min(senses, key=lambda sense: sense.deviation)
     parts: list[Table | Figure] = [*paper_tables(best), sense_table(senses), _figure_of_gaps(senses)]
