@@ -237,3 +237,21 @@ def test_many_classes_are_a_list_of_what_is_mistaken(run, write, tmp_path):
     run("fit", write(text), "--target", "y", "-o", tmp_path / "m.hedge", "--trees", 10)
     result = run("evaluate", tmp_path / "m.hedge", write(text), "--target", "y", "--decision", "u80")
     assert "most often mistaken or left open" in result.stdout
+
+
+def test_pairs_of_classes_have_no_uncertainty_and_trees_without_labels_no_answers(run, write, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60)})
+    y = np.array(["a", "b", "c"])[np.digitize(X["x"], [-0.4, 0.4])]
+    table = write(X.to_csv(index=False))
+    pairs, blind = tmp_path / "pairs.hedge", tmp_path / "blind.hedge"
+    hedgerow.save(hedgerow.PairwiseTreesClassifier(random_state=0).fit(X, y), pairs)
+    hedgerow.save(hedgerow.UnsupervisedForest(5, random_state=0).fit(X), blind)
+    rows = rows_of(run("predict", pairs, table).stdout)
+    assert list(rows[0])[:4] == ["label", "set", "probability", "lower_a"]
+    assert "conflict" not in rows[0]
+    assert "uncertainty" not in json.loads(run("predict", pairs, table, "--json").stdout.splitlines()[0])
+    refused = run("predict", blind, table)
+    assert refused.exit_code == 2
+    assert "MODEL must predict classes or numbers, got a UnsupervisedForest" in refused.stderr

@@ -55,7 +55,9 @@ class NumberAnswers:
 
 def is_regressor(model: Any) -> bool:
     """Whether a fitted model predicts numbers."""
-    return not hasattr(model, "classes_")
+    from hedgerow.estimators.regression import TreesRegressor
+
+    return isinstance(model, TreesRegressor)
 
 
 def number_estimator(model: str, caution: str, given: dict[str, Any], refused: list[tuple[str, Any]], seed: int) -> Any:

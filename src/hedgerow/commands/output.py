@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import sys
 import uuid
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.parquet import write_parquet
 from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.talk import to_json
 
 #: Between the classes of a set in a CSV cell.
 BAR = "|"
@@ -61,16 +61,18 @@ class Answers:
     def objects(self) -> Iterator[dict[str, Any]]:
         """Row by row, for JSON."""
         names = [str(name) for name in self.classes.tolist()]
-        kinds, parts = list(self.uncertainty), np.stack(list(self.uncertainty.values()), axis=1)
+        parts = {kind: values.tolist() for kind, values in self.uncertainty.items()}
         for row, members in enumerate(self.sets()):
-            yield {
+            said = {
                 "label": self.label[row].item() if hasattr(self.label[row], "item") else self.label[row],
                 "set": members,
                 "probability": float(self.probability[row]),
                 "lower": dict(zip(names, self.bounds[row, :, 0].tolist(), strict=True)),
                 "upper": dict(zip(names, self.bounds[row, :, 1].tolist(), strict=True)),
-                "uncertainty": dict(zip(kinds, parts[row].tolist(), strict=True)),
             }
+            if parts:
+                said["uncertainty"] = {kind: values[row] for kind, values in parts.items()}
+            yield said
 
     def sets(self) -> list[list[Any]]:
         """(n,): the classes of each set."""
@@ -197,7 +199,7 @@ def _write_json_lines(file: TextIO, answers: Writable, kept: Kept, prefix: str) 
     ]
     for row, said in enumerate(answers.objects()):
         whole = (given[row] if given else {}) | {prefix + name: value for name, value in said.items()}
-        file.write(json.dumps(whole, ensure_ascii=False) + "\n")
+        file.write(to_json(whole) + "\n")
 
 
 def _escaped(label: object) -> str:

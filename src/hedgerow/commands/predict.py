@@ -75,7 +75,7 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Answe
 def _answers(model: Any, table: NamedColumns) -> Answers:
     """A model and the table it expects -> what it says."""
     opinion = model._opinion(model._codes(table))
-    uncertainty = model.predict_uncertainty(table)
+    uncertainty = model.predict_uncertainty(table) if hasattr(model, "predict_uncertainty") else None
     best = opinion.probability.argmax(axis=1)
     return Answers(
         classes=model.classes_,
@@ -83,5 +83,5 @@ def _answers(model: Any, table: NamedColumns) -> Answers:
         probability=opinion.probability[np.arange(len(best)), best],
         chosen=model._decide(opinion),
         bounds=np.stack([opinion.lower, opinion.upper], axis=2),
-        uncertainty={part: getattr(uncertainty, part) for part in PARTS},
+        uncertainty={part: getattr(uncertainty, part) for part in PARTS} if uncertainty else {},
     )

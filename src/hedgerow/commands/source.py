@@ -26,10 +26,15 @@ def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
 
 
 def read_model(path: str) -> Any:
-    """A model file, all of it checked -> fitted estimator."""
+    """A model file, all of it checked -> fitted estimator that predicts classes or numbers."""
     from hedgerow.files import load
 
-    return load(model_file(path))
+    model = load(model_file(path))
+    if not hasattr(model, "predict"):
+        raise UsageError(
+            f"MODEL must predict classes or numbers, got a {type(model).__name__}, whose trees know no labels"
+        )
+    return model
 
 
 def model_file(path: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -37,7 +38,12 @@ def show(*parts: Any, stderr: bool = False) -> None:
 
 def write_json(value: Any) -> None:
     """One JSON object on standard output."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(to_json(value, indent=2) + "\n")
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """JSON that every reader knows: infinities and NaN are null."""
+    return json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
@@ -118,3 +124,12 @@ def _console(*, stderr: bool) -> Console:
         if console.is_terminal
         else Console(stderr=stderr, highlight=False, emoji=False, markup=False, width=WIDTH)
     )
+
+
+def _finite(value: Any) -> Any:
+    """The same, numbers that are none replaced by None."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
