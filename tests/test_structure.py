@@ -310,3 +310,9 @@ def test_the_same_seed_gives_the_same_trees_for_any_number_of_threads(make):
 )
 def test_estimator_passes_scikit_learns_check(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("asked", [{"n_estimators": "auto"}, {"max_features": "oob"}])
+def test_nothing_is_chosen_by_labels_that_are_not_there(asked):
+    with pytest.raises(ValueError, match="must be given where no labels decide"):
+        UnsupervisedForest(**asked).fit(np.random.default_rng(0).normal(size=(20, 2)))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.decide.strategies import raw_bounds
 from tests.reference.decide import PlainOpinion, best_worth
 
+from hedgerow import combine
 from hedgerow.decide import (
     Dominance,
     RuleChoice,
@@ -19,6 +20,7 @@ from hedgerow.decide import (
     quadratic_utility,
     reachable,
 )
+from hedgerow.rules import CdmAve
 
 UTILITIES = {
     "u65": (UtilitySet("u65"), lambda k: 1.6 / k - 0.6 / k**2),
@@ -80,7 +82,7 @@ def test_classes_of_equal_lower_probability_enter_by_probability():
 @pytest.mark.parametrize(
     ("decision", "words"),
     [
-        (UtilitySet("u70"), "'u65', 'u80', 'f_beta', a function of the size or an array, got 'u70'"),
+        (UtilitySet("u70"), "'f_beta'\), a function of the size of a set or an array, got 'u70'"),
         (UtilitySet([1.0, 0.5]), "3 finite numbers"),
         (UtilitySet([1.0, 0.5, -0.1]), "none negative"),
         (UtilitySet(lambda size: float("nan")), "3 finite numbers"),
@@ -155,3 +157,18 @@ def test_utilities_of_sizes_are_those_printed():
     np.testing.assert_allclose(quadratic_utility(1 / sizes, 0.80), 2.2 / sizes - 1.2 / sizes**2, rtol=1e-14)
     np.testing.assert_allclose(f_beta_utility(sizes, 1), 2 / (1 + sizes), rtol=1e-15)
     np.testing.assert_allclose(f_beta_utility(sizes, 0), 1 / sizes, rtol=1e-15)
+
+
+def test_rules_and_decisions_take_the_same_utilities() -> None:
+    """A function of one size, an array, a name: CDM-Ave decides as the decision of the same worth does."""
+    counts = np.random.default_rng(0).integers(0, 4, (50, 7, 3)) + 1
+
+    def worth(size: int) -> float:
+        return 1.0 if size == 1 else 0.7
+
+    for utility in (worth, [1.0, 0.7, 0.7], "u80", "f1"):
+        opinion = combine(counts, CdmAve(utility=utility))
+        assert (opinion.chosen == UtilitySet(utility, evidence="lower").choose(opinion)).all()
+    for made in (CdmAve(utility=lambda size: -size), CdmAve(utility="f2"), CdmAve(utility=[1.0])):
+        with pytest.raises(ValueError, match="utility must be"):
+            combine(counts, made)

@@ -39,6 +39,15 @@ def test_weights_of_all_rows_give_the_probability(table, forest):
         )
 
 
+@pytest.mark.parametrize("leaf_counts", ["all", "inbag", "oob"])
+def test_cases_are_the_nearest_rows_whatever_leaves_count(table, leaf_counts):
+    X, y = table
+    forest = RandomForestClassifier(10, leaf_counts=leaf_counts, random_state=0).fit(X, y)
+    near = forest.nearest_rows(X[:4], k=5)
+    for row, why in enumerate(forest.explain(X[:4], time_limit=0)):
+        assert [case.row for case in why.cases] == [each for each in near.rows[row].tolist() if each >= 0]
+
+
 def test_a_training_row_is_its_own_nearest_case(table, forest):
     X, y = table
     for row, why in enumerate(forest.explain(X[:10], time_limit=0)):

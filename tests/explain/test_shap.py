@@ -23,6 +23,7 @@ from tests.reference.shap import (
 from hedgerow import (
     DecisionTreeClassifier,
     ExtraTreesClassifier,
+    PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -345,3 +346,10 @@ def test_questions_a_regressor_has_no_answer_to_are_refused():
         shap_values(forest, X, "probability")
     with pytest.raises(ValueError, match="rule must be None for a regressor"):
         shap_values(forest, X, rule="eva")
+
+
+def test_pairs_of_classes_are_no_mean_of_trees() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    pairs = PairwiseTreesClassifier(random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+    with pytest.raises(TypeError, match="forest must answer by the mean of its trees, got a PairwiseTreesClassifier"):
+        shap_values(pairs, X)

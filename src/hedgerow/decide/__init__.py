@@ -23,6 +23,7 @@ keeps at least one class. Sets keep ties, single choices break them; each object
 
 from __future__ import annotations
 
+from hedgerow.belief.rules.utility import f_beta_utility, quadratic_utility
 from hedgerow.decide.base import Bools, Decision, OpinionLike
 from hedgerow.decide.coverage import Coverage, rows_needed
 from hedgerow.decide.credal import Dominance, EAdmissibility, Maximality
@@ -34,7 +35,7 @@ from hedgerow.decide.intervals import (
 )
 from hedgerow.decide.labels import columns_from_labels
 from hedgerow.decide.registry import all_decisions, resolve_decision
-from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet, f_beta_utility, quadratic_utility
+from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet
 from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
 
 __all__ = [

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.belief.rules.utility import Utility, first_of, utility_of_size
 from hedgerow.decide.base import Bools, Decision, OpinionLike, bounds_of, probability_of
 from hedgerow.decide.credal import Dominance
 from hedgerow.decide.intervals import TIE, Floats
@@ -23,9 +22,9 @@ class UtilitySet(Decision):
 
     Parameters
     ----------
-    utility : "u65", "u80", "f_beta", callable or array-like (K,)
+    utility : "u65", "u80", "f1", "f_beta", callable or array-like (K,)
         g: the quadratic utilities of `quadratic_utility` with z = .65 and .80, `f_beta_utility`, a function
-        of the size, or its values for the sizes 1 to K.
+        of one size, or its values for the sizes 1 to K.
     evidence : "probability" or "lower"
         What P(A) is made of.
     beta : float
@@ -44,7 +43,7 @@ class UtilitySet(Decision):
 
     def __init__(
         self,
-        utility: str | Callable[[int], float] | ArrayLike = "u65",
+        utility: Utility = "u65",
         evidence: str = "probability",
         beta: float = 1.0,
     ) -> None:
@@ -62,7 +61,7 @@ class UtilitySet(Decision):
             belief[:, -1] = 1.0
         worth = belief * self._utility_of_sizes(score.shape[1])
         best = worth >= worth.max(axis=1, keepdims=True) - TIE
-        return _prefix(order, np.argmax(best, axis=1) + 1)
+        return first_of(order, np.argmax(best, axis=1))
 
     def _score(self, opinion: OpinionLike, probability: Floats) -> Floats:
         """Opinion -> (n, K): what the set's P(A) sums."""
@@ -74,32 +73,7 @@ class UtilitySet(Decision):
 
     def _utility_of_sizes(self, n_classes: int) -> Floats:
         """K -> (K,): g(1), ..., g(K)."""
-        sizes = np.arange(1, n_classes + 1)
-        if isinstance(self.utility, str):
-            values = self._named_utility(self.utility, sizes)
-        elif callable(self.utility):
-            values = np.array([float(self.utility(int(size))) for size in sizes])
-        else:
-            values = np.asarray(self.utility, dtype=np.float64)
-        if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any():
-            raise ValueError(
-                f"utility must be {n_classes} finite numbers, none negative, one for each size of a set, got "
-                f"{values.tolist()}; g(1) is usually 1 and g falls with the size"
-            )
-        return values
-
-    def _named_utility(self, name: str, sizes: NDArray[np.int_]) -> Floats:
-        """Name, (K,) -> (K,)."""
-        if name == "u65":
-            return quadratic_utility(1 / sizes, 0.65)
-        if name == "u80":
-            return quadratic_utility(1 / sizes, 0.80)
-        if name == "f_beta":
-            return f_beta_utility(sizes, self.beta)
-        raise ValueError(
-            f"utility must be 'u65', 'u80', 'f_beta', a function of the size or an array, got {name!r}; "
-            "choose one of them"
-        )
+        return utility_of_size(self.utility, n_classes, self.beta)
 
 
 class TopProbability(Decision):
@@ -131,7 +105,7 @@ class TopProbability(Decision):
         order = np.argsort(-probability, axis=1, kind="stable")
         reached = np.cumsum(np.take_along_axis(probability, order, axis=1), axis=1) >= 1 - self.epsilon - TIE
         reached[:, -1] = True
-        return _prefix(order, np.argmax(reached, axis=1) + 1)
+        return first_of(order, np.argmax(reached, axis=1))
 
 
 class RuleChoice(Decision):
@@ -162,60 +136,3 @@ class RuleChoice(Decision):
                 f"{sets.shape}; a rule that can rule out nothing must keep every class"
             )
         return sets
-
-
-def quadratic_utility(discount: ArrayLike, z: float) -> Floats:
-    """``(2 - 4z) d^2 + (4z - 1) d``: the utility that is 0 at d = 0, z at 1/2 and 1 at 1.
-
-    Parameters
-    ----------
-    discount : array-like, any shape
-        d = [y in A] / |A|.
-    z : float
-        The utility of a correct pair: .65 for u65, .80 for u80, .5 for discounted accuracy.
-
-    Returns
-    -------
-    float64 array of the same shape
-
-    Examples
-    --------
-    >>> quadratic_utility([0, 0.5, 1], 0.65).round(3).tolist()
-    [0.0, 0.65, 1.0]
-    """
-    d = np.asarray(discount, dtype=np.float64)
-    worth: Floats = ((2 - 4 * z) * d + (4 * z - 1)) * d
-    return worth
-
-
-def f_beta_utility(size: ArrayLike, beta: float = 1.0) -> Floats:
-    """``(1 + beta^2) / (size + beta^2)``: the F measure of a correct set.
-
-    Parameters
-    ----------
-    size : array-like, any shape
-        Number of classes in the set.
-    beta : float >= 0
-        0 is discounted accuracy; the larger, the less a large set costs.
-
-    Returns
-    -------
-    float64 array of the same shape
-
-    Examples
-    --------
-    >>> f_beta_utility([1, 3]).tolist()
-    [1.0, 0.5]
-    """
-    if not (np.isfinite(beta) and beta >= 0):
-        raise ValueError(f"beta must be finite and at least 0, got {beta!r}; 1 weighs both sides equally")
-    square = float(beta) ** 2
-    worth: Floats = (1 + square) / (np.asarray(size, dtype=np.float64) + square)
-    return worth
-
-
-def _prefix(order: NDArray[np.intp], size: NDArray[np.intp]) -> Bools:
-    """(n, K), (n,) -> (n, K): the first ``size`` classes of each row's order."""
-    chosen = np.zeros(order.shape, dtype=bool)
-    np.put_along_axis(chosen, order, np.arange(order.shape[1]) < size[:, None], axis=1)
-    return chosen

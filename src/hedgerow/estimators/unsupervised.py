@@ -80,6 +80,9 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any) -> Table:
         check_switches(self)
+        for name, word in (("n_estimators", "auto"), ("max_features", "oob")):
+            if isinstance(value := getattr(self, name, None), str) and value == word:
+                raise ValueError(f"{name} must be given where no labels decide, got {word!r}; pass a number")
         table = read_training_table(X, categorical_features=self.categorical_features)
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")

@@ -29,11 +29,14 @@ class Training:
         Their classes.
     columns : list of (m,) arrays or None
         Their values; None where only codes have been kept.
+    bags : Bags
+        Which of them leaves count.
     """
 
     codes: Codes
     labels: Array | None
     columns: list[Array] | None
+    bags: Bags
 
     def values(self, model: Model, row: int) -> dict[str, Any]:
         """Feature name -> value of one row; without columns, the typical value of its bin."""
@@ -65,7 +68,7 @@ def training_rows(forest: Any, train: Any = None, y_train: Any = None) -> Traini
                 f"y_train must have one label for each of the {codes.shape[1]} rows of train, got shape {labels.shape};"
                 " pass the labels of the same rows"
             )
-        return Training(codes, labels, columns)
+        return Training(codes, labels, columns, _bags(forest))
     bagged = getattr(forest, "_bagged", None)
     if bagged is None:
         return None
@@ -73,15 +76,15 @@ def training_rows(forest: Any, train: Any = None, y_train: Any = None) -> Traini
     if bagged.known is not None:  # of a row whose label is uncertain there is no class to show
         labels = labels.astype(object)
         labels[~bagged.known] = None
-    return Training(bagged.codes, labels, None)
+    return Training(bagged.codes, labels, None, _bags(forest))
 
 
 def nearest_cases(question: Question, training: Training, k: int) -> list[list[Case]]:
     """The k training rows that weigh most in each prediction, heaviest first; fewer where fewer have any weight.
 
-    The weight of a row is the mean over trees of 1/(rows in the leaf) where the two share one, else 0.
+    The weight of a row is the mean over trees of its share of what the leaf counts where the two share one, else 0.
     """
-    table = weight_table(question.model.trees, question.codes, training.codes, Bags(), most=k)
+    table = weight_table(question.model.trees, question.codes, training.codes, training.bags, most=k)
     rows, weights = heaviest_rows(table, k)
     found = []
     for near, heavy in zip(rows, weights, strict=True):
@@ -166,6 +169,12 @@ def _case(model: Model, training: Training, row: int, weight: float) -> Case:
     known = training.labels is not None and training.labels[row] is not None
     label = plain(training.labels[row]) if known and training.labels is not None else None
     return Case(row, label, weight, training.values(model, row))
+
+
+def _bags(forest: Any) -> Bags:
+    """Which rows leaves count; of trees that were grown on different rows, all that fall into them."""
+    bag = forest._bag
+    return forest._bags() if isinstance(bag, tuple) and len(bag) == 4 else Bags()
 
 
 def _rule(model: Model, tree: Tree, node: int, codes: Array, counts: Array) -> str:

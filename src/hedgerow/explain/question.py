@@ -195,8 +195,10 @@ class Question:
 def model_of(forest: Any) -> Model:
     """A fitted classifier -> what it thinks with."""
     trees, rule, caution = forest.forest_, forest._rule, forest._caution
-    bag = forest._bag
+    origins, bag = getattr(forest, "_origins", None), forest._bag
     rows = bag[1] if isinstance(bag, tuple) and len(bag) > 1 else EXACT_ROWS + 1
+    if origins:  # rows that came later have not moved the cuts
+        rows = origins[0].bag_rows
     return Model(
         trees=trees,
         bins=forest._bins,

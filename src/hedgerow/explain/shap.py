@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.belief import Setting, resolve_rule
 from hedgerow.belief.additive import Additive, additive
 from hedgerow.bins import Codes
+from hedgerow.estimators.pairwise import PairwiseTreesClassifier
 from hedgerow.estimators.parameters import check_caution
 from hedgerow.fold import fold, leaf_evidence, lift_distinct
 from hedgerow.tree import Forest
@@ -91,6 +92,11 @@ def shap_values(
     True
     """
     check_is_fitted(forest)
+    if isinstance(forest, PairwiseTreesClassifier):
+        raise TypeError(
+            "forest must answer by the mean of its trees, got a PairwiseTreesClassifier, whose pairs are put together"
+            " by a quadratic programme; ask another classifier"
+        )
     codes, trees = forest._codes(X), forest.forest_
     if trees.values is not None:
         if rule is not None:

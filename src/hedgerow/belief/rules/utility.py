@@ -5,40 +5,96 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Utility = str | Callable[[Floats], Floats]
-
-UTILITIES: dict[str, Callable[[Floats], Floats]] = {
-    "u65": lambda size: 1.6 / size - 0.6 / size**2,
-    "u80": lambda size: 2.2 / size - 1.2 / size**2,
-    "f1": lambda size: 2.0 / (1.0 + size),
-}
+#: A name, a function of one size, or values for the sizes 1 to K.
+Utility = str | Callable[[int], float] | ArrayLike
+NAMES = ("u65", "u80", "f1", "f_beta")
 
 
-def utility_of_size(utility: Utility, n_classes: int) -> Floats:
-    """Utility, K -> worth of a correct set of size 1 ... K, (K,).
+def utility_of_size(utility: Utility, n_classes: int, beta: float = 1.0) -> Floats:
+    """Utility, K, beta of "f_beta" -> worth of a correct set of size 1 ... K, (K,).
 
     Examples
     --------
     >>> utility_of_size("u65", 3).round(4)
     array([1.    , 0.65  , 0.4667])
+    >>> utility_of_size(lambda size: 1 / size, 2)
+    array([1. , 0.5])
     """
-    check_utility(utility)
-    sizes = np.arange(1, n_classes + 1, dtype=np.float64)
-    worth = UTILITIES[utility] if isinstance(utility, str) else utility
-    return np.asarray(worth(sizes), dtype=np.float64)
-
-
-def check_utility(utility: Utility) -> None:
-    """Refuse what is neither a known name nor a function of sizes."""
-    if not callable(utility) and utility not in UTILITIES:
+    sizes = np.arange(1, n_classes + 1)
+    if isinstance(utility, str):
+        return _named(utility, sizes, beta)
+    values = np.asarray([utility(int(size)) for size in sizes] if callable(utility) else utility, dtype=np.float64)
+    if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(
-            f"utility must be one of {tuple(UTILITIES)} or a function of set sizes, got {utility!r}; "
-            "give g as a callable to use another"
+            f"utility must be {n_classes} finite numbers, none negative, one for each size of a set, got "
+            f"{values.tolist()}; g(1) is usually 1 and g falls with the size"
         )
+    return values
+
+
+def _named(name: str, sizes: NDArray[np.int_], beta: float) -> Floats:
+    """Name, (K,) -> (K,)."""
+    if name in ("u65", "u80"):
+        return quadratic_utility(1 / sizes, {"u65": 0.65, "u80": 0.80}[name])
+    if name in ("f1", "f_beta"):
+        return f_beta_utility(sizes, 1.0 if name == "f1" else beta)
+    raise ValueError(
+        f"utility must be one of {NAMES}, a function of the size of a set or an array, got {name!r}; choose one of them"
+    )
+
+
+def quadratic_utility(discount: ArrayLike, z: float) -> Floats:
+    """``(2 - 4z) d^2 + (4z - 1) d``: the utility that is 0 at d = 0, z at 1/2 and 1 at 1.
+
+    Parameters
+    ----------
+    discount : array-like, any shape
+        d = [y in A] / |A|.
+    z : float
+        The utility of a correct pair: .65 for u65, .80 for u80, .5 for discounted accuracy.
+
+    Returns
+    -------
+    float64 array of the same shape
+
+    Examples
+    --------
+    >>> quadratic_utility([0, 0.5, 1], 0.65).round(3).tolist()
+    [0.0, 0.65, 1.0]
+    """
+    d = np.asarray(discount, dtype=np.float64)
+    worth: Floats = ((2 - 4 * z) * d + (4 * z - 1)) * d
+    return worth
+
+
+def f_beta_utility(size: ArrayLike, beta: float = 1.0) -> Floats:
+    """``(1 + beta^2) / (size + beta^2)``: the F measure of a correct set.
+
+    Parameters
+    ----------
+    size : array-like, any shape
+        Number of classes in the set.
+    beta : float >= 0
+        0 is discounted accuracy; the larger, the less a large set costs.
+
+    Returns
+    -------
+    float64 array of the same shape
+
+    Examples
+    --------
+    >>> f_beta_utility([1, 3]).tolist()
+    [1.0, 0.5]
+    """
+    if not (np.isfinite(beta) and beta >= 0):
+        raise ValueError(f"beta must be finite and at least 0, got {beta!r}; 1 weighs both sides equally")
+    square = float(beta) ** 2
+    worth: Floats = (1 + square) / (np.asarray(size, dtype=np.float64) + square)
+    return worth
 
 
 def best_prefix(support: Floats, worth: Floats, frame: Floats | float) -> Bools:
