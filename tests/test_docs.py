@@ -30,6 +30,13 @@ def methods() -> ModuleType:
     return module
 
 
+def test_every_header_of_the_core_has_its_line() -> None:
+    rows = [line for line in (DOCS / "architecture.md").read_text().splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`(\w+\.hpp)`", row)]
+    there = sorted(path.name for path in (DOCS.parent / "src" / "core").glob("*.hpp"))
+    assert sorted(named) == there
+
+
 def test_every_rule_has_a_page_with_its_code(tmp_path: Path) -> None:
     methods().write_pages(tmp_path)
     assert {page.stem for page in tmp_path.glob("*.md")} == {*rule_names(), "decisions", "index"}

@@ -130,44 +130,20 @@ def fold(
     if out_of_bag is None and known is None:
         n_reached = codes.shape[1] * forest.n_trees
         if 4 * (n_reached if cache is None else cache.asked(key, n_reached)) < forest.leaf_start[-1]:
-            states = _states_reached(forest, codes, rule, setting, n_threads)
-            if tree_weights is not None:
-                states = states * tree_weights[None, :, None]
-            return rule.finish(merge_states(states, rule.merge), setting)
+            return _fold_reached(forest, codes, rule, setting, tree_weights, n_threads)
     if rule.merge == "stack":
         if out_of_bag is not None and out_of_bag.own is not None:
             return rule.finish(
                 _stacked_without_own(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads), setting
             )
         return _stack(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
-    merged: Floats | None = None
-    groups: Iterator[_Group] = iter(())
     if out_of_bag is not None and out_of_bag.own is not None:
         merged = _merged_without_own(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
     else:
         groups = _state_groups(forest, rule, setting, out_of_bag, known, cache, key, n_threads)
-    for group in groups:
-        if merged is None:
-            merged = np.zeros((codes.shape[1], group.states.shape[1] * (2 if rule.merge == "both" else 1)))
-        weights = None if tree_weights is None else np.ascontiguousarray(tree_weights[group.first : group.last])
-        forest.fold(
-            codes,
-            group.states,
-            group.distinct,
-            _MERGES[rule.merge],
-            group.first,
-            group.last,
-            weights,
-            _told(out_of_bag),
-            n_threads,
-            merged,
-        )
-    assert merged is not None
+        merged = _merge_groups(forest, codes, rule, groups, tree_weights, out_of_bag, n_threads)
     if out_of_bag is not None and out_of_bag.as_forest and rule.merge == "add":
-        judges = np.zeros(len(merged))
-        for tree in range(forest.n_trees):
-            judges += out_of_bag_rows(out_of_bag, tree, len(merged))
-        merged *= (forest.n_trees / np.maximum(judges, 1))[:, None]
+        merged *= _trees_per_judge(forest.n_trees, out_of_bag, len(merged))[:, None]
     return finish_rows(rule, merged, setting, n_threads)
 
 
@@ -239,6 +215,51 @@ def evidence_of_leaves(forest: Forest, leaves: NDArray[np.int64]) -> Floats:
     """Leaves (m,), numbered over all trees -> evidence (m, K)."""
     counts = forest.counts_of(leaves).astype(np.float64)
     return counts if forest.weights is None else _shared_out(counts, forest.counts_of(leaves, weighted=True))
+
+
+def _fold_reached(
+    forest: Forest,
+    codes: Codes,
+    rule: Foldable[Result],
+    setting: Setting,
+    tree_weights: Floats | None,
+    n_threads: int,
+) -> Result:
+    """Few rows: only the leaves they reach are lifted."""
+    states = _states_reached(forest, codes, rule, setting, n_threads)
+    if tree_weights is not None:
+        states = states * tree_weights[None, :, None]
+    return rule.finish(merge_states(states, rule.merge), setting)
+
+
+def _merge_groups(
+    forest: Forest,
+    codes: Codes,
+    rule: Foldable[Any],
+    groups: Iterator[_Group],
+    tree_weights: Floats | None,
+    out_of_bag: OutOfBag | None,
+    n_threads: int,
+) -> Floats:
+    """States of some trees after another -> (n, S): those that the rows meet, merged."""
+    merged: Floats | None = None
+    for group in groups:
+        if merged is None:
+            merged = np.zeros((codes.shape[1], group.states.shape[1] * (2 if rule.merge == "both" else 1)))
+        weights = None if tree_weights is None else np.ascontiguousarray(tree_weights[group.first : group.last])
+        trees = (group.first, group.last, weights)
+        merge, outside = _MERGES[rule.merge], _told(out_of_bag)
+        forest.fold(codes, group.states, group.distinct, merge, *trees, outside, n_threads, merged)
+    assert merged is not None
+    return merged
+
+
+def _trees_per_judge(n_trees: int, out_of_bag: OutOfBag, n_rows: int) -> Floats:
+    """(n,): what a sum over the trees that have not seen a row is multiplied by to stand for all trees."""
+    judges = np.zeros(n_rows)
+    for tree in range(n_trees):
+        judges += out_of_bag_rows(out_of_bag, tree, n_rows)
+    return np.asarray(n_trees / np.maximum(judges, 1))
 
 
 def _states_reached(forest: Forest, codes: Codes, rule: Foldable[Any], setting: Setting, n_threads: int) -> Floats:
