@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import io
 import json
 import os
@@ -274,6 +275,26 @@ def test_a_killed_worker_changes_nothing(client: Any) -> None:
     killer.join()
     assert_same_bytes(here, there)
     client.wait_for_workers(2, timeout=30)
+
+
+def test_an_interrupted_fit_leaves_no_task_behind(client: Any) -> None:
+    frame = make_frame()
+    parts = in_parts(frame, [800, 800, 800])
+    forest = hedgerow.dask.RandomForestClassifier(100_000, random_state=0)
+    before = client.run_on_scheduler(_task_keys)
+    timer = threading.Timer(1.0, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        forest.fit(parts[["a", "b", "c"]], parts["class"])
+    assert not hasattr(forest, "forest_")
+    given_up = time.monotonic() + 15
+    while left := client.run_on_scheduler(_task_keys) - before:
+        assert time.monotonic() < given_up, f"tasks go on: {sorted(left)[:5]}"
+        time.sleep(0.1)
+
+
+def _task_keys(dask_scheduler: Any) -> set[str]:
+    return set(map(str, dask_scheduler.tasks))
 
 
 def test_a_cluster_without_workers_is_given_up_soon() -> None:
