@@ -36,8 +36,10 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, nargs="+", default=[8])
     parser.add_argument("--peers", action="store_true", help="joblib on Dask, XGBoost rf on Dask, scikit-learn too")
     parser.add_argument("--faults", type=int, default=0, help="fits during which a worker is killed at a random moment")
+    parser.add_argument("--worker-memory", type=int, default=0, metavar="MB", help="what a worker may use, 0 for all")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    os.environ["HEDGEROW_WORKER_MEMORY"] = str(given.worker_memory or os.environ.get("HEDGEROW_WORKER_MEMORY", 0))
     if given.one:
         print(json.dumps(MEASURED[given.one](given.rows[0], given.features, given.trees, given.partitions[0])))
         return
@@ -79,8 +81,9 @@ def measure_whole(n_rows: int, n_features: int, n_trees: int, n_partitions: int)
 
 
 def measure_top(n_rows: int, n_features: int, n_trees: int, n_partitions: int) -> dict[str, Any]:
-    """The cluster, nodes of more than an eighth of the rows grown where the rows are."""
-    return _on_cluster(n_rows, n_features, n_trees, n_partitions, n_rows * n_features // 8)
+    """The cluster, nodes of more than an eighth of the rows grown where the rows are, or what fits a worker's memory."""
+    gather_bytes = None if _worker_memory() else n_rows * n_features // 8
+    return _on_cluster(n_rows, n_features, n_trees, n_partitions, gather_bytes)
 
 
 def measure_fault(n_rows: int, n_features: int, n_trees: int, n_partitions: int) -> dict[str, Any]:
@@ -137,15 +140,17 @@ MEASURED = {
 
 
 def _on_cluster(
-    n_rows: int, n_features: int, n_trees: int, n_partitions: int, gather_bytes: int, *, kills: bool = False
+    n_rows: int, n_features: int, n_trees: int, n_partitions: int, gather_bytes: int | None, *, kills: bool = False
 ) -> dict[str, Any]:
     from distributed import wait
 
     from hedgerow.dask import RandomForestClassifier
 
     with _cluster() as client:
-        X, y = client.persist(list(_lazy(n_rows, n_features, n_partitions)))
-        wait([X, y])
+        X, y = _lazy(n_rows, n_features, n_partitions)
+        if not _worker_memory():  # else rows are made whenever they are needed, as files are read
+            X, y = client.persist([X, y])
+            wait([X, y])
         if kills:
             victim = random.choice(list(client.run(os.getpid).values()))
             moment = random.uniform(0.2, float(os.environ.get("HEDGEROW_FIT_SECONDS", "5")))
@@ -161,10 +166,15 @@ def _cluster() -> Any:
     """Two processes of a thread each, which have imported what they need, as those of a standing cluster have."""
     from distributed import Client
 
-    options = {"dashboard_address": ":0", "memory_limit": 0, "preload": ["hedgerow.dask"]}
+    options = {"dashboard_address": ":0", "memory_limit": _worker_memory(), "preload": ["hedgerow.dask"]}
     client = Client(n_workers=WORKERS, threads_per_worker=1, **options)
     client.run(_import)
     return client
+
+
+def _worker_memory() -> int:
+    """Bytes a worker may use, 0 for all there are."""
+    return int(os.environ.get("HEDGEROW_WORKER_MEMORY", "0")) << 20
 
 
 def _import() -> None:
@@ -217,7 +227,8 @@ def _print_size(n_rows: int, given: argparse.Namespace) -> None:
     for n_partitions in given.partitions:
         here = here or _run("here", n_rows, n_partitions, given)
         rows = [("one machine", here)] if n_partitions == given.partitions[0] else []
-        for name, said in (("whole", "cluster, table gathered"), ("top", "cluster, tops on workers")):
+        both = (("whole", "cluster, table gathered"), ("top", "cluster, tops on workers"))
+        for name, said in both[1:] if given.worker_memory else both:
             rows.append((f"{said}, {n_partitions} parts", _run(name, n_rows, n_partitions, given)))
         for said, found in rows:
             _print_row(said, found, here)
