@@ -81,7 +81,7 @@ def measure_whole(n_rows: int, n_features: int, n_trees: int, n_partitions: int)
 
 
 def measure_top(n_rows: int, n_features: int, n_trees: int, n_partitions: int) -> dict[str, Any]:
-    """The cluster, nodes of more than an eighth of the rows grown where the rows are, or what fits a worker's memory."""
+    """The cluster, nodes of more than an eighth of the rows, or than a worker can take, grown where the rows are."""
     gather_bytes = None if _worker_memory() else n_rows * n_features // 8
     return _on_cluster(n_rows, n_features, n_trees, n_partitions, gather_bytes)
 
