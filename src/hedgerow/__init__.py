@@ -104,7 +104,19 @@ _HOME = {
 }
 
 #: Modules that are public as such.
-_MODULES = {"labels"}
+_MODULES = {
+    "belief",
+    "criteria",
+    "dask",
+    "datasets",
+    "explain",
+    "labels",
+    "metrics",
+    "plot",
+    "rules",
+    "structure",
+    "theory",
+}
 
 
 def __getattr__(name: str) -> Any:

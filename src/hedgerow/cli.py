@@ -6,6 +6,7 @@ Nothing is imported here that ``hedgerow --help`` can do without.
 from __future__ import annotations
 
 import sys
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -388,7 +389,7 @@ def _require_one(data: list[str]) -> None:
 def _with_address(words: list[str]) -> list[str]:
     """A --dask that no address follows is a cluster on this machine."""
     result = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
         result.append(word)
         if word == "--dask" and "://" not in following and following != "local":
             result.append("local")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ from hedgerow.table import Factors, NamedColumns
 #: A nominal column with more categories than this share of its rows probably names them.
 NAMES_ROWS = 0.5
 FEW_ROWS = 20
+#: A target with more different numbers than this share of its rows is hardly one of classes.
+NUMBERS_ROWS = 0.1
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,12 @@ def fit(options: FitOptions) -> None:
     sheet = read_sheet(options.data, options.missing)
     table = _features(sheet, options)
     y = sheet.targets(options.target) if options.regression else sheet.labels(options.target)
+    _look_at_target(y, options)
     start = time.perf_counter()
     try:
-        estimator.fit(table, y, checkpoint=options.checkpoint)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The number of unique classes")  # said above, in words of the command line
+            estimator.fit(table, y, checkpoint=options.checkpoint)
     except CheckpointError as reason:
         raise UsageError(f"--{reason}") from None
     except ValueError as reason:  # options have been checked: what is left is the data
@@ -162,13 +168,31 @@ def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:
         raise DataError(f"the table must have a column to learn from besides {listed(filter(None, left))}, got none")
     columns = [sheet.column(name, nominal=True if name in options.nominal else None) for name in names]
     for name, column in zip(names, columns, strict=True):
-        if isinstance(column, Factors) and len(column.values) > max(FEW_ROWS, NAMES_ROWS * sheet.n_rows):
-            say(
-                f"warning: column {name!r} has {len(column.values):,} different texts in {sheet.n_rows:,} rows; if it"
-                " names the rows, leave it out with --drop or --id",
-                style="bold yellow",
-            )
+        _look_at_feature(name, column, sheet.n_rows)
     return NamedColumns(names, columns)
+
+
+def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
+    """Warn of a column that seems to name or number the rows."""
+    if isinstance(column, Factors):
+        if len(column.values) > max(FEW_ROWS, NAMES_ROWS * n_rows):
+            said = f"column {name!r} has {len(column.values):,} different texts in {n_rows:,} rows; if it names the rows"
+            say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
+        return
+    if n_rows > FEW_ROWS and column.dtype.kind in "fiu" and (np.diff(column) > 0).all() and (column % 1 == 0).all():
+        said = f"column {name!r} rises by whole numbers from row to row; if it numbers the rows"
+        say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
+
+
+def _look_at_target(y: Array, options: FitOptions) -> None:
+    """Warn of a target from which nothing sensible can be learned."""
+    n_distinct = len(np.unique(y))
+    if n_distinct == 1:
+        said = f"target {options.target!r} has the same value in every row, so nothing can be learned"
+        say(f"warning: {said}; was the table filtered?", style="bold yellow")
+    elif not options.regression and y.dtype.kind in "fiu" and n_distinct > max(FEW_ROWS, NUMBERS_ROWS * len(y)):
+        said = f"target {options.target!r} has {n_distinct:,} different numbers in {len(y):,} rows"
+        say(f"warning: {said}; for a number to estimate add --regression", style="bold yellow")
 
 
 def save_model(estimator: Any, out: str) -> None:

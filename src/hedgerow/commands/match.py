@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -48,31 +50,28 @@ def set_opinion(model: Any, *, rule: str | None, caution: str | None, decision: 
             raise ModelFileError(
                 f"a model must have learned what its parameters need, got one without: {reason}"
             ) from None
+        given = (("--rule", rule), ("--caution", caution), ("--decision", decision))
+        asked = " ".join(f"{option} {value}" for option, value in given if value is not None)
         raise UsageError(
-            f"rule, caution and decision must not be learned from training rows anew, got rule {model.rule!r}, caution"
-            f" {model.caution!r}, decision {model.decision!r}; give them to hedgerow fit"
+            f"what is changed must not need training rows, which a model file does not hold, got {asked}; give it to"
+            " hedgerow fit"
         ) from None
 
 
 def checked_rule(rule: str) -> str:
     """A rule's name."""
-    from hedgerow.belief import resolve_rule
+    from hedgerow.belief.rules import rule_names
 
-    try:
-        resolve_rule(rule)
-    except ValueError as reason:
-        raise UsageError(str(reason)) from None
+    _require_known("--rule", rule, rule_names())
     return rule
 
 
 def checked_decision(decision: str) -> Any:
     """A decision's name -> the decision."""
-    from hedgerow.decide import resolve_decision
+    from hedgerow.decide import all_decisions, resolve_decision
 
-    try:
-        return resolve_decision(decision)
-    except ValueError as reason:
-        raise UsageError(str(reason)) from None
+    _require_known("--decision", decision, all_decisions())
+    return resolve_decision(decision)
 
 
 def checked_caution(caution: str, *, auto: bool) -> float | str:
@@ -87,6 +86,15 @@ def checked_caution(caution: str, *, auto: bool) -> float | str:
         words = "a number >= 0 or 'auto'" if auto else "a number >= 0"
         raise UsageError(f"caution must be {words}, got {caution!r}")
     return number
+
+
+def _require_known(option: str, name: str, known: Iterable[str]) -> None:
+    """Pass a name that is among those known, or say which comes closest."""
+    names = list(known)
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        asked = f"did you mean {near[0]}?" if near else "docs/which.md says which to take when"
+        raise UsageError(f"{option} must be one of {', '.join(names)}, got {name!r}; {asked}")
 
 
 def _by_position(sheet: Sheet, n_features: int, other: tuple[str, ...]) -> tuple[str, ...]:

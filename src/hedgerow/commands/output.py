@@ -234,6 +234,10 @@ def _whole_file(path: Path) -> Iterator[Path]:
     try:
         yield passing
         os.replace(passing, target)
+    except OSError as reason:
+        passing.unlink(missing_ok=True)
+        reason.filename, reason.filename2 = str(path), None  # not the name of a file that is gone
+        raise
     except BaseException:
         passing.unlink(missing_ok=True)
         raise

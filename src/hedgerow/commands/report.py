@@ -85,8 +85,17 @@ def _found_target(model: Any, sheet: Sheet, id: str | None) -> str | None:
         say(f"note: true classes taken from {found[0]!r}; --target names another column")
         return found[0]
     also = f"; these could hold them: {listed(found)}" if found else ""
+    nearly = [name for name in others if not found and _n_known(sheet, name, model.classes_) > sheet.n_rows / 2]
+    if nearly:
+        also = f"; {nearly[0]!r} holds other things than classes in some rows: --target {nearly[0]} says in which"
     say(f"note: no --target given, so the report has no metrics{also}")
     return None
+
+
+def _n_known(sheet: Sheet, name: str, classes: Array) -> int:
+    """How many cells of a column are one of the classes."""
+    known = set(map(str, classes.tolist()))
+    return sum(str(cell) in known for cell in sheet.cells(name).tolist())
 
 
 def _holds_classes(sheet: Sheet, name: str, classes: Array) -> bool:

@@ -19,6 +19,9 @@ Array: TypeAlias = NDArray[Any]
 MOST_NAMED = 10
 #: A label that is text although it has digits only: its zeros mean something.
 _PADDED = re.compile(r"[+-]?0[0-9]")
+#: 1,5 and 1.234,50 and 1'000 and 5 % and $20.
+_NUMBER_LIKE = re.compile(r"[-+]?\s*[€$£]?\s*\d+(?:[.,'\s]\d{3})*(?:[.,]\d+)?\s*[%€$£]?")
+_DATE_LIKE = re.compile(r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})(?:[T\s].*)?")
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -68,7 +71,9 @@ class Sheet(ABC):
         numbers, bad = _parse(cells, self.is_missing(name))
         n_numbers = int((~np.isnan(numbers)).sum())
         if nominal is None and (bad.sum() >= n_numbers and bad.any()):
-            return self.factors(name)
+            found = self.factors(name)
+            _refuse_numbers_in_disguise(name, found.values.tolist())
+            return found
         advice = "correct them, or let --nominal make its values categories, or --missing name what stands for nothing"
         self._require_numbers(name, cells, bad, advice)
         return numbers
@@ -125,6 +130,7 @@ class Sheet(ABC):
 
     def known_labels(self, name: str, classes: Array) -> Array:
         """The target of a fitted model -> labels (n_rows,) of the type of its classes; others are refused by line."""
+        self._require_targets(name, "label")
         of_text = classes.dtype.kind in "UO"
         place = {label: number for number, label in enumerate(classes.tolist())}
         cells = (self.cells(name) if of_text else self.numbers(name)).tolist()
@@ -132,7 +138,8 @@ class Sheet(ABC):
         if (codes < 0).any():
             raise DataError(
                 f"target {name!r} must hold classes of the model ({listed(classes.tolist())}), got others in"
-                f" {number_of(int((codes < 0).sum()), 'row')}; drop those rows",
+                f" {number_of(int((codes < 0).sum()), 'row')};"
+                f" {'drop those rows' if (codes >= 0).any() else 'is it the right column?'}",
                 tuple(self._named(name, codes < 0)),
             )
         return np.asarray(classes[codes])
@@ -168,6 +175,21 @@ def _among(cells: Array, texts: frozenset[str]) -> NDArray[np.bool_]:
     for text in texts:
         found |= cells == text
     return found
+
+
+def _refuse_numbers_in_disguise(name: str, texts: list[str]) -> None:
+    """Refuse a column most of whose texts are meant as numbers or dates: as categories they would teach nothing."""
+    kinds = (
+        ("numbers with a decimal comma, a unit or marks between thousands", _NUMBER_LIKE, "write them as 1234.5"),
+        ("dates", _DATE_LIKE, "turn them into numbers, or --drop it"),
+    )
+    for kind, pattern, advice in kinds:
+        alike = [text for text in texts if pattern.fullmatch(text.strip())]
+        if 2 * len(alike) > len(texts):
+            raise DataError(
+                f"column {name!r} must hold numbers or categories, got {kind} such as {alike[0]!r}; {advice}, or let"
+                " --nominal make its values categories"
+            )
 
 
 def _parse(cells: Array, gaps: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

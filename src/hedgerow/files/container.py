@@ -81,6 +81,10 @@ def write_file(path: Path_ | BinaryIO, contents: Contents) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(passing, target)
+    except OSError as reason:
+        passing.unlink(missing_ok=True)
+        reason.filename, reason.filename2 = os.fspath(path), None  # not the name of a file that is gone
+        raise
     except BaseException:
         passing.unlink(missing_ok=True)
         raise
@@ -173,6 +177,11 @@ def _check_length(length: bytes, size: int) -> int:
             f"a model file must have a header of 8 bytes or more, got a file of {size} bytes; was it cut off?"
         )
     n_header = int.from_bytes(length, "little")
+    if length.isascii() and all(byte >= 32 or byte in b"\t\r\n" for byte in length):
+        raise ModelFileError(
+            f"a model file must be one that hedgerow.save has written, got text that begins with {length.decode()!r};"
+            " is it the table? The model comes first"
+        )
     if n_header > min(MAX_HEADER, size - 8) or n_header % 8:
         raise ModelFileError(
             f"a model file must begin with the length of its header, at most {MAX_HEADER:,} bytes and within the file,"
