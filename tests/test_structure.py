@@ -181,6 +181,21 @@ def test_a_column_without_values_stays_empty_and_new_rows_get_the_usual_where_no
     assert np.isnan(filled[0, 1])
 
 
+def test_a_fit_that_fails_leaves_the_imputer_as_it_was():
+    X, y = load_iris(return_X_y=True)
+    X[::9, 2] = np.nan
+    imputer = ProximityImputer(RandomForestClassifier(5, random_state=0)).fit(X, y)
+    filled, forests = imputer.transform(X), list(imputer.forests_)
+    with pytest.raises(ValueError, match="same number of rows"):
+        imputer.fit(X[:, :3], y[:-1])
+    assert imputer.forests_ == forests
+    np.testing.assert_array_equal(imputer.transform(X), filled)
+    fresh = ProximityImputer()
+    with pytest.raises(ValueError, match="same number of rows"):
+        fresh.fit(X, y[:-1])
+    assert not hasattr(fresh, "forests_")
+
+
 def test_rounds_must_be_counted():
     with pytest.raises(ValueError, match="n_rounds must be an int >= 1, got 0"):
         ProximityImputer(n_rounds=0).fit(uniform())

@@ -24,7 +24,25 @@ SHARE_BUDGET = 32 << 20
 
 _SUBSET, _MULTIWAY = 1, 2
 #: What the leaves of a regression forest keep besides their counts.
-_OF_NUMBERS = ("values", "means", "variances")
+OF_NUMBERS = ("values", "means", "variances")
+#: What the arrays of a `Forest` are made of: model files and checkpoints hold them as they lie in memory.
+TYPES: dict[str, Any] = {
+    "nodes": np.uint64,
+    "payload": np.int32,
+    "set_words": np.uint64,
+    "node_start": np.int64,
+    "leaf_start": np.int64,
+    "set_start": np.int64,
+    "depth": np.int64,
+    "counts": np.uint32,
+    "entry_start": np.int64,
+    "entry_class": np.uint16,
+    "weights": np.float64,
+    "values": np.float64,
+    "means": np.float64,
+    "variances": np.float64,
+}
+_NOT_ALWAYS = ("entry_start", "entry_class", "weights", *OF_NUMBERS)
 
 
 class Distinct(NamedTuple):
@@ -227,10 +245,18 @@ class Forest:
 
 def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
     """-> (T,): rows that each tree counts; a ValueError says what is wrong with one that cannot be read."""
+    _check_arrays(forest)  # the core takes lengths, and where trees begin, for granted
     names = ("nodes", "payload", "set_words", "node_start", "leaf_start", "set_start", "depth", "counts")
     arrays: dict[str, Any] = {name: getattr(forest, name) for name in (*names, "entry_start", "entry_class", "weights")}
     known: dict[str, Any] = {"n_classes": forest.n_classes, "n_bins": bins.n_bins, "nominal": bins.nominal}
     return _core.check_forest(**arrays, **known, n_threads=n_threads)
+
+
+def ascends(start: NDArray[Any], length: int, least: int = 0) -> bool:
+    """Whether starts ascend from 0 to `length` in steps of at least `least`."""
+    sound = len(start) > 0 and start[0] == 0 and start[-1] == length
+    # Ascending first: within [0, length] no difference can overflow.
+    return bool(sound and (start[1:] >= start[:-1]).all() and (np.diff(start) >= least).all())
 
 
 def join_forests(*forests: Forest) -> Forest:
@@ -285,7 +311,7 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
         weights=None if forest.weights is None else forest.weights[cells],
         **{
             name: None if (held := getattr(forest, name)) is None else held[leaves[0] : leaves[-1]]
-            for name in _OF_NUMBERS
+            for name in OF_NUMBERS
         },
     )
 
@@ -505,6 +531,67 @@ def impurity_importance(tree: Tree, n_features: int, criterion: str | Criterion)
     gain = np.bincount(tree.feature[inner], weights=impurity[inner] - below[inner], minlength=n_features)
     gain = np.maximum(gain, 0).astype(np.float64)
     return np.asarray(gain / gain.sum() if gain.sum() > 0 else gain)
+
+
+def _check_arrays(forest: Forest) -> None:
+    """Refuse arrays of other types, or whose lengths do not fit together."""
+    for name, dtype in TYPES.items():
+        array = getattr(forest, name)
+        if array is None and name in _NOT_ALWAYS:
+            continue
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+            got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "none"
+            raise ValueError(f"{name} must be an array of {np.dtype(dtype)} with one dimension, got {got}")
+    n_trees, n_leaves = forest.n_trees, _checked_leaves(forest)
+    if n_trees < 1:
+        raise ValueError("a forest must have at least one tree, got none")
+    per_tree = {"leaf_start": n_trees + 1, "set_start": n_trees + 1, "depth": n_trees}
+    per_leaf = {name: n_leaves for name in OF_NUMBERS if getattr(forest, name) is not None}
+    for name, length in ({"payload": len(forest.nodes)} | per_tree | per_leaf).items():
+        if len(getattr(forest, name)) != length:
+            raise ValueError(f"{name} must have {length} values, got {len(getattr(forest, name))}")
+    ends = {"node_start": (len(forest.nodes), 1), "leaf_start": (n_leaves, 1), "set_start": (len(forest.set_words), 0)}
+    for name, (length, least) in ends.items():
+        if not ascends(getattr(forest, name), length, least):
+            raise ValueError(f"{name} must ascend from 0 to {length} in steps of at least {least}, got other values")
+    _check_moments(forest)
+
+
+def _checked_leaves(forest: Forest) -> int:
+    """-> L; refuse counts, classes and weights that are not of the same leaves."""
+    n_classes, n_cells = forest.n_classes, len(forest.counts)
+    if n_classes < 1:
+        raise ValueError(f"a forest must have at least one class, got {n_classes}")
+    if forest.weights is not None and len(forest.weights) != n_cells:
+        raise ValueError(f"there must be a weight for each of {n_cells} counts, got {len(forest.weights)}")
+    if (forest.entry_start is None) != (n_classes <= DENSE_CLASSES):
+        raise ValueError(f"leaves must list their classes where there are more than {DENSE_CLASSES}, got {n_classes}")
+    if forest.entry_start is None:
+        n_leaves, over = divmod(n_cells, n_classes)
+        if over or forest.entry_class is not None:
+            raise ValueError(f"there must be a count for each leaf and each of {n_classes} classes, got {n_cells}")
+        return n_leaves
+    n_leaves = len(forest.entry_start) - 1
+    if not ascends(forest.entry_start[:: max(1, n_leaves)], n_cells):  # its ends; the core looks between them
+        raise ValueError(f"entry_start must go from 0 to {n_cells}, got other values")
+    if forest.entry_class is None or len(forest.entry_class) != n_cells:
+        raise ValueError(f"there must be a class for each of {n_cells} counts, got others")
+    return n_leaves
+
+
+def _check_moments(forest: Forest) -> None:
+    """Refuse leaves of a regression that cannot predict; one without rows says nothing."""
+    values, variances = forest.values, forest.variances
+    if values is None or variances is None:
+        if any(getattr(forest, name) is not None for name in OF_NUMBERS):
+            raise ValueError("leaves must have both values and variances, or neither, got one of them")
+        return
+    for name in OF_NUMBERS:
+        held = getattr(forest, name)
+        if held is not None and not np.isfinite(held).all():
+            raise ValueError(f"{name} must be finite, got NaN or infinity")
+    if forest.n_classes != 1 or (variances < 0).any() or (forest.counts == 0).any():
+        raise ValueError("leaves must have rows and variances >= 0, got others")
 
 
 def _lines(

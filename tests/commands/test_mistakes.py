@@ -16,7 +16,10 @@ from hedgerow.cli import _with_address, app
 def rows_of_csv(*columns: str, n: int = 40) -> str:
     """A header, and as many rows; ``{i}`` is the number of the row."""
     head = ",".join(column.split("=")[0] for column in columns)
-    cells = [",".join(column.split("=")[1] for column in columns).format(i=i, half=i % 2, far=i * 7919 % 40) for i in range(n)]
+    cells = [
+        ",".join(column.split("=")[1] for column in columns).format(i=i, half=i % 2, far=i * 7919 % 40)
+        for i in range(n)
+    ]
     return "\n".join([head, *cells]) + "\n"
 
 
@@ -63,7 +66,9 @@ def test_other_texts_are_categories(write, run, tmp_path, cell):
 def test_a_target_that_teaches_nothing_and_rows_that_are_numbered_are_noticed(write, run, tmp_path):
     out = tmp_path / "m.hedge"
     said = run("fit", write(rows_of_csv("x={far}", "y={far}.25")), "--target", "y", "-o", out, "--trees", "3").stderr
-    assert "target 'y' has 40 different numbers in 40 rows; for a number to estimate add --regression" in " ".join(said.split())
+    assert "target 'y' has 40 different numbers in 40 rows; for a number to estimate add --regression" in " ".join(
+        said.split()
+    )
     assert "UserWarning" not in said
     said = run("fit", write(rows_of_csv("x={far}", "y=same")), "--target", "y", "-o", out, "--trees", "3").stderr
     assert "target 'y' has the same value in every row" in " ".join(said.split())
@@ -99,7 +104,10 @@ def test_names_that_come_close_are_offered_and_only_what_was_asked_is_named(run,
 def test_a_missing_label_is_no_other_class(write, run, fitted):
     model, _ = fitted
     missing = write("x,kind\n1.5,k0\n2.5,\n", "missing.csv")
-    assert "must have a label in every row, got none in 1 row" in run("evaluate", model, missing, "--target", "kind").stderr
+    assert (
+        "must have a label in every row, got none in 1 row"
+        in run("evaluate", model, missing, "--target", "kind").stderr
+    )
     others = write("x,kind\n1.5,a\n2.5,b\n", "others.csv")
     assert "is it the right column?" in run("evaluate", model, others, "--target", "kind").stderr
     some = write("x,kind\n1.5,k0\n2.5,k1\n2.5,unclear\n", "some.csv")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from tests.reference.later import same_forest
+from tests.reference.mutate import odd_cell
 
 import hedgerow
 from hedgerow import (
@@ -166,6 +168,104 @@ def test_damaged_trees_are_refused_by_name(damage: str, tmp_path: Path) -> None:
     part.unlink()
     again = RandomForestClassifier(3, random_state=0).fit(X, LABELS, checkpoint=tmp_path)
     assert same_forest(again.forest_, RandomForestClassifier(3, random_state=0).fit(X, LABELS).forest_)
+
+
+def written(path: Path, arrays: dict[str, Any]) -> None:
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def tampered(arrays: dict[str, Any], others: list[dict[str, Any]], chance: Random) -> dict[str, Any]:
+    """The arrays of a piece, one of them with other cells, of another length, type, shape or fit, or gone."""
+    name = chance.choice(list(arrays))
+    array = np.atleast_1d(arrays[name]).copy()
+    how = chance.randrange(8)
+    if how < 3 and len(array):
+        array[chance.choice([0, -1, chance.randrange(len(array))])] = odd_cell(array, chance)
+    elif how == 3:
+        array = array[: chance.choice([0, 1, len(array) - 1])]
+    elif how == 4:
+        array = np.concatenate([array, array[-chance.choice([1, 2, 8]) :]])
+    elif how == 5:
+        array = chance.choice([array.astype(np.float32), array.astype(">i8"), array[None], array.astype("U3")])
+    elif how == 6:
+        array = chance.choice(others).get(name, array)
+    else:
+        return {each: held for each, held in arrays.items() if each != name}
+    return arrays | {name: array[0] if array.shape == (1,) and name == "n_classes" else array}
+
+
+PIECES = {
+    "classes": (RandomForestClassifier(2, max_depth=4, random_state=0), LABELS),
+    "many": (RandomForestClassifier(2, max_depth=4, random_state=0), np.arange(150) % 11),
+    "numbers": (RandomForestRegressor(2, max_depth=4, random_state=0, criterion="absolute_error"), X[:, 0]),
+}
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, dict[str, Any]]]:
+    """For each kind of fit its folder, and the arrays of its first piece."""
+    found = {}
+    for name, (model, y) in PIECES.items():
+        folder = tmp_path_factory.mktemp(name)
+        model.fit(X, y, checkpoint=folder)
+        with np.load(parts(folder)[0]) as held:
+            found[name] = folder, dict(held)
+    return found
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_tampered_piece_is_refused_or_is_a_forest(name: str, pieces: dict[str, Any]) -> None:
+    (model, y), (folder, arrays) = PIECES[name], pieces[name]
+    others, part, refused = [held for _, held in pieces.values()], parts(folder)[0], 0
+    for number in range(60):
+        written(part, tampered(arrays, others, Random(number)))
+        again = clone(model)
+        try:
+            again.fit(X, y, checkpoint=folder)
+        except CheckpointError:
+            refused += 1
+        else:
+            assert np.isfinite(again.predict(X)).all()
+            assert again.forest_.n_trees == 2
+    written(part, arrays)
+    assert 30 < refused < 60
+
+
+@pytest.mark.parametrize("name", PIECES)
+@pytest.mark.parametrize("start", ["node_start", "leaf_start", "set_start"])
+def test_no_piece_leads_outside_its_arrays(name: str, start: str, pieces: dict[str, Any]) -> None:
+    (model, y), (folder, arrays) = PIECES[name], pieces[name]
+    part = parts(folder)[0]
+    written(part, arrays | {start: arrays[start] + 2**40})
+    with pytest.raises(CheckpointError, match=rf"{part.name} must hold trees, got a damaged file: {start} must ascend"):
+        clone(model).fit(X, y, checkpoint=folder)
+    written(part, arrays)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"values": np.zeros(3)}, "values must have [0-9]+ values, got 3"),
+        ({"variances": np.zeros(3, np.float32)}, "variances must be an array of float64"),
+        ({"counts": np.ones(3, np.uint32)}, "values must have 3 values"),
+        ({"n_classes": np.int64(0)}, "trees must count 1 classes, got 0"),
+    ],
+    ids=["length", "type", "leaves", "classes"],
+)
+def test_moments_are_checked_too(changed: dict[str, Any], said: str, pieces: dict[str, Any]) -> None:
+    (model, y), (folder, arrays) = PIECES["numbers"], pieces["numbers"]
+    written(parts(folder)[0], arrays | changed)
+    with pytest.raises(CheckpointError, match=said):
+        clone(model).fit(X, y, checkpoint=folder)
+    written(parts(folder)[0], arrays)
+
+
+def test_an_empty_piece_is_refused_by_name(tmp_path: Path) -> None:
+    RandomForestClassifier(2, random_state=0).fit(X, LABELS, checkpoint=tmp_path)
+    parts(tmp_path)[0].write_bytes(b"")
+    with pytest.raises(CheckpointError, match=rf"{parts(tmp_path)[0].name} must hold trees, got a damaged file"):
+        RandomForestClassifier(2, random_state=0).fit(X, LABELS, checkpoint=tmp_path)
 
 
 def test_nothing_is_made_before_there_is_something_to_keep(tmp_path: Path) -> None:

@@ -388,6 +388,37 @@ def test_models_from_older_files_know_enough(model: Any) -> None:
     assert same_forest(old.forest_, model.forest_)
 
 
+def no_score(*_: Any) -> float:
+    raise ArithmeticError("no score today")
+
+
+def all_known(model: Any, X: np.ndarray) -> dict[str, Any]:
+    """Everything a partial fit may change."""
+    arrays = {name: array.tobytes() for name, array in model.forest_.arrays().items()}
+    known = {name: getattr(model, name) for name in ("_origins", "_bag", "oob_score_")}
+    rows = {"rows kept": model._seen.codes.shape, "attributes": sorted(vars(model))}
+    return arrays | known | rows | {"bounds": model.predict_bounds(X).tobytes()}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"oob_score": no_score}, {"oob_score": "accurracy"}, {"caution": -1.0}],
+    ids=["metric fails", "no such metric", "caution"],
+)
+@pytest.mark.parametrize("model", [RandomForestClassifier(8), RandomForestRegressor(8)], ids=str)
+def test_a_partial_fit_that_fails_changes_nothing(model: Any, wrong: dict[str, Any]) -> None:
+    X, y = table(300)
+    right = {"oob_score": True, "caution": 1.0, "random_state": 0}
+    tried, other = (clone(model).set_params(**right).fit(X[:200], y[:200]) for _ in range(2))
+    before = all_known(tried, X)
+    with pytest.raises((ArithmeticError, ValueError), match=r"no score today|(oob_score|caution) must be"):
+        tried.set_params(**wrong).partial_fit(X[200:], y[200:])
+    assert all_known(tried.set_params(**right), X) == before
+    for each in (tried, other):
+        each.partial_fit(X[200:], y[200:])
+    assert all_known(tried, X) == all_known(other, X) != before
+
+
 def test_callbacks_hear_of_later_trees() -> None:
     pytest.importorskip("sklearn.callback")
     from sklearn.callback import ProgressBar

@@ -130,7 +130,7 @@ def change_array(data: bytes, others: list[bytes], chance: Random) -> bytes:
         begin, end = header[name]["data_offsets"]
         cells = np.frombuffer(body[begin:end], TYPES[header[name]["dtype"]]).copy()
         for _ in range(chance.choice([1, 1, 2, 5]) if len(cells) else 0):
-            cells[chance.randrange(len(cells))] = _odd_cell(cells, chance)
+            cells[chance.randrange(len(cells))] = odd_cell(cells, chance)
         return header, body[:begin] + cells.tobytes() + body[end:]
 
     return _with_header(data, change)
@@ -251,7 +251,7 @@ def _change_json(value: Any, chance: Random) -> Any:
     return chance.choice(_ODD)
 
 
-def _odd_cell(cells: np.ndarray[Any, Any], chance: Random) -> Any:
+def odd_cell(cells: np.ndarray[Any, Any], chance: Random) -> Any:
     """A value at the edge of the type, or that of another cell, or one beside it."""
     other = cells[chance.randrange(len(cells))]
     if cells.dtype.kind == "f":

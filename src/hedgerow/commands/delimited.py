@@ -79,7 +79,9 @@ def sheet_from_csv(data: bytes, missing: Iterable[str] = ()) -> DelimitedSheet:
 def _decoded(data: bytes) -> str:
     """Bytes -> text, or the line that is none."""
     if data[:2] == b"\x1f\x8b":
-        raise DataError("a CSV file must be text, got one that gzip has packed; unpack it: gunzip -c FILE | hedgerow … -")
+        raise DataError(
+            "a CSV file must be text, got one that gzip has packed; unpack it: gunzip -c FILE | hedgerow … -"
+        )
     if data[:4] == b"PK\x03\x04":
         raise DataError("a CSV file must be text, got a zip archive or an Excel sheet; export it as CSV")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):

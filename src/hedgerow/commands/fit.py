@@ -63,7 +63,9 @@ def fit(options: FitOptions) -> None:
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The number of unique classes")  # said above, in words of the command line
+            warnings.filterwarnings(
+                "ignore", "The number of unique classes"
+            )  # said above, in words of the command line
             estimator.fit(table, y, checkpoint=options.checkpoint)
     except CheckpointError as reason:
         raise UsageError(f"--{reason}") from None
@@ -176,7 +178,9 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
     """Warn of a column that seems to name or number the rows."""
     if isinstance(column, Factors):
         if len(column.values) > max(FEW_ROWS, NAMES_ROWS * n_rows):
-            said = f"column {name!r} has {len(column.values):,} different texts in {n_rows:,} rows; if it names the rows"
+            said = (
+                f"column {name!r} has {len(column.values):,} different texts in {n_rows:,} rows; if it names the rows"
+            )
             say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
         return
     if n_rows > FEW_ROWS and column.dtype.kind in "fiu" and (np.diff(column) > 0).all() and (column % 1 == 0).all():

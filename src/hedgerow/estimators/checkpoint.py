@@ -13,14 +13,13 @@ from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.bins import Bins, Codes
 from hedgerow.errors import CheckpointError
-from hedgerow.grow import GrowSettings
+from hedgerow.grow import GrowSettings, Labels, Numbers
 from hedgerow.tree import Forest, counted_rows, join_forests, some_trees
 
 #: Trees are written when so many seconds have passed since the last were.
@@ -60,7 +59,7 @@ class Checkpoint:
         self,
         grow: Grow,
         estimator: str,
-        labels: Any,
+        labels: Labels | Numbers,
         codes: Codes,
         bins: Bins,
         settings: GrowSettings,
@@ -75,7 +74,7 @@ class Checkpoint:
             done, last = first_tree, first_tree + n_trees
             batch, pause, stopped = n_threads, SECONDS, False
             while done < last:
-                found = self._read(done, last, bins)
+                found = self._read(done, last, bins, labels)
                 if found is None:
                     began = time.monotonic()
                     end = min(last, done + batch, self._next(done))
@@ -134,11 +133,11 @@ class Checkpoint:
         """The next tree after this one that is there, or a number beyond all."""
         return min((first for first, _, _ in self._spans() if first > tree), default=2**31)
 
-    def _read(self, tree: int, last: int, bins: Bins) -> Forest | None:
+    def _read(self, tree: int, last: int, bins: Bins, labels: Labels | Numbers) -> Forest | None:
         """The trees from this one on, at most up to last - 1, as far as one part goes; None when it is not there."""
         for begin, end, path in self._spans():
             if begin <= tree < end:
-                part = forest_from_bytes(path, bins)
+                part = forest_from_bytes(path, bins, labels)
                 if part.n_trees != end - begin:
                     raise CheckpointError(f"{path.name} must hold {end - begin} trees, got {part.n_trees}; delete it")
                 return some_trees(part, tree - begin, min(last, end) - begin)
@@ -155,7 +154,7 @@ class Checkpoint:
 
 
 def identity_of(
-    estimator: str, labels: Any, codes: Codes, bins: Bins, settings: GrowSettings, ccp_alpha: float
+    estimator: str, labels: Labels | Numbers, codes: Codes, bins: Bins, settings: GrowSettings, ccp_alpha: float
 ) -> dict[str, Any]:
     """Everything trees depend on -> JSON of a few words and checksums."""
     told = {each.name: getattr(labels, each.name) for each in fields(labels)}
@@ -172,18 +171,41 @@ def identity_of(
     }
 
 
-def forest_from_bytes(path: Path, bins: Bins) -> Forest:
-    """A file of trees -> the trees, checked by the core."""
+def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers) -> Forest:
+    """A file of trees -> the trees, checked by the core, of the same kind as those grown for such labels."""
+    arrays = _read_arrays(path)
     try:
-        with np.load(path, allow_pickle=False) as held:
-            arrays: dict[str, NDArray[Any]] = {name: held[name] for name in held.files}
         n_classes = int(arrays.pop("n_classes"))
         absent = {each.name: None for each in fields(Forest) if each.name not in ("n_classes", *arrays)}
         forest = Forest(n_classes=n_classes, **arrays, **absent)  # type: ignore[arg-type]
+        _check_kind(forest, labels)
         counted_rows(forest, bins)
-    except (BadZipFile, KeyError, OSError, TypeError, ValueError, zlib.error) as reason:
-        raise CheckpointError(f"{path.name} must hold trees, got a damaged file: {reason}; delete it") from reason
+    except (KeyError, TypeError, ValueError) as reason:
+        raise _damaged(path, reason) from reason
     return forest
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """A file -> its arrays by name, not yet checked."""
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except Exception as reason:  # the readers of archives, of compression and of arrays fail in ways of their own
+        raise _damaged(path, reason) from reason
+
+
+def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
+    """Refuse trees that could not stand in one forest with those grown for such labels."""
+    n_classes = 1 if isinstance(labels, Numbers) else labels.n_classes
+    if forest.n_classes != n_classes:
+        raise ValueError(f"trees must count {n_classes} classes, got {forest.n_classes}")
+    if (forest.values is None) == isinstance(labels, Numbers):
+        raise ValueError("leaves must predict numbers in a regression, and only there")
+
+
+def _damaged(path: Path, reason: Exception) -> CheckpointError:
+    """What to say of a file that cannot be gone on with."""
+    return CheckpointError(f"{path.name} must hold trees, got a damaged file: {reason}; delete it")
 
 
 def _version() -> str:

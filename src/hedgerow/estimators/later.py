@@ -17,7 +17,13 @@ from hedgerow.add_numbers import LaterMoments, add_numbers
 from hedgerow.bins import Bins, Codes, encode
 from hedgerow.drift import Drift, Sample, find_drift
 from hedgerow.estimators.labels import MAX_CLASSES, among_classes, make_labels, read_classes, read_weights, weigh_rows
-from hedgerow.estimators.parameters import require_count, resolve_settings, thread_count
+from hedgerow.estimators.parameters import (
+    check_opinion,
+    check_switches,
+    require_count,
+    resolve_settings,
+    thread_count,
+)
 from hedgerow.estimators.progress import with_callbacks
 from hedgerow.estimators.targets import numbers_on_grid, read_targets
 from hedgerow.estimators.trees import MAX_ROWS, MIXED, Earlier, Growing, Seen
@@ -226,6 +232,13 @@ class LaterMixin:
             rows = (zlib.crc32(labels.data, rows[0]), zlib.crc32(np.ascontiguousarray(codes).data, rows[1]))
         return (rows, origins[-1].n_rows, bag_mean, leaf_counts)
 
+    def _remember_later(self, known: dict[str, Any], stale: set[str]) -> None:
+        """The only place where a partial fit changes the estimator: after everything has succeeded."""
+        for name in stale:
+            self.__dict__.pop(name, None)
+        for name, value in known.items():
+            setattr(self, name, value)
+
     # ---- drift ------------------------------------------------------------------------
 
     def _drift_rows(self, X: Any, y: Any, classes: NDArray[Any] | None) -> _Rows:
@@ -321,6 +334,8 @@ class LaterClassifier(LaterMixin):
         if not hasattr(self, "forest_"):
             self._fit(X, y, sample_weight, classes=_first_classes(classes))
             return self
+        check_switches(self)
+        check_opinion(self)
         self._refuse_what_cannot_be_added(y)
         known = _declared(self.classes_, classes)
         n_threads = thread_count(getattr(self, "n_jobs", None))
@@ -332,7 +347,7 @@ class LaterClassifier(LaterMixin):
             raise ValueError(f"X must bring the rows seen to fewer than 2**31, got {len(numbers)} more; fit again")
         forest = add_rows(forest, origins, codes, numbers, weights, n_threads)
         later = tuple(origin.after(numbers) for origin in origins)
-        self._remember_later(known, forest, later, codes, numbers, weights)
+        self._remember_later(*self._known_later(known, forest, later, codes, numbers, weights))
         return self
 
     # ---- stages of partial_fit ---------------------------------------------------------
@@ -371,7 +386,7 @@ class LaterClassifier(LaterMixin):
         places = among_classes(self.classes_, known)
         return widen(self.forest_, places, len(known)), tuple(widened(origin, places, len(known)) for origin in origins)
 
-    def _remember_later(
+    def _known_later(
         self,
         classes: NDArray[Any],
         forest: Forest,
@@ -379,32 +394,26 @@ class LaterClassifier(LaterMixin):
         codes: Codes,
         numbers: NDArray[np.uint16],
         weights: Floats | None,
-    ) -> None:
-        """The only place where a partial fit changes the estimator: after everything has succeeded."""
+    ) -> tuple[dict[str, Any], set[str]]:
+        """What the estimator knows after these rows, by name, and what it must forget; nothing of it changes yet."""
         bag = self._bag_after(origins, codes, numbers)
         seen: Seen | None = getattr(self, "_seen", None)
-        same_classes = len(classes) == len(self.classes_)
-        self.classes_, self.n_classes_, self.forest_ = classes, len(classes), forest
-        self._origins, self._bag, self._prior = origins, bag, prior_of(origins)
-        self._cache = StateCache()
-        for name in ("oob_score_", "oob_decision_function_", "_seen", "_traced"):
-            self.__dict__.pop(name, None)
-        if not same_classes:
-            self.__dict__.pop("_calibrated", None)
+        known: dict[str, Any] = {"classes_": classes, "n_classes_": len(classes), "forest_": forest}
+        known |= {"_origins": origins, "_bag": bag, "_prior": prior_of(origins), "_cache": StateCache()}
+        stale = {"oob_score_", "oob_decision_function_", "_seen", "_traced"}
+        if len(classes) != len(self.classes_):
+            stale.add("_calibrated")
         if bag == MIXED or seen is None or seen.training.blurred is not None:
-            self.__dict__.pop("_bagged", None)
-            return
-        self._seen = _with_rows(seen, bag, classes, codes, numbers, weights)
+            return known, stale | {"_bagged"}
+        seen = known["_seen"] = _with_rows(seen, bag, classes, codes, numbers, weights)
         if not hasattr(self, "_bagged"):
-            return
-        for name in ("caution_", "tree_weights_", "_learned", "_calibrated"):  # to be learned again when needed
-            self.__dict__.pop(name, None)
-        self._bagged = self._seen.training.bagged(self._seen.codes)
+            return known, stale
+        stale |= {"caution_", "tree_weights_", "_learned", "_calibrated"}  # to be learned again when needed
+        known["_bagged"] = seen.training.bagged(seen.codes)
         if getattr(self, "oob_score", False):
             n_threads = thread_count(getattr(self, "n_jobs", None))
-            rows = self._seen.all_codes, self._seen.codes, self._seen.training
-            for name, value in self._judge_out_of_bag(forest, *rows, n_threads).items():
-                setattr(self, name, value)
+            known |= self._judge_out_of_bag(forest, seen.all_codes, seen.codes, seen.training, n_threads)
+        return known, stale
 
     def _read_again(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier) -> Any:
         """All rows seen; classes that were declared need not occur."""
@@ -482,6 +491,7 @@ class LaterRegressor(LaterMixin):
         if not hasattr(self, "forest_"):
             self.fit(X, y, sample_weight)
             return self
+        self._check_parameters()
         n_threads = thread_count(getattr(self, "n_jobs", None))
         codes = self._read_later(X, n_threads)
         values = read_targets(y, codes.shape[1], self.criterion)
@@ -493,10 +503,11 @@ class LaterRegressor(LaterMixin):
         later = self._later if hasattr(self, "_later") else LaterMoments.none(self.forest_)
         forest, later = add_numbers(self.forest_, later, origins, codes, values, weights, n_threads)
         nought = np.zeros(len(values), dtype=np.uint16)
-        self._remember_later(forest, later, tuple(origin.after(nought) for origin in origins), codes, values, weights)
+        after = tuple(origin.after(nought) for origin in origins)
+        self._remember_later(*self._known_later(forest, later, after, codes, values, weights))
         return self
 
-    def _remember_later(
+    def _known_later(
         self,
         forest: Forest,
         later: LaterMoments,
@@ -504,27 +515,25 @@ class LaterRegressor(LaterMixin):
         codes: Codes,
         y: Floats,
         weights: Floats | None,
-    ) -> None:
-        """The only place where a partial fit changes the estimator: after everything has succeeded."""
+    ) -> tuple[dict[str, Any], set[str]]:
+        """What the estimator knows after these rows, by name, and what it must forget; nothing of it changes yet."""
         bag = self._bag_after(origins, codes, y)
         seen: Seen | None = getattr(self, "_seen", None)
-        self.forest_, self._later, self._origins, self._bag = forest, later, origins, bag
-        self._range = (min(self._range[0], float(y.min())), max(self._range[1], float(y.max())))
         trained: Any = getattr(self, "_trained", None)
-        for name in ("oob_score_", "oob_prediction_", "_residuals", "_leaf_rows", "_seen", "_trained", "_traced"):
-            self.__dict__.pop(name, None)
+        known: dict[str, Any] = {"forest_": forest, "_later": later, "_origins": origins, "_bag": bag}
+        known["_range"] = (min(self._range[0], float(y.min())), max(self._range[1], float(y.max())))
+        stale = {"oob_score_", "oob_prediction_", "_residuals", "_leaf_rows", "_seen", "_trained", "_traced"}
         if bag == MIXED:
-            return
+            return known, stale
         if trained is not None:
-            self._trained = _with_numbers(trained, codes, y, weights, origins[0].weight_scale)
+            known["_trained"] = _with_numbers(trained, codes, y, weights, origins[0].weight_scale)
         if seen is None:
-            return
-        self._seen = _seen_with_numbers(seen, bag, codes, y, weights)
-        rows = self._seen.all_codes, self._seen.codes, self._seen.training
+            return known, stale
+        seen = known["_seen"] = _seen_with_numbers(seen, bag, codes, y, weights)
         if getattr(self, "oob_score", False) or self.leaf_rows:
-            judged = self._judge_out_of_bag(forest, *rows, thread_count(getattr(self, "n_jobs", None)))
-            for name, value in judged.items():
-                setattr(self, name, value)
+            n_threads = thread_count(getattr(self, "n_jobs", None))
+            known |= self._judge_out_of_bag(forest, seen.all_codes, seen.codes, seen.training, n_threads)
+        return known, stale
 
     def _later_after(self, forest: Forest, earlier: Earlier | None) -> dict[str, Any]:
         """What leaves held after growing, where rows have been added to the trees in front."""
@@ -561,6 +570,7 @@ class LaterRegressor(LaterMixin):
 
     fit: Any
     leaf_rows: bool
+    _check_parameters: Any
     _judge_out_of_bag: Any
     _trained: Any
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,7 +27,7 @@ from hedgerow.files.tables import bins_from_arrays, bins_to_arrays, schema_from_
 from hedgerow.files.values import Array, Arrays, check_starts, take
 from hedgerow.quantiles import LeafRows
 from hedgerow.table import remember_features
-from hedgerow.tree import Forest
+from hedgerow.tree import OF_NUMBERS, Forest
 
 Json: TypeAlias = Any
 
@@ -42,8 +41,6 @@ def regressor_to_contents(model: TreesRegressor) -> tuple[dict[str, Json], Array
     table, arrays = schema_to_arrays(model._schema)
     forest = model.forest_
     arrays |= bins_to_arrays(model._bins) | forest_to_arrays(forest, model._bins, reading_threads(model))
-    moments = {f"forest.{name}": getattr(forest, name) for name in ("values", "means", "variances")}
-    arrays |= {name: array for name, array in moments.items() if array is not None}
     arrays |= {"range": np.array(model._range)}
     fitted, of_fit = _fitted_to_contents(model, encoder)
     contents = {
@@ -65,8 +62,10 @@ def regressor_from_contents(kind: type[TreesRegressor], given: dict[str, Json], 
     schema = schema_from_arrays(given["table"], arrays)
     bins = bins_from_arrays(arrays, schema)
     threads = reading_threads(model)
-    forest, rows = forest_from_arrays(arrays, bins, 1, weighted=given["weighted"] is True, n_threads=threads)
-    model.forest_ = _with_moments(forest, arrays, has_means=given["has_means"] is True)
+    moments = OF_NUMBERS if given["has_means"] is True else ("values", "variances")
+    model.forest_, rows = forest_from_arrays(
+        arrays, bins, 1, weighted=given["weighted"] is True, n_threads=threads, moments=moments
+    )
     model._bins, model._schema, model._bag = bins, schema, bag_from_json(given["bag"], rows)
     model._seed = checked_number("seed", given["seed"], int, 0, 2**63 - 1)
     low, high = _finite("range", take(arrays, "range", np.float64, length=2)).tolist()
@@ -85,18 +84,6 @@ def check_reading(model: TreesRegressor) -> None:
     check_caution(model.caution)
     if model.criterion not in NUMBER_CRITERIA:
         raise ValueError(f"criterion must be one of {', '.join(NUMBER_CRITERIA)}, got {str(model.criterion)[:40]!r}")
-
-
-def _with_moments(forest: Forest, arrays: Arrays, *, has_means: bool) -> Forest:
-    """What the leaves predict, and their moments, checked; a leaf without rows says nothing."""
-    n_leaves = int(forest.leaf_start[-1])
-    names = ("values", "means", "variances") if has_means else ("values", "variances")
-    moments: dict[str, Any] = {
-        name: _finite(name, take(arrays, f"forest.{name}", np.float64, length=n_leaves)) for name in names
-    }
-    if (moments["variances"] < 0).any() or (forest.counts == 0).any():
-        raise ModelFileError("leaves must have rows and variances >= 0, got others")
-    return replace(forest, **moments)
 
 
 def _fitted_to_contents(model: TreesRegressor, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:

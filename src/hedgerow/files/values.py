@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
+from hedgerow.tree import ascends
 
 Array: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = dict[str, Array]
@@ -38,9 +39,7 @@ def take(
 
 def check_starts(name: str, start: Array, length: int, *, least: int = 0) -> None:
     """Refuse starts that do not ascend from 0 to `length` in steps of at least `least`."""
-    sound = len(start) > 0 and start[0] == 0 and start[-1] == length
-    # Ascending first: within [0, length] no difference can overflow.
-    if not (sound and (start[1:] >= start[:-1]).all() and (np.diff(start) >= least).all()):
+    if not ascends(start, length, least):
         raise ModelFileError(
             f"array {name!r} must ascend from 0 to {length} in steps of at least {least}, got other values"
         )

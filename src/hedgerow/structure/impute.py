@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,16 +84,17 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             raise ValueError(f"n_rounds must be an int >= 1, got {self.n_rounds!r}; 2 is usual")
         table = read_training_table(X)
         known = _columns(table)
-        self.forests_: list[Any] = []
-        self._codes_of_round: list[Codes] = []
-        self._schema, self._known, self._usual = table.schema, known, _usual(known)
+        seen = _Seen(table.schema, known, _usual(known))
+        rounds: list[_Round] = []
         columns = known
         for number in range(self.n_rounds):
             if number > 0:
-                columns = self._fill(number - 1, columns, known)
+                columns = _fill(rounds[-1], seen, columns, known)
             forest = self._new_forest(y).fit(_named(columns, table.schema), y)
-            self.forests_.append(forest)
-            self._codes_of_round.append(forest._codes(_named(columns, table.schema)))
+            rounds.append(_Round(forest, forest._codes(_named(columns, table.schema))))
+        # Only now does the estimator change: after everything has succeeded.
+        self.forests_: list[Any] = [each.forest for each in rounds]
+        self._rounds, self._seen = rounds, seen
         remember_features(self, table.schema)
         return self
 
@@ -111,11 +112,12 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             A data frame of pandas where X is one. A column without a single training value stays as it is.
         """
         check_is_fitted(self)
-        given = _columns(check_table(self, X, self._schema))
+        schema = self._seen.schema
+        given = _columns(check_table(self, X, schema))
         columns = given
-        for number in range(len(self.forests_)):
-            columns = self._fill(number, columns, given)
-        return _as_given(X, columns, given, self._schema)
+        for each in self._rounds:
+            columns = _fill(each, self._seen, columns, given)
+        return _as_given(X, columns, given, schema)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -135,22 +137,38 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         is_number = type_of_target(y).startswith("continuous")
         return (RandomForestRegressor if is_number else RandomForestClassifier)(random_state=self.random_state)
 
-    def _fill(self, number: int, columns: Columns, given: Columns) -> Columns:
-        """Columns as the round before left them, and with their gaps -> the latter with their gaps filled."""
-        gaps = np.array([_is_gap(column) for column in given])
-        rows = np.flatnonzero(gaps.any(axis=0))
-        filled = [column.copy() for column in given]
-        if not len(rows):
-            return filled
-        forest, training = self.forests_[number], self._codes_of_round[number]
-        codes = forest._codes(_named([column[rows] for column in columns], self._schema))
-        for first, block in proximity_blocks(forest.forest_, codes, training, n_threads=forest._many_threads(codes)):
-            there = rows[first : first + block.shape[0]]
-            for feature in np.flatnonzero(gaps[:, there].any(axis=1)):
-                which = gaps[feature, there]
-                guesses = _guesses(block[which], self._known[feature], self._usual[feature])
-                filled[feature][there[which]] = guesses
+
+class _Seen(NamedTuple):
+    """The training rows: their schema, their columns with gaps, and what is usual in each."""
+
+    schema: Schema
+    known: Columns
+    usual: list[float]
+
+
+class _Round(NamedTuple):
+    """What one round has grown: a forest, and codes (p, m) of the training rows as it saw them."""
+
+    forest: Any
+    codes: Codes
+
+
+def _fill(grown: _Round, seen: _Seen, columns: Columns, given: Columns) -> Columns:
+    """Columns as the round before left them, and with their gaps -> the latter with their gaps filled."""
+    gaps = np.array([_is_gap(column) for column in given])
+    rows = np.flatnonzero(gaps.any(axis=0))
+    filled = [column.copy() for column in given]
+    if not len(rows):
         return filled
+    forest = grown.forest
+    codes = forest._codes(_named([column[rows] for column in columns], seen.schema))
+    for first, block in proximity_blocks(forest.forest_, codes, grown.codes, n_threads=forest._many_threads(codes)):
+        there = rows[first : first + block.shape[0]]
+        for feature in np.flatnonzero(gaps[:, there].any(axis=1)):
+            which = gaps[feature, there]
+            guesses = _guesses(block[which], seen.known[feature], seen.usual[feature])
+            filled[feature][there[which]] = guesses
+    return filled
 
 
 def _guesses(proximity: sparse.csr_array, known: NDArray[Any], usual: float) -> NDArray[Any]:
