@@ -249,6 +249,28 @@ def test_what_needs_the_training_rows_is_refused(client: Any) -> None:
         hedgerow.dask.DecisionTreeClassifier(max_leaf_nodes=5).fit(parts[["a"]], parts["two"], gather_bytes=100)
 
 
+@pytest.mark.parametrize(("weight", "reason"), [(np.nan, "must be finite"), (-1.0, "must not be negative, got -1")])
+def test_weights_that_are_none_are_refused_though_a_partition_has_no_others(
+    client: Any, weight: float, reason: str
+) -> None:
+    frame = make_frame().assign(weight=1.0)
+    frame.loc[1_200:, "weight"] = weight
+    parts = in_parts(frame, [1_200, 1_200])
+    with pytest.raises(ValueError, match=f"partition 1.*sample_weight {reason}"):
+        hedgerow.dask.RandomForestClassifier(1).fit(parts[["a"]], parts["two"], parts["weight"])
+
+
+def test_a_partition_may_weigh_nothing_but_not_the_table(client: Any) -> None:
+    frame = make_frame().assign(weight=1.0)
+    frame.loc[1_200:, "weight"] = 0.0
+    here = hedgerow.RandomForestClassifier(2, random_state=0).fit(frame[["a"]], frame["two"], frame["weight"])
+    parts = in_parts(frame, [1_200, 1_200])
+    there = hedgerow.dask.RandomForestClassifier(2, random_state=0)
+    assert_same_bytes(here, there.fit(parts[["a"]], parts["two"], parts["weight"]))
+    with pytest.raises(ValueError, match="sample_weight must have at least one weight above zero"):
+        there.fit(parts[["a"]], parts["two"], 0 * parts["weight"])
+
+
 def test_a_partition_that_cannot_be_read_is_named(client: Any) -> None:
     def fail(frame: pd.DataFrame, partition_info: Any = None) -> pd.DataFrame:
         if partition_info is not None and partition_info["number"] == 2:
