@@ -30,6 +30,7 @@ import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
 from hedgerow.cli import _with_address, app  # noqa: E402
 from hedgerow.dask.forest import gather_bytes_for  # noqa: E402
+from hedgerow.dask.partitions import read_partition  # noqa: E402
 from hedgerow.dask.run import Runner  # noqa: E402
 
 #: So little that nodes of a few hundred rows are grown where their rows lie.
@@ -247,6 +248,26 @@ def test_what_needs_the_training_rows_is_refused(client: Any) -> None:
             hedgerow.dask.RandomForestClassifier(**parameters).fit(parts[["a"]], parts["two"])
     with pytest.raises(ValueError, match="max_leaf_nodes must be None for a table of more than gather_bytes"):
         hedgerow.dask.DecisionTreeClassifier(max_leaf_nodes=5).fit(parts[["a"]], parts["two"], gather_bytes=100)
+
+
+def test_targets_of_several_columns_are_refused_as_on_one_machine(client: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, size=(40, 2))
+    blocks, frame = da.from_array(X, chunks=(20, 2)), in_parts(pd.DataFrame(X, columns=["a", "b"]), [20, 20])
+    several = da.from_array(y, chunks=(20, 2))
+    y_frame = in_parts(pd.DataFrame(y, columns=["y", "z"]), [20, 20])
+    for kind in ("DecisionTreeClassifier", "DecisionTreeRegressor"):
+        with pytest.raises(ValueError, match="1d array"):
+            getattr(hedgerow, kind)().fit(X, y)
+        for given in ((blocks, several), (frame, several), (blocks, y_frame), (frame, y_frame)):
+            with pytest.raises(
+                ValueError, match=r"y must be a 1d array .*got (an array of shape \(40, 2\)|the columns)"
+            ):
+                getattr(hedgerow.dask, kind)().fit(*given)
+    rows = read_partition(X[:20], y[:20, :1], None, None, None)
+    assert rows.y.tolist() == y[:20, 0].tolist()
+    with pytest.raises(ValueError, match="y must be a 1d array"):
+        read_partition(X[:20], y[:20], None, None, None)
 
 
 @pytest.mark.parametrize(("weight", "reason"), [(np.nan, "must be finite"), (-1.0, "must not be negative, got -1")])
