@@ -243,11 +243,34 @@ def test_a_function_that_mentions_the_package_travels_to_workers() -> None:
 
 def test_what_needs_the_training_rows_is_refused(client: Any) -> None:
     parts = in_parts(make_frame(), [1_200, 1_200])
-    for parameters in ({"oob_score": True}, {"caution": "auto"}, {"n_estimators": "auto"}, {"warm_start": True}):
-        with pytest.raises(ValueError, match=r"must be (given|False) on Dask"):
-            hedgerow.dask.RandomForestClassifier(**parameters).fit(parts[["a"]], parts["two"])
+    for parameters in (
+        {"oob_score": True},
+        {"caution": "auto"},
+        {"n_estimators": "auto"},
+        {"max_features": "oob"},
+        {"warm_start": True},
+    ):
+        for name in ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"):
+            with pytest.raises(ValueError, match=r"must be (given|False) on Dask"):
+                getattr(hedgerow.dask, name)(**parameters).fit(parts[["a"]], parts["two"])
     with pytest.raises(ValueError, match="max_leaf_nodes must be None for a table of more than gather_bytes"):
         hedgerow.dask.DecisionTreeClassifier(max_leaf_nodes=5).fit(parts[["a"]], parts["two"], gather_bytes=100)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"caution": -1}, {"caution": "x"}, {"leaf_rows": 3}, {"leaf_rows": None}, {"verbose": -1}],
+    ids=lambda parameters: str(*parameters.items()),
+)
+def test_parameters_of_a_regressor_are_refused_before_anything_is_read(client: Any, parameters: dict[str, Any]) -> None:
+    def read() -> None:
+        raise AssertionError("a partition was read")
+
+    frame = make_frame()
+    unread = dd.from_delayed([delayed(read)()], meta=frame.iloc[:0], verify_meta=False)
+    name = next(iter(parameters))
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        hedgerow.dask.RandomForestRegressor(**parameters).fit(unread[["a"]], unread["number"])
 
 
 def test_targets_of_several_columns_are_refused_as_on_one_machine(client: Any) -> None:
