@@ -225,6 +225,28 @@ def test_every_prediction_is_lazy_and_the_same(client: Any) -> None:
     assert (there.predict_uncertainty(blocks).conflict.compute() == here.predict_uncertainty(X).conflict).all()
 
 
+@pytest.mark.parametrize("n_trees", [1, 3])
+def test_evidence_of_partitions_is_that_of_the_table(n_trees: int) -> None:
+    """Three trees, and three classes: leaves must not be called after classes."""
+    frame = make_frame()[["a", "d", "class"]]
+    X, lengths = frame[["a", "d"]], (1_000, 0, 1_400)
+    blocks = da.from_array(X.to_numpy(), chunks=(lengths, 2))
+    asked: dict[str, Any] = {"caution": 2, "prior": [0.7, 0.2, 0.1], "weights": np.arange(n_trees) + 1}
+    for X_here, X_there in ((X, in_parts(X, list(lengths))), (X.to_numpy(), blocks)):
+        model = hedgerow.RandomForestClassifier(n_trees, random_state=0, max_depth=5).fit(X_here, frame["class"])
+        here, there = model.evidence(X_here), hedgerow.dask.LazyEvidence(model, X_there)
+        leaves = there.leaves.compute(scheduler="synchronous")
+        assert np.array_equal(leaves, here.leaves)
+        assert np.asarray(leaves).dtype == here.leaves.dtype
+        assert list(getattr(leaves, "columns", "012"[:n_trees])) == list("012"[:n_trees])
+        opinion = here.combine("eva", **asked)
+        expected = np.stack([opinion.lower, opinion.probability, opinion.upper], axis=2)
+        combined = np.asarray(there.combine("eva", **asked).compute(scheduler="synchronous"))
+        assert np.array_equal(combined.reshape(expected.shape), expected)
+        with pytest.raises(ValueError, match=f"weights must be {n_trees} finite numbers"):
+            there.combine("eva", weights=[1.0] * (n_trees + 1))
+
+
 def test_evaluating_partitions_is_evaluating_the_table(client: Any) -> None:
     frame = make_frame()
     forest = hedgerow.RandomForestClassifier(5, random_state=0).fit(frame[["c", "d"]], frame["class"])

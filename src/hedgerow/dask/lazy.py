@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.dask.partitions import partitions_from, read_partition
 from hedgerow.estimators.evidence import score_sets
+
+#: What is asked of a model's evidence instead of the model.
+_LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"
 
 
 def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
@@ -73,19 +75,22 @@ class LazyEvidence:
 
     @property
     def leaves(self) -> Any:
-        """(n, T): the leaf each sample reaches in each tree."""
-        return lazily(self.model, "apply", self.X)
+        """(n, T): number of the leaf reached within each tree."""
+        return lazily(self.model, _LEAVES, self.X)
 
-    def combine(self, rule: Any = None, *, caution: float | None = None) -> Any:
+    def combine(self, rule: Any = None, *, caution: float | None = None, prior: Any = None, weights: Any = None) -> Any:
         """What a rule concludes: lower, probability and upper of each class.
+
+        Parameters
+        ----------
+        rule, caution, prior, weights
+            As in ``forest.evidence(X).combine``.
 
         Returns
         -------
         dask array of shape (n, K, 3), or data frame of 3 K columns
         """
-        changed: dict[str, Any] = {"rule": rule, "caution": caution}
-        model = copy(self.model).set_params(**{name: value for name, value in changed.items() if value is not None})
-        return lazily(model, "_bounds_and_probability", self.X)
+        return lazily(self.model, _COMBINE, self.X, rule, caution=caution, prior=prior, weights=weights)
 
 
 def evaluate(model: Any, X: Any, y: Any, metrics: tuple[str, ...] = ("accuracy", "u65", "determinacy")) -> Any:
@@ -137,8 +142,10 @@ class _Told:
         self.model, self.method, self.args, self.options = model, method, args, options
 
     def __call__(self, X: Any) -> Any:
-        if self.method == "_bounds_and_probability":
-            opinion = self.model._opinion(self.model._codes(X))
+        if self.method == _LEAVES:
+            return self.model.evidence(X).leaves
+        if self.method == _COMBINE:
+            opinion = self.model.evidence(X).combine(*self.args, **dict(self.options))
             return np.stack([opinion.lower, opinion.probability, opinion.upper], axis=2)
         return getattr(self.model, self.method)(X, *self.args, **dict(self.options))
 
@@ -146,26 +153,27 @@ class _Told:
 def _blocks(X: Any, told: _Told, example: NDArray[Any], *, stacked: bool) -> Any:
     """A dask array -> a dask array of results of the shape of an example of one row."""
     rest = example.shape[1:]
+    nothing = np.empty((0, *rest), dtype=example.dtype)
     chunks = (X.chunks[0], *((size,) for size in rest))
     new_axis = list(range(2, 1 + len(rest))) if len(rest) > 1 else None
     drop_axis = 1 if not rest else None
     return X.map_blocks(
         _of_block,
         told,
-        rest,
+        nothing,
         stacked,
         dtype=example.dtype,
         chunks=chunks,
         new_axis=new_axis,
         drop_axis=drop_axis,
-        meta=np.empty((0,) * example.ndim, dtype=example.dtype),
+        meta=nothing,
     )
 
 
-def _of_block(X: NDArray[Any], told: _Told, rest: tuple[int, ...], stacked: bool) -> NDArray[Any]:
+def _of_block(X: NDArray[Any], told: _Told, nothing: NDArray[Any], stacked: bool) -> NDArray[Any]:
     """A block of samples -> results."""
     if len(X) == 0:
-        return np.empty((0, *rest))
+        return nothing
     result = told(X)
     return np.stack(result, axis=-1) if stacked else np.asarray(result)
 
@@ -196,7 +204,7 @@ def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
     if result.ndim == 3 and len(classes) == result.shape[1]:
         sides = ("lower", "upper") if result.shape[2] == 2 else ("lower", "probability", "upper")
         return [f"{label} {side}" for label in classes for side in sides]
-    if result.ndim == 2 and len(classes) == width and told.method != "apply":
+    if result.ndim == 2 and len(classes) == width and told.method not in ("apply", _LEAVES):
         return classes
     if told.method == "predict_bounds" and width == 2:
         return ["lower", "upper"]
