@@ -24,7 +24,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-from dask import delayed  # noqa: E402
+from dask import compute, delayed  # noqa: E402
 
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
@@ -245,6 +245,27 @@ def test_evidence_of_partitions_is_that_of_the_table(n_trees: int) -> None:
         assert np.array_equal(combined.reshape(expected.shape), expected)
         with pytest.raises(ValueError, match=f"weights must be {n_trees} finite numbers"):
             there.combine("eva", weights=[1.0] * (n_trees + 1))
+
+
+def test_a_result_of_several_arrays_is_a_tuple_of_lazy_ones() -> None:
+    frame, lengths = make_frame(), (1_000, 0, 1_400)
+    X = frame[["a", "d"]].set_index(np.arange(N_ROWS) * 3)
+    forest = hedgerow.RandomForestClassifier(3, random_state=0).fit(X, frame["class"])
+    labels, sets = forest.predict(X, return_set=True)
+    found = hedgerow.dask.lazily(forest, "predict", in_parts(X, list(lengths)), return_set=True)
+    there = compute(*found, scheduler="synchronous")
+    assert np.array_equal(there[0], labels)
+    assert np.array_equal(there[1], sets)
+    assert there[1].columns.tolist() == forest.classes_.tolist()
+    assert all((part.index == X.index).all() for part in there)
+    forest.fit(X.to_numpy(), frame["class"])
+    blocks = da.from_array(X.to_numpy(), chunks=(lengths, 1))
+    found = hedgerow.dask.lazily(forest, "predict", blocks, return_set=True)
+    assert [(part.shape, part.dtype) for part in found] == [(labels.shape, labels.dtype), (sets.shape, sets.dtype)]
+    there = compute(*found, scheduler="synchronous")
+    assert np.array_equal(there[0], labels)
+    assert np.array_equal(there[1], sets)
+    assert np.array_equal(found[1][::7].compute(scheduler="synchronous"), sets[::7])
 
 
 def test_evaluating_partitions_is_evaluating_the_table(client: Any) -> None:
