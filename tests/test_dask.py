@@ -200,6 +200,25 @@ def test_the_command_line_fits_and_predicts_parquet_files(client: Any, tmp_path:
     assert answers["label"].tolist() == loaded.predict(frame[["a", "b", "c", "colour", "size"]]).tolist()
 
 
+def test_predicting_on_a_cluster_refuses_what_it_would_ignore(tmp_path: Any) -> None:
+    frame = make_frame()[["a", "b", "class"]]
+    data, model, out = str(tmp_path / "data.parquet"), str(tmp_path / "m.hedge"), tmp_path / "out"
+    frame.to_parquet(data)
+    hedgerow.save(hedgerow.RandomForestClassifier(1).fit(frame[["a", "b"]], frame["class"]), model)
+
+    def refusal(*options: str) -> str:
+        asked = CliRunner().invoke(app, ["predict", model, data, "--dask", "tcp://127.0.0.1:1", *options])
+        assert asked.exit_code == 2, asked.output
+        return " ".join(asked.stderr.split())
+
+    assert "--missing must go without --dask" in refusal("-o", str(out), "--missing", "?")
+    assert "--coverage must go with a model of numbers" in refusal("-o", str(out), "--coverage", "0.9")
+    assert "--out must be a folder with --dask" in refusal("-o", data)
+    out.mkdir()
+    (out / "part-00007.parquet").touch()
+    assert "name an empty or new folder" in refusal("-o", str(out))
+
+
 def test_an_address_may_be_left_out_on_the_command_line() -> None:
     assert _with_address(["fit", "--dask", "--target", "y"]) == ["fit", "--dask", "local", "--target", "y"]
     assert _with_address(["fit", "--dask", "tcp://h:1", "x"]) == ["fit", "--dask", "tcp://h:1", "x"]
