@@ -25,12 +25,13 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-from dask import delayed  # noqa: E402
+from dask import compute, delayed  # noqa: E402
 
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
 from hedgerow.cli import _with_address, app  # noqa: E402
 from hedgerow.dask.forest import gather_bytes_for  # noqa: E402
+from hedgerow.dask.partitions import read_partition  # noqa: E402
 from hedgerow.dask.run import Runner  # noqa: E402
 
 #: So little that nodes of a few hundred rows are grown where their rows lie.
@@ -200,6 +201,25 @@ def test_the_command_line_fits_and_predicts_parquet_files(client: Any, tmp_path:
     assert answers["label"].tolist() == loaded.predict(frame[["a", "b", "c", "colour", "size"]]).tolist()
 
 
+def test_predicting_on_a_cluster_refuses_what_it_would_ignore(tmp_path: Any) -> None:
+    frame = make_frame()[["a", "b", "class"]]
+    data, model, out = str(tmp_path / "data.parquet"), str(tmp_path / "m.hedge"), tmp_path / "out"
+    frame.to_parquet(data)
+    hedgerow.save(hedgerow.RandomForestClassifier(1).fit(frame[["a", "b"]], frame["class"]), model)
+
+    def refusal(*options: str) -> str:
+        asked = CliRunner().invoke(app, ["predict", model, data, "--dask", "tcp://127.0.0.1:1", *options])
+        assert asked.exit_code == 2, asked.output
+        return " ".join(asked.stderr.split())
+
+    assert "--missing must go without --dask" in refusal("-o", str(out), "--missing", "?")
+    assert "--coverage must go with a model of numbers" in refusal("-o", str(out), "--coverage", "0.9")
+    assert "--out must be a folder with --dask" in refusal("-o", data)
+    out.mkdir()
+    (out / "part-00007.parquet").touch()
+    assert "name an empty or new folder" in refusal("-o", str(out))
+
+
 def test_an_address_may_be_left_out_on_the_command_line() -> None:
     assert _with_address(["fit", "--dask", "--target", "y"]) == ["fit", "--dask", "local", "--target", "y"]
     assert _with_address(["fit", "--dask", "tcp://h:1", "x"]) == ["fit", "--dask", "tcp://h:1", "x"]
@@ -225,6 +245,49 @@ def test_every_prediction_is_lazy_and_the_same(client: Any) -> None:
     assert (there.predict_uncertainty(blocks).conflict.compute() == here.predict_uncertainty(X).conflict).all()
 
 
+@pytest.mark.parametrize("n_trees", [1, 3])
+def test_evidence_of_partitions_is_that_of_the_table(n_trees: int) -> None:
+    """Three trees, and three classes: leaves must not be called after classes."""
+    frame = make_frame()[["a", "d", "class"]]
+    X, lengths = frame[["a", "d"]], (1_000, 0, 1_400)
+    blocks = da.from_array(X.to_numpy(), chunks=(lengths, 2))
+    asked: dict[str, Any] = {"caution": 2, "prior": [0.7, 0.2, 0.1], "weights": np.arange(n_trees) + 1}
+    for X_here, X_there in ((X, in_parts(X, list(lengths))), (X.to_numpy(), blocks)):
+        model = hedgerow.RandomForestClassifier(n_trees, random_state=0, max_depth=5).fit(X_here, frame["class"])
+        here, there = model.evidence(X_here), hedgerow.dask.LazyEvidence(model, X_there)
+        leaves = there.leaves.compute(scheduler="synchronous")
+        assert np.array_equal(leaves, here.leaves)
+        assert np.asarray(leaves).dtype == here.leaves.dtype
+        assert list(getattr(leaves, "columns", "012"[:n_trees])) == list("012"[:n_trees])
+        opinion = here.combine("eva", **asked)
+        expected = np.stack([opinion.lower, opinion.probability, opinion.upper], axis=2)
+        combined = np.asarray(there.combine("eva", **asked).compute(scheduler="synchronous"))
+        assert np.array_equal(combined.reshape(expected.shape), expected)
+        with pytest.raises(ValueError, match=f"weights must be {n_trees} finite numbers"):
+            there.combine("eva", weights=[1.0] * (n_trees + 1))
+
+
+def test_a_result_of_several_arrays_is_a_tuple_of_lazy_ones() -> None:
+    frame, lengths = make_frame(), (1_000, 0, 1_400)
+    X = frame[["a", "d"]].set_index(np.arange(N_ROWS) * 3)
+    forest = hedgerow.RandomForestClassifier(3, random_state=0).fit(X, frame["class"])
+    labels, sets = forest.predict(X, return_set=True)
+    found = hedgerow.dask.lazily(forest, "predict", in_parts(X, list(lengths)), return_set=True)
+    there = compute(*found, scheduler="synchronous")
+    assert np.array_equal(there[0], labels)
+    assert np.array_equal(there[1], sets)
+    assert there[1].columns.tolist() == forest.classes_.tolist()
+    assert all((part.index == X.index).all() for part in there)
+    forest.fit(X.to_numpy(), frame["class"])
+    blocks = da.from_array(X.to_numpy(), chunks=(lengths, 1))
+    found = hedgerow.dask.lazily(forest, "predict", blocks, return_set=True)
+    assert [(part.shape, part.dtype) for part in found] == [(labels.shape, labels.dtype), (sets.shape, sets.dtype)]
+    there = compute(*found, scheduler="synchronous")
+    assert np.array_equal(there[0], labels)
+    assert np.array_equal(there[1], sets)
+    assert np.array_equal(found[1][::7].compute(scheduler="synchronous"), sets[::7])
+
+
 def test_evaluating_partitions_is_evaluating_the_table(client: Any) -> None:
     frame = make_frame()
     forest = hedgerow.RandomForestClassifier(5, random_state=0).fit(frame[["c", "d"]], frame["class"])
@@ -243,11 +306,76 @@ def test_a_function_that_mentions_the_package_travels_to_workers() -> None:
 
 def test_what_needs_the_training_rows_is_refused(client: Any) -> None:
     parts = in_parts(make_frame(), [1_200, 1_200])
-    for parameters in ({"oob_score": True}, {"caution": "auto"}, {"n_estimators": "auto"}, {"warm_start": True}):
-        with pytest.raises(ValueError, match=r"must be (given|False) on Dask"):
-            hedgerow.dask.RandomForestClassifier(**parameters).fit(parts[["a"]], parts["two"])
+    for parameters in (
+        {"oob_score": True},
+        {"caution": "auto"},
+        {"n_estimators": "auto"},
+        {"max_features": "oob"},
+        {"warm_start": True},
+    ):
+        for name in ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"):
+            with pytest.raises(ValueError, match=r"must be (given|False) on Dask"):
+                getattr(hedgerow.dask, name)(**parameters).fit(parts[["a"]], parts["two"])
     with pytest.raises(ValueError, match="max_leaf_nodes must be None for a table of more than gather_bytes"):
         hedgerow.dask.DecisionTreeClassifier(max_leaf_nodes=5).fit(parts[["a"]], parts["two"], gather_bytes=100)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"caution": -1}, {"caution": "x"}, {"leaf_rows": 3}, {"leaf_rows": None}, {"verbose": -1}],
+    ids=lambda parameters: str(*parameters.items()),
+)
+def test_parameters_of_a_regressor_are_refused_before_anything_is_read(client: Any, parameters: dict[str, Any]) -> None:
+    def read() -> None:
+        raise AssertionError("a partition was read")
+
+    frame = make_frame()
+    unread = dd.from_delayed([delayed(read)()], meta=frame.iloc[:0], verify_meta=False)
+    name = next(iter(parameters))
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        hedgerow.dask.RandomForestRegressor(**parameters).fit(unread[["a"]], unread["number"])
+
+
+def test_targets_of_several_columns_are_refused_as_on_one_machine(client: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, size=(40, 2))
+    blocks, frame = da.from_array(X, chunks=(20, 2)), in_parts(pd.DataFrame(X, columns=["a", "b"]), [20, 20])
+    several = da.from_array(y, chunks=(20, 2))
+    y_frame = in_parts(pd.DataFrame(y, columns=["y", "z"]), [20, 20])
+    for kind in ("DecisionTreeClassifier", "DecisionTreeRegressor"):
+        with pytest.raises(ValueError, match="1d array"):
+            getattr(hedgerow, kind)().fit(X, y)
+        for given in ((blocks, several), (frame, several), (blocks, y_frame), (frame, y_frame)):
+            with pytest.raises(
+                ValueError, match=r"y must be a 1d array .*got (an array of shape \(40, 2\)|the columns)"
+            ):
+                getattr(hedgerow.dask, kind)().fit(*given)
+    rows = read_partition(X[:20], y[:20, :1], None, None, None)
+    assert rows.y.tolist() == y[:20, 0].tolist()
+    with pytest.raises(ValueError, match="y must be a 1d array"):
+        read_partition(X[:20], y[:20], None, None, None)
+
+
+@pytest.mark.parametrize(("weight", "reason"), [(np.nan, "must be finite"), (-1.0, "must not be negative, got -1")])
+def test_weights_that_are_none_are_refused_though_a_partition_has_no_others(
+    client: Any, weight: float, reason: str
+) -> None:
+    frame = make_frame().assign(weight=1.0)
+    frame.loc[1_200:, "weight"] = weight
+    parts = in_parts(frame, [1_200, 1_200])
+    with pytest.raises(ValueError, match=f"partition 1.*sample_weight {reason}"):
+        hedgerow.dask.RandomForestClassifier(1).fit(parts[["a"]], parts["two"], parts["weight"])
+
+
+def test_a_partition_may_weigh_nothing_but_not_the_table(client: Any) -> None:
+    frame = make_frame().assign(weight=1.0)
+    frame.loc[1_200:, "weight"] = 0.0
+    here = hedgerow.RandomForestClassifier(2, random_state=0).fit(frame[["a"]], frame["two"], frame["weight"])
+    parts = in_parts(frame, [1_200, 1_200])
+    there = hedgerow.dask.RandomForestClassifier(2, random_state=0)
+    assert_same_bytes(here, there.fit(parts[["a"]], parts["two"], parts["weight"]))
+    with pytest.raises(ValueError, match="sample_weight must have at least one weight above zero"):
+        there.fit(parts[["a"]], parts["two"], 0 * parts["weight"])
 
 
 def test_a_partition_that_cannot_be_read_is_named(client: Any) -> None:

@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from hedgerow.commands.fit import FitOptions, check_output, estimator_for, save_model
-from hedgerow.commands.match import set_opinion
-from hedgerow.commands.numbers import is_regressor, set_number_opinion
+from hedgerow.commands.numbers import is_regressor
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import Answers, Kept, columns_of
 from hedgerow.commands.parquet import ParquetSheet, require_pyarrow
-from hedgerow.commands.predict import PredictOptions, answers_of
-from hedgerow.commands.source import STDIN, read_model
+from hedgerow.commands.predict import PredictOptions, answers_of, model_asked
+from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, show, write_json
 
 #: The word for a cluster on this machine, for the time of the command.
@@ -26,8 +25,7 @@ def fit_on_cluster(options: FitOptions, paths: list[str], address: str) -> None:
     _require_parquet(paths)
     if options.checkpoint is not None:
         raise UsageError("--checkpoint must go without --dask, where lost work is done again")
-    if options.missing:
-        raise UsageError("--missing must go without --dask, where Parquet says what is missing")
+    _refuse_missing(options.missing)
     from hedgerow import dask as on_dask
 
     estimator = _on_dask(estimator_for(options), on_dask)
@@ -54,11 +52,11 @@ def predict_on_cluster(options: PredictOptions, paths: list[str], address: str) 
     _require_parquet(paths)
     if options.out is None or options.as_json:
         raise UsageError("--dask must go with -o FOLDER for Parquet files, got no folder or --json")
+    _refuse_missing(options.missing)
+    _require_new_folder(options.out)
     from hedgerow import dask as on_dask
 
-    model = read_model(options.model)
-    change = set_number_opinion if is_regressor(model) else set_opinion
-    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    model = model_asked(options)
     asked = replace(options, out=options.out.rstrip("/"))
     with on_dask.client_for(_client(address)) as client:
         told = on_dask.for_each_partition(client, paths, _answer_partition, model, asked)
@@ -98,6 +96,25 @@ def _require_parquet(paths: list[str]) -> None:
     """Workers read files for themselves, and only of a kind that comes in pieces."""
     if STDIN in paths:
         raise UsageError("DATA must be Parquet files that workers can read with --dask, got standard input")
+
+
+def _refuse_missing(missing: tuple[str, ...]) -> None:
+    """Text that means a gap is a matter of delimited files."""
+    if missing:
+        raise UsageError("--missing must go without --dask, where Parquet says what is missing")
+
+
+def _require_new_folder(out: str) -> None:
+    """Files of an earlier run would pass for answers of this one."""
+    from fsspec.core import url_to_fs
+
+    files, path = url_to_fs(out)
+    if not files.exists(path):
+        return
+    if not files.isdir(path):
+        raise UsageError(f"--out must be a folder with --dask, got the file {out!r}; name an empty or new folder")
+    if files.ls(path, detail=False):
+        raise UsageError(f"--out must hold no files with --dask, got {out!r}, which does; name an empty or new folder")
 
 
 def _report(model: Any, n_partitions: int) -> dict[str, Any]:

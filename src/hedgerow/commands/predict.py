@@ -44,12 +44,7 @@ def predict(options: PredictOptions) -> None:
     """Load, read, answer, write."""
     require_one_stdin(options.model, options.data)
     check_out(options.out)
-    model = read_model(options.model)
-    of_numbers = is_regressor(model)
-    change = set_number_opinion if of_numbers else set_opinion
-    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
-    if options.coverage is not None and not of_numbers:
-        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
+    model = model_asked(options)
     sheet = read_sheet(options.data, options.missing)
     answers, kept = answers_of(model, sheet, options)
     write_answers(answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix)
@@ -57,6 +52,17 @@ def predict(options: PredictOptions) -> None:
     if isinstance(answers, Answers):
         said += f", {int((answers.chosen.sum(axis=1) > 1).sum()):,} of them indeterminate"
     say(said)
+
+
+def model_asked(options: PredictOptions) -> Any:
+    """The model with the rule, caution and decision asked for, refused where the options do not fit it."""
+    model = read_model(options.model)
+    of_numbers = is_regressor(model)
+    change = set_number_opinion if of_numbers else set_opinion
+    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    if options.coverage is not None and not of_numbers:
+        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
+    return model
 
 
 def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Answers | NumberAnswers, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.bins import EXACT_ROWS, MAX_BINS, SAMPLE_ROWS, Bins, bins_from_columns, encode
 from hedgerow.dask.partitions import read_partition
-from hedgerow.estimators.labels import read_classes, read_weights
+from hedgerow.estimators.labels import read_classes, read_weights_of_part
 from hedgerow.estimators.targets import read_targets
 from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_kind
 from hedgerow.table.schema import Kind
@@ -76,9 +76,9 @@ def see(
         nothing = np.empty(0)
         return Seen(0, None, nothing, False), Targets(nothing, nothing, None if rows.weights is None else nothing)
     schema = read_training_table(rows.X, categorical_features=categorical_features).schema
-    weighs = rows.weights is None or bool((rows.weights > 0).any())
     # All weights of a partition may be zero, though not all weights of the table.
-    checked = read_weights(rows.weights, n_rows) if weighs else rows.weights
+    weights = read_weights_of_part(rows.weights, n_rows)
+    weighs = weights is None or bool((weights > 0).any())
     values: Array
     if criterion is not None:
         values, classes = read_targets(rows.y, n_rows, "squared_error"), np.empty(0)
@@ -88,7 +88,7 @@ def see(
         with warnings.catch_warnings():  # many classes in few rows are none of the user's business here
             warnings.simplefilter("ignore")
             classes, values = read_classes(rows.y, n_rows)
-    return Seen(n_rows, schema, classes, weighs, low, high), Targets(values, classes, checked)
+    return Seen(n_rows, schema, classes, weighs, low, high), Targets(values, classes, weights)
 
 
 def schema_of_all(seen: list[Seen], n_rows: int) -> Schema:
@@ -171,7 +171,7 @@ def missing_in(codes: Array) -> NDArray[np.uint8]:
 
 def kept_rows(weights: Floats | None) -> NDArray[np.int64] | None:
     """Weights (n,) -> the rows that weigh anything; None for all."""
-    return None if weights is None or (weights > 0).all() else np.flatnonzero(weights)
+    return None if weights is None or (weights > 0).all() else np.flatnonzero(weights > 0)
 
 
 def by_partition(

@@ -133,7 +133,10 @@ class OnDask:
         """Check, read, encode, grow, remember: what `fit` and `fit_parquet` do with the partitions they have found."""
         regression = isinstance(self, TreesRegressor)
         self._refuse_what_needs_the_rows()
-        if not regression:
+        if regression:
+            self._check_parameters()  # type: ignore[attr-defined]
+        else:
+            check_switches(self)
             check_opinion(self)
         n_trees = 1 if getattr(self, "_one_tree", False) else most_trees(self.n_estimators)  # type: ignore[attr-defined]
         with (
@@ -155,7 +158,6 @@ class OnDask:
 
     def _refuse_what_needs_the_rows(self) -> None:
         """Refuse parameters that are settled by looking at training rows once more, which are not here."""
-        check_switches(self)
         words = {
             "n_estimators": "auto",
             "max_features": "oob",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.dask.partitions import partitions_from, read_partition
 from hedgerow.estimators.evidence import score_sets
+
+#: What is asked of a model's evidence instead of the model.
+_LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"
 
 
 def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
@@ -31,7 +33,8 @@ def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
     -------
     dask array, data frame or series
         Nothing is computed yet. Of a data frame the index is kept: one column for each class, or for each of several
-        results. Of an array, results of several arrays come as a tuple of that type.
+        results that have names. Other results of several arrays, such as labels and sets of ``return_set=True``, come
+        as a tuple; compute them together, by ``dask.compute``, for one pass over the samples.
 
     Examples
     --------
@@ -48,15 +51,14 @@ def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
     """
     told = _Told(model, method, args, tuple(sorted(options.items())))
     if hasattr(X, "map_partitions"):
-        return X.map_partitions(_of_frame, told, meta=_of_nothing(X._meta, told))
+        return _frames(X, told)
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
     row = np.zeros((1, X.shape[1]), dtype=X.dtype if X.dtype.kind in "fiub" else np.float64)
     example = told(row)
     if isinstance(example, tuple):
-        whole = _blocks(X, told, np.stack(example, axis=-1), stacked=True)
-        parts = [whole[..., i] for i in range(len(example))]
+        parts = _blocks_of_parts(X, told, [np.asarray(part) for part in example])
         return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
-    return _blocks(X, told, np.asarray(example), stacked=False)
+    return _blocks(X, told, np.asarray(example))
 
 
 class LazyEvidence:
@@ -73,19 +75,22 @@ class LazyEvidence:
 
     @property
     def leaves(self) -> Any:
-        """(n, T): the leaf each sample reaches in each tree."""
-        return lazily(self.model, "apply", self.X)
+        """(n, T): number of the leaf reached within each tree."""
+        return lazily(self.model, _LEAVES, self.X)
 
-    def combine(self, rule: Any = None, *, caution: float | None = None) -> Any:
+    def combine(self, rule: Any = None, *, caution: float | None = None, prior: Any = None, weights: Any = None) -> Any:
         """What a rule concludes: lower, probability and upper of each class.
+
+        Parameters
+        ----------
+        rule, caution, prior, weights
+            As in ``forest.evidence(X).combine``.
 
         Returns
         -------
         dask array of shape (n, K, 3), or data frame of 3 K columns
         """
-        changed: dict[str, Any] = {"rule": rule, "caution": caution}
-        model = copy(self.model).set_params(**{name: value for name, value in changed.items() if value is not None})
-        return lazily(model, "_bounds_and_probability", self.X)
+        return lazily(self.model, _COMBINE, self.X, rule, caution=caution, prior=prior, weights=weights)
 
 
 def evaluate(model: Any, X: Any, y: Any, metrics: tuple[str, ...] = ("accuracy", "u65", "determinacy")) -> Any:
@@ -137,56 +142,103 @@ class _Told:
         self.model, self.method, self.args, self.options = model, method, args, options
 
     def __call__(self, X: Any) -> Any:
-        if self.method == "_bounds_and_probability":
-            opinion = self.model._opinion(self.model._codes(X))
+        if self.method == _LEAVES:
+            return self.model.evidence(X).leaves
+        if self.method == _COMBINE:
+            opinion = self.model.evidence(X).combine(*self.args, **dict(self.options))
             return np.stack([opinion.lower, opinion.probability, opinion.upper], axis=2)
         return getattr(self.model, self.method)(X, *self.args, **dict(self.options))
 
 
-def _blocks(X: Any, told: _Told, example: NDArray[Any], *, stacked: bool) -> Any:
+def _blocks(X: Any, told: _Told, example: NDArray[Any]) -> Any:
     """A dask array -> a dask array of results of the shape of an example of one row."""
     rest = example.shape[1:]
-    chunks = (X.chunks[0], *((size,) for size in rest))
-    new_axis = list(range(2, 1 + len(rest))) if len(rest) > 1 else None
-    drop_axis = 1 if not rest else None
     return X.map_blocks(
         _of_block,
         told,
-        rest,
-        stacked,
+        example[:0],
         dtype=example.dtype,
-        chunks=chunks,
-        new_axis=new_axis,
-        drop_axis=drop_axis,
-        meta=np.empty((0,) * example.ndim, dtype=example.dtype),
+        chunks=(X.chunks[0], *((size,) for size in rest)),
+        new_axis=list(range(2, 1 + len(rest))) or None,
+        drop_axis=None if rest else 1,
+        meta=example[:0],
     )
 
 
-def _of_block(X: NDArray[Any], told: _Told, rest: tuple[int, ...], stacked: bool) -> NDArray[Any]:
+def _of_block(X: NDArray[Any], told: _Told, nothing: NDArray[Any]) -> NDArray[Any]:
     """A block of samples -> results."""
-    if len(X) == 0:
-        return np.empty((0, *rest))
-    result = told(X)
-    return np.stack(result, axis=-1) if stacked else np.asarray(result)
+    return np.asarray(told(X)) if len(X) else nothing
+
+
+def _blocks_of_parts(X: Any, told: _Told, examples: list[NDArray[Any]]) -> list[Any]:
+    """A dask array -> a dask array for each part of a result, all cut from the same blocks, which are whole results."""
+    nothing = [example[:0] for example in examples]
+    chunks = X.chunks[0]
+    whole = X.map_blocks(
+        _parts_of_block, told, nothing, dtype=object, chunks=(chunks,), drop_axis=1, meta=np.empty(0, dtype=object)
+    )
+    return [
+        whole.map_blocks(
+            _part,
+            number,
+            dtype=example.dtype,
+            chunks=(chunks, *((size,) for size in example.shape[1:])),
+            new_axis=list(range(1, example.ndim)) or None,
+            meta=example[:0],
+        )
+        for number, example in enumerate(examples)
+    ]
+
+
+def _parts_of_block(X: NDArray[Any], told: _Told, nothing: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """A block of samples -> the parts of its result."""
+    return [np.asarray(part) for part in told(X)] if len(X) else nothing
+
+
+def _part(parts: list[NDArray[Any]], number: int) -> NDArray[Any]:
+    return parts[number]
+
+
+def _frames(X: Any, told: _Told) -> Any:
+    """A dask data frame -> a data frame or series of results; a tuple of them where the result has parts."""
+    row = _row_without_values(X._meta)
+    tables = _tables(told(row), told, row.index)
+    whole = X.map_partitions(_of_frame, told, meta=_of_nothing(X._meta, told))
+    if not isinstance(tables, list):
+        return whole
+    ends = np.cumsum([1 if table.ndim == 1 else table.shape[1] for table in tables]).tolist()
+    parts = []
+    for table, last in zip(tables, ends, strict=True):
+        if table.ndim == 1:
+            parts.append(whole[last - 1].rename(table.name))
+        else:
+            places = range(last - table.shape[1], last)
+            parts.append(whole[list(places)].rename(columns=dict(zip(places, table.columns, strict=True))))
+    return tuple(parts)
 
 
 def _of_frame(X: Any, told: _Told) -> Any:
-    """A partition -> results with its index."""
+    """A partition -> results with its index; parts stand side by side, in numbered columns."""
     import pandas as pd
 
     if len(X) == 0:
         return _of_nothing(X, told)
-    result = told(X)
+    tables = _tables(told(X), told, X.index)
+    return pd.concat(tables, axis=1, ignore_index=True) if isinstance(tables, list) else tables
+
+
+def _tables(result: Any, told: _Told, index: Any) -> Any:
+    """A result -> a data frame or series; a list of them where it has parts without names."""
+    import pandas as pd
+
     if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return pd.DataFrame(dict(zip(result._fields, result, strict=True)), index=X.index)
+        return pd.DataFrame(dict(zip(result._fields, result, strict=True)), index=index)
     if isinstance(result, tuple):
-        raise ValueError(
-            f"{told.method} must return one table of a data frame, got {len(result)}; ask for one at a time"
-        )
+        return [_tables(part, told, index) for part in result]
     result = np.asarray(result)
     if result.ndim == 1:
-        return pd.Series(result, index=X.index, name=told.method.removeprefix("predict_"))
-    return pd.DataFrame(result.reshape(len(result), -1), index=X.index, columns=_columns(told, result))
+        return pd.Series(result, index=index, name=told.method.removeprefix("predict_"))
+    return pd.DataFrame(result.reshape(len(result), -1), index=index, columns=_columns(told, result))
 
 
 def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
@@ -196,7 +248,7 @@ def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
     if result.ndim == 3 and len(classes) == result.shape[1]:
         sides = ("lower", "upper") if result.shape[2] == 2 else ("lower", "probability", "upper")
         return [f"{label} {side}" for label in classes for side in sides]
-    if result.ndim == 2 and len(classes) == width and told.method != "apply":
+    if result.ndim == 2 and len(classes) == width and told.method not in ("apply", _LEAVES):
         return classes
     if told.method == "predict_bounds" and width == 2:
         return ["lower", "upper"]
@@ -205,9 +257,13 @@ def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
 
 def _of_nothing(X: Any, told: _Told) -> Any:
     """A partition without rows -> a result without rows, of the columns it would have: that of a row without values."""
-    import pandas as pd
-
-    row = pd.DataFrame({name: pd.Series([None], dtype=object) for name in X.columns})
-    result = _of_frame(row, told).iloc[:0]
+    result = _of_frame(_row_without_values(X), told).iloc[:0]
     result.index = X.index
     return result
+
+
+def _row_without_values(X: Any) -> Any:
+    """A data frame -> one row of its columns."""
+    import pandas as pd
+
+    return pd.DataFrame({name: pd.Series([None], dtype=object) for name in X.columns})

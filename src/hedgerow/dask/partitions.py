@@ -80,11 +80,10 @@ def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
             )
     if y is None:
         raise ValueError("A classifier or regressor requires y to be passed, but the target y is None")
+    _check_one_column(y)
     if not _is_frame(X):
         return _from_arrays(X, y, sample_weight)
     if _is_frame(y):
-        if len(y.columns) != 1:
-            raise ValueError(f"y must be one column, got {list(y.columns)[:10]}; select it")
         y = y[y.columns[0]]
     travelling = {TARGET: y} if _is_series(y) else {}
     travelling |= {WEIGHT: sample_weight} if _is_series(sample_weight) else {}
@@ -139,8 +138,17 @@ def read_partition(X: Any, y: Any, weights: Any, target: str | None, weight: str
                 f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}; repartition them"
                 " alike"
             )
-    y = np.asarray(y) if getattr(y, "ndim", 1) == 1 else np.asarray(y)[:, 0]
+    y = np.asarray(y)
+    _check_one_column(y)
+    y = y[:, 0] if y.ndim == 2 else y
     return Rows(X, y, None if weights is None else np.asarray(weights, dtype=np.float64))
+
+
+def _check_one_column(y: Any) -> None:
+    """Refuse targets of which a row has several, or none."""
+    if y.ndim > 1 and (y.ndim > 2 or y.shape[1] != 1):
+        found = f"the columns {list(y.columns)[:10]}" if _is_frame(y) else f"an array of shape {y.shape}"
+        raise ValueError(f"y must be a 1d array of one target per row, got {found} instead; select one column")
 
 
 def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:

@@ -30,7 +30,14 @@ from hedgerow.dask.describe import (
 from hedgerow.dask.part import Part, Plan
 from hedgerow.dask.partitions import Partitions
 from hedgerow.dask.run import Runner, pick
-from hedgerow.estimators.labels import FixedPoint, check_class_weight, class_weights, fixed_point_of_rows, labels_from
+from hedgerow.estimators.labels import (
+    FixedPoint,
+    check_class_weight,
+    check_some_weight,
+    class_weights,
+    fixed_point_of_rows,
+    labels_from,
+)
 from hedgerow.estimators.parameters import resolve_settings
 from hedgerow.estimators.targets import check_poisson, find_grid, values_of, weights_of
 from hedgerow.estimators.trees import MAX_ROWS
@@ -120,8 +127,7 @@ def read_on_cluster(run: Runner, estimator: Any, partitions: Partitions, *, regr
     if n_seen >= MAX_ROWS:
         raise ValueError(f"X must have fewer than 2**31 rows, got {n_seen}; train on a sample of them")
     schema = schema_of_all(seen, n_seen)
-    if not any(each.weighs for each in seen):
-        raise ValueError("sample_weight must have at least one weight above zero, got only zeros")
+    check_some_weight(any(each.weighs for each in seen))
     reading = (_Numbers if regression else _Classes)(run, estimator, seen, given)
     return reading.read(partitions, schema)
 

@@ -93,6 +93,14 @@ def among_classes(found: NDArray[Any], declared: NDArray[Any]) -> NDArray[np.int
 
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Weights as given -> (n,) float64, finite and not negative, at least one above zero; None stays None."""
+    weights = read_weights_of_part(sample_weight, n_rows)
+    if weights is not None:
+        check_some_weight(bool((weights > 0).any()))
+    return weights
+
+
+def read_weights_of_part(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Weights of some rows of a table -> (n,) float64, finite and not negative, maybe all zero; None stays None."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -110,9 +118,13 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
         raise ValueError("sample_weight must be finite, got NaN or infinity; replace those weights or drop the rows")
     if (weights < 0).any():
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}; use 0 to leave a row out")
-    if not (weights > 0).any():
-        raise ValueError("sample_weight must have at least one weight above zero, got only zeros")
     return weights
+
+
+def check_some_weight(weighs: bool) -> None:
+    """Refuse a table of which no row weighs anything."""
+    if not weighs:
+        raise ValueError("sample_weight must have at least one weight above zero, got only zeros")
 
 
 def weigh_rows(
