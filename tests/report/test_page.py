@@ -41,7 +41,7 @@ def test_figures_are_those_of_the_metrics(report, cancer):
     forest, X, y = cancer
     sets = forest.predict_set(X)
     assert report.figures["rows"] == len(X)
-    assert report.figures["undecided"] == (sets.sum(axis=1) > 1).sum()
+    assert report.figures["indeterminate"] == (sets.sum(axis=1) > 1).sum()
     assert report.figures["accuracy"] == forest.score(X, y)
     for name in ("u65", "u80", "coverage", "determinacy", "single_set_accuracy"):
         assert report.figures[name] == getattr(metrics, name)(y, sets, classes=forest.classes_)
@@ -206,7 +206,7 @@ def test_report_without_classes_has_no_metrics_of_them(cancer):
 
 def test_one_class_and_one_row_can_be_reported():
     forest = RandomForestClassifier(3, random_state=0).fit([[1.0], [2.0]], ["a", "a"])
-    assert forest.report([[1.5]], ["a"]).figures["undecided"] == 0
+    assert forest.report([[1.5]], ["a"]).figures["indeterminate"] == 0
 
 
 def test_rule_the_page_cannot_repeat_is_said(cancer):

@@ -60,7 +60,7 @@ def report(options: ReportOptions) -> None:
     write_text(made.html, options.out)
     if options.as_json:
         write_json({"report": options.out, "target": target, **made.figures})
-    said = f"{number_of(made.figures['rows'], 'row')}, {made.figures['undecided']:,} of them indeterminate"
+    said = f"{number_of(made.figures['rows'], 'row')}, {made.figures['indeterminate']:,} of them indeterminate"
     say(said if options.out == "-" else f"{said}; written to {options.out} ({len(made.html.encode()) / 1e6:.2f} MB)")
 
 

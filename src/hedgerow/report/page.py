@@ -44,7 +44,7 @@ class Report:
     html : str
         The page.
     figures : dict
-        What it says in numbers: ``rows``, ``undecided``, ``places`` and, where the classes are known, the metrics.
+        What it says in numbers: ``rows``, ``indeterminate``, ``places`` and, where the classes are known, the metrics.
     """
 
     html: str
@@ -61,7 +61,7 @@ class Report:
         return f'<iframe title="hedgerow report" width="100%" height="900" srcdoc="{escape(self.html)}"></iframe>'
 
     def __repr__(self) -> str:
-        said = f"{self.figures['rows']:,} rows, {self.figures['undecided']:,} undecided"
+        said = f"{self.figures['rows']:,} rows, {self.figures['indeterminate']:,} undecided"
         return f"Report({said}, {len(self.html.encode()) / 1e6:.2f} MB)"
 
 
@@ -226,7 +226,7 @@ def _plain(figures: Figures) -> dict[str, Any]:
         {"conditions": list(place.conditions), "rows": place.rows, "undecided": place.undecided}
         for place in figures.places
     ]
-    return {"rows": figures.n_rows, "undecided": figures.n_open, **figures.values, "places": places}
+    return {"rows": figures.n_rows, "indeterminate": figures.n_open, **figures.values, "places": places}
 
 
 def _class_colours() -> str:
