@@ -199,7 +199,7 @@ def test_regressors_and_pairs_have_no_report(cancer):
 def test_report_without_classes_has_no_metrics_of_them(cancer):
     forest, X, _ = cancer
     report = forest.report(X, seconds=0)
-    assert set(report.figures) == {"rows", "undecided", "determinacy", "mean_set_size", "places"}
+    assert set(report.figures) == {"rows", "indeterminate", "determinacy", "mean_set_size", "places"}
     assert "decided and wrong" not in re.sub(r"<script>.*?</script>", "", report.html, flags=re.S)
     assert data_of(report)["truth"] is None
 
