@@ -74,6 +74,11 @@ class _Training:
     weights: Floats | None = None  # of the rows that are kept, as given
     bag: object = None  # what two fits must share for the bags of one to be known to the other
 
+    @property
+    def identity(self) -> Floats:
+        """What two trainings with the same targets share."""
+        return self.labels.values
+
     def with_seed(self, seed: int) -> _Training:
         """The same, grown with another seed."""
         return replace(self, settings=replace(self.settings, seed=seed))
@@ -400,7 +405,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
     def _bag_of(self, training: _Training, codes: Codes, earlier: Earlier | None) -> object:
         """A fingerprint of rows and bags; a warm start on others cannot give out-of-bag figures."""
         warm_start = getattr(self, "warm_start", False)
-        bag = bag_of(training.labels.values, codes, training.settings, warm_start=warm_start)
+        bag = bag_of(training.identity, codes, training.settings, warm_start=warm_start)
         if earlier and earlier.bag != bag and getattr(self, "oob_score", False):
             raise ValueError(
                 "X, y, bootstrap and max_samples must be those of the first fit for out-of-bag figures in a warm start,"
