@@ -301,6 +301,28 @@ def test_caution_auto_follows_the_noise():
     assert clear < noisy
 
 
+def test_caution_auto_is_chosen_again_for_another_rule_or_decision():
+    X, y = blobs(300, 0)
+    forest = RandomForestClassifier(20, caution="auto", random_state=0).fit(X, y)
+    chosen = []
+    for changes in ({"rule": Laplace()}, {"rule": "dempster"}, {"decision": UtilitySet("u80")}, {"rule": "average"}):
+        forest.set_params(**changes)
+        fresh = clone(forest).fit(X, y)
+        np.testing.assert_array_equal(forest.predict_bounds(X), fresh.predict_bounds(X))
+        assert forest.caution_ == fresh.caution_
+        chosen.append(forest.caution_)
+    assert len(set(chosen)) > 1
+
+
+def test_caution_auto_stays_what_it_was_where_the_training_rows_are_gone():
+    X, y = blobs(300, 0)
+    forest = RandomForestClassifier(20, caution="auto", random_state=0).fit(X, y)
+    again = pickle.loads(pickle.dumps(forest)).set_params(rule="dempster")
+    np.testing.assert_array_equal(
+        again.predict_bounds(X), forest.set_params(rule="dempster", caution=again.caution_).predict_bounds(X)
+    )
+
+
 def test_caution_auto_goes_with_learned_weights():
     forest = RandomForestClassifier(20, caution="auto", rule=Belief(weights="learned"), random_state=0)
     assert forest.fit(*blobs(100, 0)).caution_ in CAUTIONS

@@ -134,6 +134,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         "oob_score_",
         "oob_decision_function_",
         "caution_",
+        "_cautious",
         "tuning_",
         "tree_weights_",
         "max_features_",
@@ -145,7 +146,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         "_calibrated",
         "_learned",
     )
-    _not_pickled = ("_bagged", "_seen", "_cache")
+    _not_pickled = ("_bagged", "_seen", "_cache", "_cautious")
 
     classes_: NDArray[Any]
     n_classes_: int
@@ -427,6 +428,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         evidence = Evidence(forest, codes, rule, caution, training.prior, bagged.out_of_bag, n_threads)
         if isinstance(self.caution, str):
             caution = judged["caution_"] = choose_caution(evidence, training.classes, labels, self.decision)
+            judged["_cautious"] = self._cautious_key()
         decision = resolve_decision(self.decision)
         if not (getattr(self, "oob_score", False) or rule.needs_weights or decision.needs_calibration):
             return judged

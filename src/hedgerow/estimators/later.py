@@ -397,7 +397,13 @@ class LaterClassifier(LaterMixin):
         self._seen = _with_rows(seen, bag, classes, codes, numbers, weights)
         if not hasattr(self, "_bagged"):
             return
-        for name in ("caution_", "tree_weights_", "_learned", "_calibrated"):  # to be learned again when needed
+        for name in (
+            "caution_",
+            "_cautious",
+            "tree_weights_",
+            "_learned",
+            "_calibrated",
+        ):  # to be learned again when needed
             self.__dict__.pop(name, None)
         self._bagged = self._seen.training.bagged(self._seen.codes)
         if getattr(self, "oob_score", False):
