@@ -144,8 +144,7 @@ class BaggingMixin(ChoosingMixin, OpinionMixin):
         """
         bagged = self._require_bagged()
         codes = self._codes(X)
-        leaf_counts = getattr(self, "leaf_counts", "all")
-        grown = Grown(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, leaf_counts)
+        grown = Grown(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, self._bag[3])
         return forest_variance(self.forest_, codes, grown, self._reading_threads(codes.shape[1]))
 
     # ---- stages of fit ------------------------------------------------------------
@@ -173,6 +172,7 @@ class BaggingMixin(ChoosingMixin, OpinionMixin):
         """What rules must know of a fitted forest."""
         return Setting.of(self.forest_.n_classes, self._caution, self._prior)
 
+    _bag: Any
     _traced: tuple[object, NDArray[np.float64]]
     _reading_threads: Any
 

@@ -34,7 +34,7 @@ DRIFT_ROWS = 20_000
 
 def _leaves_are_sums(model: Any) -> bool:
     """Whether leaves are plain sums of their rows, as `partial_fit` needs them; as scikit-learn asks."""
-    if getattr(model, "criterion", None) == "absolute_error":
+    if getattr(model, "criterion_", getattr(model, "criterion", None)) == "absolute_error":
         raise AttributeError(
             "partial_fit needs leaves that are means, got medians; use criterion='squared_error' for rows to be added"
         )
@@ -450,7 +450,7 @@ class LaterClassifier(LaterMixin):
 class LaterRegressor(LaterMixin):
     """What forests of numbers do with rows that arrive later."""
 
-    criterion: str
+    criterion_: str
     _range: tuple[float, float]
     _later: LaterMoments
 
@@ -490,7 +490,7 @@ class LaterRegressor(LaterMixin):
             return self
         n_threads = thread_count(getattr(self, "n_jobs", None))
         codes = self._read_later(X, n_threads)
-        values = read_targets(y, codes.shape[1], self.criterion)
+        values = read_targets(y, codes.shape[1], self.criterion_)
         weights = read_weights(sample_weight, codes.shape[1])
         if weights is not None and (weights == 0).any():
             kept = np.flatnonzero(weights)

@@ -142,6 +142,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
 
     caution: Any
     criterion: str
+    criterion_: str
     leaf_rows: bool
 
     @with_callbacks
@@ -337,9 +338,8 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
         Features with many values look more important than they are; permutation importance does not have this bias.
         """
         check_is_fitted(self)
-        each = [
-            error_importance(self._tree(i), self.n_features_in_, self.criterion) for i in range(self.forest_.n_trees)
-        ]
+        trees = range(self.forest_.n_trees)
+        each = [error_importance(self._tree(number), self.n_features_in_, self.criterion_) for number in trees]
         mean = np.mean(each, axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
@@ -357,7 +357,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
                     "oob_trace_ must be asked of a forest that still knows the rows its trees have not seen, got one"
                     " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
                 )
-            trace = NumberTrace(trained.y, trained.bags, absolute=self.criterion == "absolute_error")
+            trace = NumberTrace(trained.y, trained.bags, absolute=self.criterion_ == "absolute_error")
             trace.extend(self.forest_, trained.codes, self._reading_threads(len(trained.y)))
             self._traced = np.array(trace.errors)
         return self._traced.copy()
@@ -452,6 +452,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
             "forest_": forest,
             "_bins": bins,
             "_schema": training.table.schema,
+            "criterion_": training.settings.criterion,
             "_seed": training.settings.seed,
             "_bag": training.bag,
             "_range": (float(values.min()), float(values.max())),
