@@ -439,6 +439,16 @@ def test_the_out_of_bag_score_is_that_of_out_of_bag_evidence(metric):
     np.testing.assert_array_equal(forest.oob_decision_function_, opinion.probability)
 
 
+@pytest.mark.parametrize("rule", ["average", "belief", Belief(weights="learned"), "median"])
+def test_rows_without_weight_are_judged_by_all_trees_under_the_rule(rule):
+    X, y = blobs(120, 0)
+    weights = np.where(np.arange(120) < 20, 0.0, 1.0)
+    forest = RandomForestClassifier(15, rule=rule, oob_score=True, random_state=0).fit(X, y, weights)
+    np.testing.assert_allclose(forest.oob_decision_function_[:20], forest.predict_proba(X[:20]), rtol=1e-12)
+    inside = forest.oob_evidence_.combine(weights=getattr(forest, "tree_weights_", None))
+    np.testing.assert_array_equal(forest.oob_decision_function_[20:], inside.probability)
+
+
 def test_the_out_of_bag_score_can_be_a_function_of_labels():
     X, y = blobs(300, 0)
     plain = RandomForestClassifier(40, oob_score=True, random_state=0).fit(X, y)

@@ -452,9 +452,9 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
             score = float(metric(y, classes[probability[seen].argmax(axis=1)]))
         else:
             score = score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
-        whole = evidence.forest.probability(all_codes, evidence.n_threads)  # rows without weight: no tree has seen them
-        kept = np.arange(len(whole)) if training.kept is None else training.kept
-        judged = evidence.judged
-        whole[kept] = 1 / len(classes)
-        whole[kept[judged]] = probability[judged]
+        whole = np.where(evidence.judged[:, None], probability, 1 / len(classes))
+        if training.kept is not None:  # rows without weight: no tree has seen them, so all judge them
+            everyone = replace(evidence, codes=all_codes, out_of_bag=None)
+            of_kept, whole = whole, everyone.combine(weights=trial.weights).probability
+            whole[training.kept] = of_kept
         return {"oob_decision_function_": whole, "oob_score_": score}
