@@ -357,8 +357,24 @@ def test_variance_needs_trees_and_rows_that_weigh_the_same() -> None:
         RandomForestClassifier(1, random_state=0).fit(X, y).predict_variance(X)
     with pytest.raises(ValueError, match="leaf_counts must be"):
         RandomForestClassifier(5, random_state=0).fit(X, y, weights).predict_variance(X)
-    inbag = RandomForestClassifier(5, leaf_counts="inbag", random_state=0).fit(X, y, weights)
-    assert (inbag.predict_variance(X).forest >= 0).all()
+
+
+@pytest.mark.parametrize("leaf_counts", ["inbag", "distinct"])
+def test_variance_of_a_weighted_forest_is_that_of_leave_one_out_forests(leaf_counts: str) -> None:
+    X, y = draw(10, n_rows=30)
+    weights = np.random.default_rng(0).random(len(y)) + 0.5
+    forest = RandomForestClassifier(60, leaf_counts=leaf_counts, min_samples_leaf=2, random_state=0).fit(X, y, weights)
+    asked = draw(11, n_rows=5)[0]
+    expected = slow_limit(forest, X, y, asked, weights)
+    assert (expected > 0).any()
+    np.testing.assert_allclose(forest.predict_variance(asked).limit, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_variance_asks_what_leaves_hold_and_not_what_a_next_fit_would_count() -> None:
+    X, y = draw(14)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    before = forest.predict_variance(X).forest
+    np.testing.assert_array_equal(forest.set_params(leaf_counts="inbag").predict_variance(X).forest, before)
 
 
 def test_estimates_stand_on_a_real_table() -> None:

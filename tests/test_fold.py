@@ -477,6 +477,26 @@ def test_a_warm_start_on_the_same_rows_keeps_out_of_bag_evidence():
     np.testing.assert_array_equal(stepwise.oob_evidence_.counts, at_once.oob_evidence_.counts)
 
 
+def test_a_first_fit_need_not_know_that_a_warm_start_will_follow():
+    X, y = draw_rows(120, 3, seed=13)
+    later = {"warm_start": True, "n_estimators": N_TREES, "oob_score": True}
+    stepwise = RandomForestClassifier(5, random_state=0).fit(X, y).set_params(**later).fit(X, y)
+    at_once = RandomForestClassifier(N_TREES, random_state=0, oob_score=True).fit(X, y)
+    assert stepwise.oob_score_ == at_once.oob_score_
+    np.testing.assert_array_equal(stepwise.oob_evidence_.counts, at_once.oob_evidence_.counts)
+    other = RandomForestClassifier(5, random_state=0).fit(X, y).set_params(**later)
+    with pytest.raises(ValueError, match="must be those of the first fit"):
+        other.fit(X[::-1].copy(), y)
+
+
+def test_a_warm_start_on_all_rows_knows_those_that_came_later():
+    X, y = draw_rows(120, 3, seed=13)
+    begun = RandomForestClassifier(5, warm_start=True, random_state=0).fit(X[:90], y[:90]).partial_fit(X[90:], y[90:])
+    seen = begun.oob_evidence_.seen
+    begun.set_params(n_estimators=8, oob_score=True).fit(X, y)
+    np.testing.assert_array_equal(begun.oob_evidence_.seen[:, :5], seen)
+
+
 # ---- memory ------------------------------------------------------------------------------
 
 

@@ -265,6 +265,45 @@ def test_learning_on_out_of_bag_rows_needs_some_certain_labels():
     RandomForestClassifier(5).fit(X, [{0, 1}] * 75 + [{1, 2}] * 75)
 
 
+@pytest.mark.parametrize("leaf_counts", ["all", "inbag"])
+@pytest.mark.parametrize("rule", ["average", "belief", "cautious", "median"])
+def test_out_of_bag_errors_are_those_of_certain_rows_without_themselves(rule, leaf_counts):
+    settings = {"rule": rule, "leaf_counts": leaf_counts, "label_rounds": 1, "random_state": 1}
+    model = RandomForestClassifier(12, oob_score=True, **settings).fit(X, blur(Y, 0.6))
+    assert model.oob_trace_[-1] == pytest.approx(1 - model.oob_score_, abs=1e-12)
+    assert model.oob_errors_.ensemble == pytest.approx(1 - model.oob_score_, abs=1e-12)
+
+
+def test_errors_of_single_trees_are_those_of_certain_rows_without_themselves():
+    model = RandomForestClassifier(6, label_rounds=0, random_state=1).fit(X, blur(Y, 0.6))
+    bagged, evidence = model._bagged, model.oob_evidence_
+    means, insiders, answers = [], [], np.zeros(3)
+    whole = model.evidence(X).counts
+    for row in np.flatnonzero(bagged.known):
+        label, errors = bagged.labels[row], ([], [])
+        for tree in range(6):
+            winners = whole[row, tree] == whole[row, tree].max()
+            answers += winners / winners.sum()
+            outside = evidence.seen[row, tree]
+            counts = evidence.counts[row, tree] if outside else whole[row, tree]
+            if counts.sum() > 0:
+                best = counts == counts.max()
+                errors[int(outside)].append(1 - best[label] / best.sum())
+        insiders += [np.mean(errors[0])] if errors[0] else []
+        means += [np.mean(errors[1])] if errors[1] else []
+    shares = np.bincount(bagged.labels[bagged.known]) / bagged.known.sum()
+    found = model.oob_errors_
+    assert found.out_of_bag == pytest.approx(np.mean(means), abs=1e-12)
+    assert found.resubstitution == pytest.approx(np.mean(insiders), abs=1e-12)
+    assert found.no_information == pytest.approx(1 - shares @ answers / answers.sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize("chosen", [{"n_estimators": "auto"}, {"max_features": "oob"}])
+def test_choosing_on_out_of_bag_rows_needs_some_certain_labels(chosen):
+    with pytest.raises(ValueError, match="rows of certain class"):
+        RandomForestClassifier(**({"n_estimators": 5} | chosen)).fit(X, [{0, 1}] * 75 + [{1, 2}] * 75)
+
+
 def test_tree_weights_calibration_and_tuning_are_learned_on_certain_rows():
     forest = RandomForestClassifier(10, rule="belief", random_state=0).fit(X, blur(Y, 0.3))
     forest.tune(over={"caution": [0.0, 1.0], "rule": ["average", "belief"]})

@@ -301,6 +301,28 @@ def test_caution_auto_follows_the_noise():
     assert clear < noisy
 
 
+def test_caution_auto_is_chosen_again_for_another_rule_or_decision():
+    X, y = blobs(300, 0)
+    forest = RandomForestClassifier(20, caution="auto", random_state=0).fit(X, y)
+    chosen = []
+    for changes in ({"rule": Laplace()}, {"rule": "dempster"}, {"decision": UtilitySet("u80")}, {"rule": "average"}):
+        forest.set_params(**changes)
+        fresh = clone(forest).fit(X, y)
+        np.testing.assert_array_equal(forest.predict_bounds(X), fresh.predict_bounds(X))
+        assert forest.caution_ == fresh.caution_
+        chosen.append(forest.caution_)
+    assert len(set(chosen)) > 1
+
+
+def test_caution_auto_stays_what_it_was_where_the_training_rows_are_gone():
+    X, y = blobs(300, 0)
+    forest = RandomForestClassifier(20, caution="auto", random_state=0).fit(X, y)
+    again = pickle.loads(pickle.dumps(forest)).set_params(rule="dempster")
+    np.testing.assert_array_equal(
+        again.predict_bounds(X), forest.set_params(rule="dempster", caution=again.caution_).predict_bounds(X)
+    )
+
+
 def test_caution_auto_goes_with_learned_weights():
     forest = RandomForestClassifier(20, caution="auto", rule=Belief(weights="learned"), random_state=0)
     assert forest.fit(*blobs(100, 0)).caution_ in CAUTIONS
@@ -415,6 +437,16 @@ def test_the_out_of_bag_score_is_that_of_out_of_bag_evidence(metric):
     }
     assert forest.oob_score_ == pytest.approx(expected[metric], abs=1e-12)
     np.testing.assert_array_equal(forest.oob_decision_function_, opinion.probability)
+
+
+@pytest.mark.parametrize("rule", ["average", "belief", Belief(weights="learned"), "median"])
+def test_rows_without_weight_are_judged_by_all_trees_under_the_rule(rule):
+    X, y = blobs(120, 0)
+    weights = np.where(np.arange(120) < 20, 0.0, 1.0)
+    forest = RandomForestClassifier(15, rule=rule, oob_score=True, random_state=0).fit(X, y, weights)
+    np.testing.assert_allclose(forest.oob_decision_function_[:20], forest.predict_proba(X[:20]), rtol=1e-12)
+    inside = forest.oob_evidence_.combine(weights=getattr(forest, "tree_weights_", None))
+    np.testing.assert_array_equal(forest.oob_decision_function_[20:], inside.probability)
 
 
 def test_the_out_of_bag_score_can_be_a_function_of_labels():

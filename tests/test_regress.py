@@ -241,6 +241,29 @@ def test_neither_threads_nor_batches_nor_layout_matter(criterion: str) -> None:
     assert np.array_equal(warm.predict(X), whole)
 
 
+def test_a_first_fit_need_not_know_that_a_warm_start_will_follow() -> None:
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    later = {"warm_start": True, "n_estimators": 9, "oob_score": True}
+    stepwise = RandomForestRegressor(4, random_state=0).fit(X, X[:, 0]).set_params(**later).fit(X, X[:, 0])
+    at_once = RandomForestRegressor(9, random_state=0, oob_score=True).fit(X, X[:, 0])
+    assert stepwise.oob_score_ == at_once.oob_score_
+
+
+@pytest.mark.parametrize("fitted", ["absolute_error", "poisson", "squared_error"])
+def test_a_criterion_set_later_changes_nothing_that_was_fitted(fitted: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 3)), rng.gamma(2.0, size=90)
+    forest, other = (RandomForestRegressor(5, criterion=fitted, random_state=0).fit(X, y) for _ in range(2))
+    other.set_params(criterion="poisson" if fitted == "absolute_error" else "absolute_error")
+    assert other.criterion_ == fitted
+    np.testing.assert_array_equal(other.oob_trace_, forest.oob_trace_)
+    np.testing.assert_array_equal(
+        other.set_params(criterion="squared_error" if fitted == "poisson" else "poisson").feature_importances_,
+        forest.feature_importances_,
+    )
+    assert hasattr(other, "partial_fit") == (fitted != "absolute_error")  # medians take in no rows
+
+
 def test_a_pickled_forest_is_the_same_forest() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.normal(size=200)

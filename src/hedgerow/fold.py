@@ -476,6 +476,11 @@ def out_of_bag_rows(out_of_bag: OutOfBag, tree: int, n_rows: int) -> NDArray[np.
     return np.asarray(_core.bag(out_of_bag.seed, tree, n_rows, out_of_bag.bag_mean) == 0)
 
 
+def known_rows(out_of_bag: OutOfBag, n_rows: int) -> NDArray[np.bool_]:
+    """-> (n,): which training rows are of certain class, and so can teach or judge."""
+    return np.ones(n_rows, dtype=bool) if out_of_bag.known is None else out_of_bag.known
+
+
 def _told(out_of_bag: OutOfBag | None) -> tuple[int, float, NDArray[np.uint16] | None] | None:
     """As the core takes it."""
     return None if out_of_bag is None else (out_of_bag.seed, out_of_bag.bag_mean, out_of_bag.labels)

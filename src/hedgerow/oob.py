@@ -18,7 +18,9 @@ from hedgerow.bins import Codes
 from hedgerow.fold import (
     OutOfBag,
     entry_numbers,
+    evidence_without_own,
     fold,
+    known_rows,
     leaf_evidence,
     lift_distinct,
     out_of_bag_rows,
@@ -90,17 +92,20 @@ def bootstrap_errors(
     forest: Forest, codes: Codes, labels: NDArray[Any], out_of_bag: OutOfBag, ensemble: float, n_threads: int = 1
 ) -> BootstrapErrors:
     """Training rows (p, n), their class numbers (n,), how to find their judges -> errors; three folds of votes."""
+    known = known_rows(out_of_bag, len(labels))
 
     def votes(bags: OutOfBag | None) -> Floats:
-        return fold(forest, codes, _Votes(), Setting.of(forest.n_classes), out_of_bag=bags, n_threads=n_threads).sums
+        setting = Setting.of(forest.n_classes)
+        return fold(forest, codes, _Votes(), setting, out_of_bag=bags, n_threads=n_threads).sums[known]
 
     everyone = votes(None)
     insiders = everyone - votes(OutOfBag(out_of_bag.seed, out_of_bag.bag_mean, None))
     answers = everyone.sum(axis=0) / max(everyone.sum(), 1)
-    classes = np.bincount(labels, minlength=forest.n_classes) / len(labels)
+    sure = labels[known]
+    classes = np.bincount(sure, minlength=forest.n_classes) / max(len(sure), 1)
     return BootstrapErrors(
-        out_of_bag=_mean_error(votes(out_of_bag), labels),
-        resubstitution=_mean_error(insiders, labels),
+        out_of_bag=_mean_error(votes(out_of_bag), sure),
+        resubstitution=_mean_error(insiders, sure),
         ensemble=ensemble,
         no_information=float(1 - classes @ answers),
     )
@@ -117,10 +122,14 @@ def ensemble_error(
     tree_weights: Floats | None = None,
     n_threads: int = 1,
 ) -> float:
-    """Training rows (p, n), their class numbers (n,) -> share of the rows with a judge that the rule gets wrong."""
+    """Training rows (p, n), their class numbers (n,) -> share of the rows with a judge that the rule gets wrong.
+
+    Rows of uncertain class are left out, here as everywhere: nobody knows whether an answer about them is wrong.
+    """
     judged = np.zeros(len(labels), dtype=bool)
     for tree in range(forest.n_trees):
         judged |= out_of_bag_rows(out_of_bag, tree, len(labels))
+    judged &= known_rows(out_of_bag, len(labels))
     whole = replace(out_of_bag, as_forest=True)
     opinion = fold(forest, codes, rule, setting, tree_weights=tree_weights, out_of_bag=whole, n_threads=n_threads)
     wrong = opinion.probability.argmax(axis=1) != labels
@@ -169,12 +178,12 @@ class AnyTrace(ABC):
     Attributes
     ----------
     errors : list of float
-        Mean over the rows judged so far of how wrong the trees so far are; NaN while no row has been judged.
+        Mean over the rows of certain class judged so far of how wrong the trees so far are; NaN while there are none.
     """
 
     def __init__(self, n_rows: int, out_of_bag: OutOfBag) -> None:
         self._n_rows, self._out_of_bag = n_rows, out_of_bag
-        self._judges = np.zeros(n_rows)
+        self._judges, self._known = np.zeros(n_rows), known_rows(out_of_bag, n_rows)
         self.errors: list[float] = []
 
     def extend(self, forest: Forest, codes: Codes, n_threads: int = 1) -> None:
@@ -187,7 +196,7 @@ class AnyTrace(ABC):
                 outside = out_of_bag_rows(self._out_of_bag, tree, self._n_rows)
                 self._judges += outside
                 self._add(forest, codes, tree, leaves[:, tree - first].astype(np.int64), np.flatnonzero(outside))
-                judged = self._judges > 0
+                judged = (self._judges > 0) & self._known
                 self.errors.append(float(self._losses[judged].mean()) if judged.any() else math.nan)
 
     @abstractmethod
@@ -225,7 +234,7 @@ class Trace(AnyTrace):
 
     def standard_error(self, error: float) -> float:
         """That of a share."""
-        return math.sqrt(error * (1 - error) / self._n_rows)
+        return math.sqrt(error * (1 - error) / max(1, int(self._known.sum())))
 
     @property
     def _losses(self) -> NDArray[Any]:
@@ -241,7 +250,9 @@ class Trace(AnyTrace):
 
     def _states(self, forest: Forest, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> Floats:
         """States (m, S) of the leaves that the rows (m,) reach in a tree, without the rows themselves."""
-        at, labels = leaves[rows], self._out_of_bag.labels
+        at, labels, added = leaves[rows], self._out_of_bag.labels, self._out_of_bag.own
+        if added is not None:
+            return lift_distinct(self._rule, evidence_without_own(forest, tree, at, added[rows]), self._setting)
         if labels is None:
             table = leaf_evidence(forest, tree)
         else:

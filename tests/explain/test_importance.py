@@ -281,6 +281,16 @@ def test_a_feature_that_tells_the_class_has_the_smallest_possible_pvalue():
     assert found.pvalue[1] > 1 / 20
 
 
+@pytest.mark.parametrize("estimator", [RandomForestClassifier, RandomForestRegressor])
+def test_forests_of_the_test_draw_bags_like_the_forest_they_are_compared_with(estimator):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), rng.integers(0, 2, 120)
+    forest = estimator(4, max_samples=30, random_state=0).fit(X[:60], y[:60]).partial_fit(X[60:], y[60:])
+    found = importance_test(forest, n_permutations=19)
+    assert (found.pvalue < 1).any()
+    np.testing.assert_array_equal(importance_test(forest.set_params(max_samples=0.5), n_permutations=19), found)
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_corrections_are_what_their_definitions_say(pvalues):
     n, order = len(pvalues), np.argsort(pvalues, kind="stable")

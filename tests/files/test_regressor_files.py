@@ -36,6 +36,23 @@ def test_a_loaded_regressor_says_what_the_saved_one_says(name: str) -> None:
         assert np.array_equal(again.oob_prediction_, model.oob_prediction_, equal_nan=True)
 
 
+def test_a_file_keeps_the_criterion_of_the_fit_and_the_one_that_was_set() -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60.0)
+    model = RandomForestRegressor(4, criterion="poisson", random_state=0).fit(X, y)
+    assert hedgerow.load(io.BytesIO(saved(model))).criterion_ == "poisson"
+    importances = model.feature_importances_
+    again = hedgerow.load(io.BytesIO(saved(model.set_params(criterion="squared_error"))))
+    assert (again.criterion, again.criterion_) == ("squared_error", "poisson")
+    assert np.array_equal(again.feature_importances_, importances)
+
+
+def test_a_criterion_that_is_none_is_refused() -> None:
+    model = NUMBER_MODELS["number-forest"]()[0]
+    model.criterion_ = "gini"
+    with pytest.raises(ModelFileError, match="criterion must be one of"):
+        hedgerow.load(io.BytesIO(saved(model)))
+
+
 def test_rows_of_leaves_are_saved_only_where_asked_for() -> None:
     model, asked = NUMBER_MODELS["number-extra"]()
     model.predict_quantiles(asked)

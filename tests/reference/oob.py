@@ -42,10 +42,11 @@ def slow_errors(forest: Any, X: Any, y: NDArray[Any]) -> tuple[float, float, flo
     return float(np.mean(lists[0])), float(np.mean(lists[1])), float(1 - shares @ answers / answers.sum())
 
 
-def slow_limit(forest: Any, X: Any, y: NDArray[Any], asked: Any) -> Floats:
+def slow_limit(forest: Any, X: Any, y: NDArray[Any], asked: Any, weights: Any = 1.0) -> Floats:
     """-> (m, K): variance over leave-one-out forests, less what so few trees differ by chance."""
     bag, labels = multiplicities(forest, len(y)), np.searchsorted(forest.classes_, y)
     times = {"all": np.ones_like(bag), "inbag": bag, "distinct": bag > 0, "oob": bag == 0}[forest.leaf_counts]
+    times = times * np.broadcast_to(weights, len(y))[:, None]
     train, query = forest.apply(X), forest.apply(asked)
     n_rows, n_trees, n_classes = len(y), bag.shape[1], len(forest.classes_)
     result = np.zeros((len(asked), n_classes))

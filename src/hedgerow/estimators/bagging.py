@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Setting
 from hedgerow.bins import Bins, Codes
+from hedgerow.estimators.evidence import require_certain
 from hedgerow.estimators.opinions import OpinionMixin
 from hedgerow.estimators.parameters import TO_BE_CHOSEN
+from hedgerow.fold import OutOfBag, known_rows
 from hedgerow.grow import grow_forest
 from hedgerow.oob import AnyTrace, BootstrapErrors, Trace, bootstrap_errors, ensemble_error, is_flat, stages
 from hedgerow.tree import Forest, join_forests
@@ -142,19 +144,24 @@ class BaggingMixin(ChoosingMixin, OpinionMixin):
         """
         bagged = self._require_bagged()
         codes = self._codes(X)
-        leaf_counts = getattr(self, "leaf_counts", "all")
-        grown = Grown(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, leaf_counts)
+        grown = Grown(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, self._bag[3])
         return forest_variance(self.forest_, codes, grown, self._reading_threads(codes.shape[1]))
 
     # ---- stages of fit ------------------------------------------------------------
 
     def _trace_of(self, training: Any, codes: Codes) -> Trace:
-        return Trace(self._rule, self._setting_of(training), training.numbers, training.bagged(codes).out_of_bag)
+        return Trace(self._rule, self._setting_of(training), training.numbers, self._judges_of(training, codes))
 
     def _pilot_error(self, pilot: Forest, training: Any, codes: Codes, n_threads: int) -> float:
-        setting, outside = self._setting_of(training), training.bagged(codes).out_of_bag
+        setting, outside = self._setting_of(training), self._judges_of(training, codes)
         labels = training.numbers
         return ensemble_error(pilot, codes, self._rule, setting, labels, outside, n_threads=n_threads)
+
+    def _judges_of(self, training: Any, codes: Codes) -> OutOfBag:
+        """How to find the trees that may judge a row, where some row can be judged."""
+        outside: OutOfBag = training.bagged(codes).out_of_bag
+        require_certain(known_rows(outside, codes.shape[1]))
+        return outside
 
     def _setting_of(self, training: Any) -> Setting:
         """What rules must know, before the fit has chosen a caution."""
@@ -165,6 +172,7 @@ class BaggingMixin(ChoosingMixin, OpinionMixin):
         """What rules must know of a fitted forest."""
         return Setting.of(self.forest_.n_classes, self._caution, self._prior)
 
+    _bag: Any
     _traced: tuple[object, NDArray[np.float64]]
     _reading_threads: Any
 

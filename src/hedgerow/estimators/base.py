@@ -134,6 +134,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         "oob_score_",
         "oob_decision_function_",
         "caution_",
+        "_cautious",
         "tuning_",
         "tree_weights_",
         "max_features_",
@@ -145,7 +146,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         "_calibrated",
         "_learned",
     )
-    _not_pickled = ("_bagged", "_seen", "_cache")
+    _not_pickled = ("_bagged", "_seen", "_cache", "_cautious")
 
     classes_: NDArray[Any]
     n_classes_: int
@@ -427,6 +428,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         evidence = Evidence(forest, codes, rule, caution, training.prior, bagged.out_of_bag, n_threads)
         if isinstance(self.caution, str):
             caution = judged["caution_"] = choose_caution(evidence, training.classes, labels, self.decision)
+            judged["_cautious"] = self._cautious_key()
         decision = resolve_decision(self.decision)
         if not (getattr(self, "oob_score", False) or rule.needs_weights or decision.needs_calibration):
             return judged
@@ -450,9 +452,9 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
             score = float(metric(y, classes[probability[seen].argmax(axis=1)]))
         else:
             score = score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
-        whole = evidence.forest.probability(all_codes, evidence.n_threads)  # rows without weight: no tree has seen them
-        kept = np.arange(len(whole)) if training.kept is None else training.kept
-        judged = evidence.judged
-        whole[kept] = 1 / len(classes)
-        whole[kept[judged]] = probability[judged]
+        whole = np.where(evidence.judged[:, None], probability, 1 / len(classes))
+        if training.kept is not None:  # rows without weight: no tree has seen them, so all judge them
+            everyone = replace(evidence, codes=all_codes, out_of_bag=None)
+            of_kept, whole = whole, everyone.combine(weights=trial.weights).probability
+            whole[training.kept] = of_kept
         return {"oob_decision_function_": whole, "oob_score_": score}

@@ -24,6 +24,7 @@ from hedgerow.fold import (
     entry_numbers,
     evidence_without_own,
     fold,
+    known_rows,
     leaf_evidence,
     out_of_bag_rows,
     reached_evidence,
@@ -234,9 +235,9 @@ class Evidence:
     @property
     def known(self) -> NDArray[np.bool_]:
         """(n,): whether the class of the sample is certain, so that it can teach or judge."""
-        if self.out_of_bag is None or self.out_of_bag.known is None:
+        if self.out_of_bag is None:
             return np.ones(self.n_samples, dtype=bool)
-        return self.out_of_bag.known
+        return known_rows(self.out_of_bag, self.n_samples)
 
     def as_forest(self) -> Evidence:
         """Out-of-bag evidence with the sums of each row's judges scaled up to the whole forest, to calibrate on."""
@@ -342,16 +343,21 @@ def try_out(
     evidence: Evidence, labels: NDArray[Any], rule: Rule, caution: float, decision: str | Decision
 ) -> tuple[Trial, NDArray[np.bool_]]:
     """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class that some tree can judge; which."""
-    if not evidence.known.any():
-        raise ValueError(
-            "y must have rows of certain class for what is learned on out-of-bag rows, got none; leave out oob_score,"
-            " caution='auto', learned weights and calibrated decisions"
-        )
+    require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
     judged = evidence.judged & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)[judged]
     ready = calibrated(decision, opinion, labels[judged])
     return Trial(opinion, decide(opinion, ready), ready, weights), judged
+
+
+def require_certain(known: NDArray[np.bool_]) -> None:
+    """Refuse rows (n,) none of which is of certain class, where something is to be learned on them."""
+    if not known.any():
+        raise ValueError(
+            "y must have rows of certain class for what is learned on out-of-bag rows, got none; leave out oob_score,"
+            " caution='auto', n_estimators='auto', max_features='oob', learned weights and calibrated decisions"
+        )
 
 
 def choose_caution(

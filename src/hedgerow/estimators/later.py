@@ -40,7 +40,7 @@ DRIFT_ROWS = 20_000
 
 def _leaves_are_sums(model: Any) -> bool:
     """Whether leaves are plain sums of their rows, as `partial_fit` needs them; as scikit-learn asks."""
-    if getattr(model, "criterion", None) == "absolute_error":
+    if getattr(model, "criterion_", getattr(model, "criterion", None)) == "absolute_error":
         raise AttributeError(
             "partial_fit needs leaves that are means, got medians; use criterion='squared_error' for rows to be added"
         )
@@ -408,7 +408,8 @@ class LaterClassifier(LaterMixin):
         seen = known["_seen"] = _with_rows(seen, bag, classes, codes, numbers, weights)
         if not hasattr(self, "_bagged"):
             return known, stale
-        stale |= {"caution_", "tree_weights_", "_learned", "_calibrated"}  # to be learned again when needed
+        # To be learned again when needed.
+        stale |= {"caution_", "_cautious", "tree_weights_", "_learned", "_calibrated"}
         known["_bagged"] = seen.training.bagged(seen.codes)
         if getattr(self, "oob_score", False):
             n_threads = thread_count(getattr(self, "n_jobs", None))
@@ -453,7 +454,7 @@ class LaterClassifier(LaterMixin):
 class LaterRegressor(LaterMixin):
     """What forests of numbers do with rows that arrive later."""
 
-    criterion: str
+    criterion_: str
     _range: tuple[float, float]
     _later: LaterMoments
 
@@ -494,7 +495,7 @@ class LaterRegressor(LaterMixin):
         self._check_parameters()
         n_threads = thread_count(getattr(self, "n_jobs", None))
         codes = self._read_later(X, n_threads)
-        values = read_targets(y, codes.shape[1], self.criterion)
+        values = read_targets(y, codes.shape[1], self.criterion_)
         weights = read_weights(sample_weight, codes.shape[1])
         if weights is not None and (weights == 0).any():
             kept = np.flatnonzero(weights)

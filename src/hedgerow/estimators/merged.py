@@ -73,11 +73,11 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
         for model, place in zip((first, second), places, strict=True)
         for origin in model._known_origins()
     ]
-    merged._origins = tuple(origins)
+    merged._origins, merged.criterion_ = tuple(origins), first.criterion_
     remember_features(merged, schema)
     if isinstance(first, TreesClassifier):
         merged.classes_, merged.n_classes_ = classes, len(classes)
-        merged.criterion_, merged._prior, merged._cache = first.criterion_, prior_of(merged._origins), StateCache()
+        merged._prior, merged._cache = prior_of(merged._origins), StateCache()
         if isinstance(first.caution, str):
             merged.caution_ = first._caution
     else:

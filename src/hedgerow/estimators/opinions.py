@@ -259,14 +259,21 @@ class OpinionMixin:
 
     @property
     def _caution(self) -> float:
-        """The caution in force; "auto" that was set after the fit is resolved when first needed."""
+        """The caution in force; "auto" is resolved when first needed, and again for another rule or decision."""
         if not isinstance(self.caution, str):
             return float(self.caution)
-        if not hasattr(self, "caution_"):
+        key = self._cautious_key()
+        changed = getattr(self, "_cautious", key) != key and hasattr(self, "_bagged")
+        if changed or not hasattr(self, "caution_"):
             bagged = self._require_bagged()
             evidence = Evidence(self.forest_, bagged.codes, self._rule, 1.0, self._prior, bagged.out_of_bag)
             self.caution_ = choose_caution(evidence, self.classes_, bagged.labels, self.decision)
+            self._cautious = key
         return float(self.caution_)
+
+    def _cautious_key(self) -> tuple[str, ...]:
+        """What a caution is chosen for: rule and decision; names stay names, as writing out objects takes its time."""
+        return tuple(each if isinstance(each, str) else repr(each) for each in (self.rule, self.decision))
 
     @property
     def _rule(self) -> Rule:
@@ -324,5 +331,6 @@ class OpinionMixin:
         return self._learned[1]
 
     _bagged: Bagged
+    _cautious: tuple[str, ...]
     _prior: Floats
     _codes: Any

@@ -74,7 +74,8 @@ DESCRIPTIONS = {
     ),
     "caution": (
         'float or "auto", default=1.0\n    How many unseen rows each leaf keeps in reserve: 0 is the ordinary forest.'
-        ' "auto" chooses on out-of-bag evidence (``caution_``). Can be changed on a fitted forest.'
+        ' "auto" chooses on out-of-bag evidence (``caution_``): when fitted, and again when rule or decision change,'
+        " while the forest still has its training rows. Can be changed on a fitted forest."
     ),
     "decision": (
         'str or Decision, default="dominance"\n    Which classes remain, given the bounds; see `hedgerow.decide`. Can'

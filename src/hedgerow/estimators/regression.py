@@ -74,6 +74,11 @@ class _Training:
     weights: Floats | None = None  # of the rows that are kept, as given
     bag: object = None  # what two fits must share for the bags of one to be known to the other
 
+    @property
+    def identity(self) -> Floats:
+        """What two trainings with the same targets share."""
+        return self.labels.values
+
     def with_seed(self, seed: int) -> _Training:
         """The same, grown with another seed."""
         return replace(self, settings=replace(self.settings, seed=seed))
@@ -137,6 +142,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
 
     caution: Any
     criterion: str
+    criterion_: str
     leaf_rows: bool
 
     @with_callbacks
@@ -332,9 +338,8 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
         Features with many values look more important than they are; permutation importance does not have this bias.
         """
         check_is_fitted(self)
-        each = [
-            error_importance(self._tree(i), self.n_features_in_, self.criterion) for i in range(self.forest_.n_trees)
-        ]
+        trees = range(self.forest_.n_trees)
+        each = [error_importance(self._tree(number), self.n_features_in_, self.criterion_) for number in trees]
         mean = np.mean(each, axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
@@ -352,7 +357,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
                     "oob_trace_ must be asked of a forest that still knows the rows its trees have not seen, got one"
                     " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
                 )
-            trace = NumberTrace(trained.y, trained.bags, absolute=self.criterion == "absolute_error")
+            trace = NumberTrace(trained.y, trained.bags, absolute=self.criterion_ == "absolute_error")
             trace.extend(self.forest_, trained.codes, self._reading_threads(len(trained.y)))
             self._traced = np.array(trace.errors)
         return self._traced.copy()
@@ -400,7 +405,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
     def _bag_of(self, training: _Training, codes: Codes, earlier: Earlier | None) -> object:
         """A fingerprint of rows and bags; a warm start on others cannot give out-of-bag figures."""
         warm_start = getattr(self, "warm_start", False)
-        bag = bag_of(training.labels.values, codes, training.settings, warm_start=warm_start)
+        bag = bag_of(training.identity, codes, training.settings, warm_start=warm_start)
         if earlier and earlier.bag != bag and getattr(self, "oob_score", False):
             raise ValueError(
                 "X, y, bootstrap and max_samples must be those of the first fit for out-of-bag figures in a warm start,"
@@ -447,6 +452,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
             "forest_": forest,
             "_bins": bins,
             "_schema": training.table.schema,
+            "criterion_": training.settings.criterion,
             "_seed": training.settings.seed,
             "_bag": training.bag,
             "_range": (float(values.min()), float(values.max())),

@@ -50,6 +50,8 @@ class DecisionTreeRegressor(TreesRegressor):
         The tree, to look at and to walk.
     forest_ : Forest
         The arrays behind it.
+    criterion_ : str
+        The criterion the trees were grown by, whatever the parameter says by now.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the decrease in squared error.
 
@@ -136,6 +138,8 @@ class RandomForestRegressor(TreesRegressor):
         The trees, to look at and to walk.
     forest_ : Forest
         The arrays behind them.
+    criterion_ : str
+        The criterion the trees were grown by, whatever the parameter says by now.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the decrease in squared error.
     oob_score_, oob_prediction_ : float, ndarray of shape (n_samples,)
@@ -222,7 +226,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
 
     Attributes
     ----------
-    n_features_in_, feature_names_in_, trees_, forest_, feature_importances_
+    n_features_in_, feature_names_in_, trees_, forest_, criterion_, feature_importances_
         As in `RandomForestRegressor`.
 
     Examples

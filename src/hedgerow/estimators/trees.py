@@ -50,7 +50,7 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator):  # type: i
     _bins: Bins
     _schema: Schema
     _seed: int
-    _bag: object
+    _bag: Any
     _origins: tuple[Origin, ...]
 
     def apply(self, X: Any) -> NDArray[np.int32]:
@@ -120,7 +120,15 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator):  # type: i
         """What a warm start builds upon."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "forest_"):
             return None
-        return Earlier(self.forest_, self._bins, self._schema, getattr(self, "classes_", None), self._seed, self._bag)
+        classes = getattr(self, "classes_", None)
+        return Earlier(self.forest_, self._bins, self._schema, classes, self._seed, self._known_bag())
+
+    def _known_bag(self) -> object:
+        """The fingerprint of rows and bags; that of the rows is found from them where they have been kept."""
+        seen: Seen | None = getattr(self, "_seen", None)
+        if seen is None or self._bag == MIXED:
+            return self._bag
+        return (rows_of(seen.training.identity, seen.codes), *self._bag[1:])
 
     def _grow(
         self,
@@ -290,8 +298,13 @@ class Earlier:
 
 def bag_of(labels: NDArray[Any], codes: Codes, settings: GrowSettings, *, warm_start: bool) -> object:
     """A fingerprint of rows and bags, which two fits must share for the bags of one to be known to the other."""
-    rows = (zlib.crc32(labels.data), zlib.crc32(codes.data)) if warm_start else None
+    rows = rows_of(labels, codes) if warm_start else None
     return (rows, codes.shape[1], settings.bag_mean, settings.leaf_counts)
+
+
+def rows_of(labels: NDArray[Any], codes: Codes) -> tuple[int, int]:
+    """Labels (n,) or (n, K), codes (p, n) -> their checksums."""
+    return zlib.crc32(np.ascontiguousarray(labels).data), zlib.crc32(np.ascontiguousarray(codes).data)
 
 
 def schema_attributes(schema: Schema) -> dict[str, Any]:

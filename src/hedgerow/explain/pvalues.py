@@ -164,7 +164,8 @@ class _Again:
         n_features, n_rows = bagged.codes.shape
         n_classes = forest.forest_.n_classes
         settings = resolve_settings(forest, n_rows, n_features, forest._schema.names, n_classes)
-        self.settings = replace(settings, leaf_counts="inbag") if isinstance(bagged, Trained) else settings
+        # Bags and leaves as those of the forest: a number of rows was a share of the first table.
+        self.settings = replace(settings, bag_mean=bagged.bag_mean, leaf_counts=forest._bag[3])
         if hasattr(forest, "criterion_"):  # what the fit has chosen stays chosen
             self.settings = replace(self.settings, criterion=forest.criterion_)
         if hasattr(forest, "max_features_"):

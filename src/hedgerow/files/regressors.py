@@ -82,8 +82,14 @@ def check_reading(model: TreesRegressor) -> None:
     """Refuse parameters that would fail when samples are read."""
     checked_threads(getattr(model, "n_jobs", None))
     check_caution(model.caution)
-    if model.criterion not in NUMBER_CRITERIA:
-        raise ValueError(f"criterion must be one of {', '.join(NUMBER_CRITERIA)}, got {str(model.criterion)[:40]!r}")
+    _checked_criterion(model.criterion)
+
+
+def _checked_criterion(criterion: Any) -> str:
+    """One that trees of numbers can be grown by."""
+    if not isinstance(criterion, str) or criterion not in NUMBER_CRITERIA:
+        raise ValueError(f"criterion must be one of {', '.join(NUMBER_CRITERIA)}, got {str(criterion)[:40]!r}")
+    return criterion
 
 
 def _fitted_to_contents(model: TreesRegressor, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
@@ -96,6 +102,8 @@ def _fitted_to_contents(model: TreesRegressor, encoder: Encoder) -> tuple[dict[s
     for name in ("max_features_", "max_features_errors_"):
         if hasattr(model, name):
             fitted[name] = encoder.encode(getattr(model, name), name)
+    if model.criterion_ != model.criterion:  # it was set after the fit
+        fitted["criterion_"] = model.criterion_
     if model._has_residuals():
         residuals = model._residuals_or_raise()
         fitted["residuals"] = True
@@ -111,9 +119,11 @@ def _fitted_to_contents(model: TreesRegressor, encoder: Encoder) -> tuple[dict[s
 
 def _fitted_from_contents(model: TreesRegressor, given: Json, arrays: Arrays, decoder: Decoder) -> None:
     """The inverse of `_fitted_to_contents`."""
-    known = {"oob_score_", "max_features_", "max_features_errors_", "residuals", "leaf_rows", "origins", "later"}
+    known = {"criterion_", "oob_score_", "max_features_", "max_features_errors_", "residuals", "leaf_rows"}
+    known |= {"origins", "later"}
     if not isinstance(given, dict) or not given.keys() <= known:
         raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
+    model.criterion_ = _checked_criterion(given.get("criterion_", model.criterion))
     if "oob_score_" in given:
         score = decoder.decode(given["oob_score_"])
         model.oob_score_ = checked_number("oob_score_", score, float, -math.inf, math.inf)
