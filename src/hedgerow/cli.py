@@ -248,7 +248,9 @@ def explain(
     train: Annotated[
         str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
     ] = None,
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of --train with the classes.")] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column with the classes, in --train and in DATA.")
+    ] = None,
     cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many nearest cases to show.")] = 5,
     immutable: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column the smallest change must leave; again for more.")

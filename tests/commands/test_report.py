@@ -92,6 +92,11 @@ def test_page_of_the_command_is_that_of_python(run, patients, model, page):
     names = forest.feature_names_in_.tolist()
     frame["site"] = frame["site"].astype(object)
     made = forest.report(
-        frame[names], frame["diagnosis"].to_numpy(), names=frame["patient"].to_numpy(), seconds=0, first=1
+        frame[names],
+        frame["diagnosis"].to_numpy(),
+        names=frame["patient"].to_numpy(),
+        seconds=0,
+        first=1,
+        title="m.hedge on test.csv",
     )
     assert made.html == page.read_text(encoding="utf-8")

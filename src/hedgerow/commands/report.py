@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hedgerow.commands.match import set_opinion, table_for
@@ -55,13 +56,18 @@ def report(options: ReportOptions) -> None:
     names = None if options.id is None else sheet.cells(options.id).tolist()
     train, y_train = _training(model, options, target)
     asked: dict[str, Any] = {"seconds": options.seconds, "train": train, "y_train": y_train, "first": 1}
-    asked |= {} if options.title is None else {"title": options.title}
+    asked["title"] = options.title or f"{_name_of(options.model)} on {_name_of(options.data)}"
     made = model.report(table_for(model, sheet, other), y, names=names, **asked)
     write_text(made.html, options.out)
     if options.as_json:
         write_json({"report": options.out, "target": target, **made.figures})
     said = f"{number_of(made.figures['rows'], 'row')}, {made.figures['indeterminate']:,} of them indeterminate"
     say(said if options.out == "-" else f"{said}; written to {options.out} ({len(made.html.encode()) / 1e6:.2f} MB)")
+
+
+def _name_of(path: str) -> str:
+    """A path -> what people call the file."""
+    return "standard input" if path == "-" else Path(path).name
 
 
 def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[NamedColumns | None, Any]:

@@ -195,14 +195,20 @@ def _model_facts(forest: Any) -> list[tuple[str, str]]:
     facts = [
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
-        ("Rule", str(forest._rule)),
+        ("Rule", _in_words(forest._rule)),
         ("Caution", caution),
-        ("Decision", str(forest._decision())),
+        ("Decision", _in_words(forest._decision())),
         ("Classes", named),
     ]
     if getattr(forest, "oob_score_", None) is not None:
         facts.append(("Out-of-bag score", f"{forest.oob_score_:.3f}"))
     return facts
+
+
+def _in_words(made: Any) -> str:
+    """A rule or decision -> its name, and the first sentence about it."""
+    about = (type(made).__doc__ or "").strip().split("\n\n")[0].replace("``", "").replace("`", "")
+    return f"{made}: {' '.join(about.split())}"
 
 
 def _features(forest: Any, answers: Answers) -> list[Feature]:

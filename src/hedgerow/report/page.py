@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import hedgerow
 from hedgerow.export.svg import COLOURS
 from hedgerow.report.cases import pack_cases
 from hedgerow.report.figures import Answers, Figures, answers_of, figures_of, name_of, training_range
@@ -198,6 +199,7 @@ def _rendered(
     undecided = np.flatnonzero(answers.is_open)[:PLAIN_ROWS].tolist()
     return environment.from_string(texts["page.html"]).render(
         title=title,
+        version=hedgerow.__version__,
         figures=figures,
         features=figures.features[:LISTED_FEATURES],
         n_features=len(figures.features),
