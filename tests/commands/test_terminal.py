@@ -98,6 +98,14 @@ def test_who_has_read_enough_may_leave(patients, model):
     assert b"BrokenPipe" not in said
 
 
+def test_who_has_read_enough_of_a_table_may_leave_too(model):
+    command = [*COMMAND, "inspect", str(model)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+        assert (process.wait(timeout=60), said) == (0, b"")
+
+
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"PAR1....PAR1")
     script = "import sys; sys.modules['pyarrow'] = None; from hedgerow.cli import main; main()"

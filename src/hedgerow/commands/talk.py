@@ -118,12 +118,16 @@ def _console(*, stderr: bool) -> Console:
     """Where to print; rich honours NO_COLOR, and leaves colours away where there is no terminal."""
     from rich.console import Console
 
-    console = Console(stderr=stderr, highlight=False, emoji=False, markup=False)
-    return (
-        console
-        if console.is_terminal
-        else Console(stderr=stderr, highlight=False, emoji=False, markup=False, width=WIDTH)
-    )
+    class Pipe(Console):
+        """A console that leaves it to `outcome.run` what a reader who has seen enough means."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    console = Pipe(stderr=stderr, highlight=False, emoji=False, markup=False)
+    if console.is_terminal:
+        return console
+    return Pipe(stderr=stderr, highlight=False, emoji=False, markup=False, width=WIDTH)
 
 
 def _finite(value: Any) -> Any:
