@@ -225,8 +225,8 @@ def _print_size(n_rows: int, given: argparse.Namespace) -> None:
     print(f"{'':34} {'time':>8} {'/ here':>7} {'driver MB':>10} {'worker MB':>10}  trees")
     here: dict[str, Any] = {}
     for n_partitions in given.partitions:
-        here = here or _run("here", n_rows, n_partitions, given)
-        rows = [("one machine", here)] if n_partitions == given.partitions[0] else []
+        here = _run("here", n_rows, n_partitions, given)  # other blocks are other rows
+        rows = [("one machine", here)]
         both = (("whole", "cluster, table gathered"), ("top", "cluster, tops on workers"))
         for name, said in both[1:] if given.worker_memory else both:
             rows.append((f"{said}, {n_partitions} parts", _run(name, n_rows, n_partitions, given)))
