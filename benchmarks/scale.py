@@ -39,7 +39,8 @@ def main() -> None:
     parser.add_argument("--worker-memory", type=int, default=0, metavar="MB", help="what a worker may use, 0 for all")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    os.environ["HEDGEROW_WORKER_MEMORY"] = str(given.worker_memory or os.environ.get("HEDGEROW_WORKER_MEMORY", 0))
+    if given.worker_memory:  # processes of single measurements, and workers, inherit it
+        os.environ["HEDGEROW_WORKER_MEMORY"] = str(given.worker_memory)
     if given.one:
         print(json.dumps(MEASURED[given.one](given.rows[0], given.features, given.trees, given.partitions[0])))
         return

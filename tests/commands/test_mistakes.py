@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -123,9 +125,6 @@ def test_a_file_that_cannot_be_written_is_called_by_its_name(tmp_path):
 
 
 def test_modules_are_there_as_soon_as_the_package_is():
-    import subprocess
-    import sys
-
     names = ["belief", "criteria", "datasets", "explain", "labels", "metrics", "plot", "rules", "structure", "theory"]
     code = f"import json, hedgerow; print(json.dumps([type(getattr(hedgerow, n)).__name__ for n in {names}]))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

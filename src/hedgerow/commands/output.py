@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
 import sys
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.parquet import write_parquet
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import to_json
+from hedgerow.files.container import whole_file
 
 #: Between the classes of a set in a CSV cell.
 BAR = "|"
@@ -225,19 +224,9 @@ def _text_file(out: str | None) -> Iterator[TextIO]:
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `path` when all went well."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():  # a device or a pipe takes what it is given
-        yield target
+    """A path to write to, which becomes `path` when all went well; a device or a pipe takes what it is given."""
+    if path.exists() and not path.is_file():
+        yield path
         return
-    passing = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
-    try:
+    with whole_file(path) as passing:
         yield passing
-        os.replace(passing, target)
-    except OSError as reason:
-        passing.unlink(missing_ok=True)
-        reason.filename, reason.filename2 = str(path), None  # not the name of a file that is gone
-        raise
-    except BaseException:
-        passing.unlink(missing_ok=True)
-        raise

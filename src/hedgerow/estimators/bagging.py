@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -24,7 +25,7 @@ from hedgerow.variance import Grown, VarianceOf, forest_variance
 PILOT_TREES = 50
 
 
-class ChoosingMixin:
+class ChoosingMixin(ABC):
     """What out-of-bag rows decide during a fit: how many trees, and how many features a split looks at."""
 
     def _watch(self, training: Any, codes: Codes, n_threads: int) -> Callable[[Forest], bool] | None:
@@ -62,9 +63,9 @@ class ChoosingMixin:
         settings = replace(training.settings, max_features=chosen["max_features_"])
         return replace(training, settings=settings), chosen
 
+    @abstractmethod
     def _trace_of(self, training: Any, codes: Codes) -> AnyTrace:
         """What follows the out-of-bag error while trees grow."""
-        raise NotImplementedError
 
     def _pilot_error(self, pilot: Forest, training: Any, codes: Codes, n_threads: int) -> float:
         """A forest of a few trees -> its out-of-bag error."""

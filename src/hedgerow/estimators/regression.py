@@ -17,7 +17,7 @@ from hedgerow.estimators.bagging import ChoosingMixin
 from hedgerow.estimators.checkpoint import Checkpoint
 from hedgerow.estimators.intervals import Residuals, jackknife_plus, residuals_from
 from hedgerow.estimators.labels import read_weights
-from hedgerow.estimators.later import LaterRegressor
+from hedgerow.estimators.later_numbers import LaterRegressor
 from hedgerow.estimators.parameters import (
     NUMBER_CRITERIA,
     check_caution,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +36,7 @@ MAX_ROWS = 2**31
 _ROWS_PER_THREAD = 500
 
 
-class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # type: ignore[misc]
     """What classifiers and regressors share; see `TreesClassifier` and `TreesRegressor`."""
 
     _splitter: ClassVar[str] = "best"
@@ -214,21 +215,21 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator):  # type: i
 
     # ---- what classifiers and regressors do in their own way -------------------------
 
+    @abstractmethod
     def _tree(self, number: int) -> Tree:
         """A tree of the fitted forest."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _prune(self, forest: Forest, bins: Bins, training: Any) -> Forest:
         """Cut the branches that are not worth ``ccp_alpha`` a leaf."""
-        raise NotImplementedError
 
     def _watch(self, training: Any, codes: Codes, n_threads: int) -> Callable[[Forest], bool] | None:
         """What looks at a growing forest and says when it is large enough; None where the number of trees is given."""
         return None
 
+    @abstractmethod
     def _fitted_attributes(self, training: Any, bins: Bins, forest: Forest) -> dict[str, Any]:
         """Everything that makes an estimator a fitted one."""
-        raise NotImplementedError
 
     # ---- reading ------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import os
 import stat
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
@@ -72,21 +73,25 @@ def write_file(path: Path_ | BinaryIO, contents: Contents) -> None:
         for part in _parts(header, arrays):
             path.write(part)
         return
-    target = Path(os.path.realpath(path))  # a link keeps pointing to the model
+    with whole_file(path) as passing, open(passing, "xb") as file:
+        for part in _parts(header, arrays):
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def whole_file(path: Path_) -> Iterator[Path]:
+    """A path to write to, which becomes `path` when all went well; a link keeps pointing to what it points to."""
+    target = Path(os.path.realpath(path))
     passing = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
     try:
-        with open(passing, "xb") as file:
-            for part in _parts(header, arrays):
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
+        yield passing
         os.replace(passing, target)
-    except OSError as reason:
+    except BaseException as reason:
         passing.unlink(missing_ok=True)
-        reason.filename, reason.filename2 = os.fspath(path), None  # not the name of a file that is gone
-        raise
-    except BaseException:
-        passing.unlink(missing_ok=True)
+        if isinstance(reason, OSError):
+            reason.filename, reason.filename2 = os.fspath(path), None  # not the name of a file that is gone
         raise
 
 
