@@ -199,6 +199,27 @@ def test_the_command_line_fits_and_predicts_parquet_files(client: Any, tmp_path:
     assert answers["class"].tolist() == frame["class"].tolist()
     loaded = hedgerow.load(model)
     assert answers["label"].tolist() == loaded.predict(frame[["a", "b", "c", "colour", "size"]]).tolist()
+    judged = CliRunner().invoke(app, ["evaluate", model, *files, *on, "--target", "class", "--json"])
+    assert judged.exit_code == 0, judged.output
+    frame.to_parquet(tmp_path / "all.parquet")
+    here = CliRunner().invoke(app, ["evaluate", model, str(tmp_path / "all.parquet"), "--target", "class", "--json"])
+    assert json.loads(judged.stdout) == json.loads(here.stdout)
+
+
+def test_the_command_line_says_which_partition_does_not_fit_the_model(client: Any, tmp_path: Any) -> None:
+    frame, model = make_frame()[["a", "b", "class"]], str(tmp_path / "m.hedge")
+    hedgerow.save(hedgerow.RandomForestClassifier(1).fit(frame[["a", "b"]], frame["class"]), model)
+    words = ["evaluate", model, str(tmp_path / "*.parquet"), "--dask", client.scheduler.address, "--target"]
+    for number in range(3):
+        frame.assign(later=number).to_parquet(tmp_path / f"{number}.parquet")
+    assert CliRunner().invoke(app, [*words, "class"]).stderr.count("not used by the model: later") == 1
+    frame.assign(**{"class": "none of these", "later": 1}).to_parquet(tmp_path / "1.parquet")
+    asked = CliRunner().invoke(app, [*words, "class"])
+    assert asked.exit_code == 3, asked.output
+    assert "partition 1: target 'class' must hold classes of the model" in " ".join(asked.stderr.split())
+    asked = CliRunner().invoke(app, [*words, "species"])
+    assert asked.exit_code == 3, asked.output
+    assert "species" in asked.stderr
 
 
 def test_predicting_on_a_cluster_refuses_what_it_would_ignore(tmp_path: Any) -> None:
@@ -218,6 +239,20 @@ def test_predicting_on_a_cluster_refuses_what_it_would_ignore(tmp_path: Any) -> 
     out.mkdir()
     (out / "part-00007.parquet").touch()
     assert "name an empty or new folder" in refusal("-o", str(out))
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
+def test_files_that_are_not_there_or_no_parquet_are_named(client: Any, tmp_path: Any, command: str) -> None:
+    frame, model = make_frame()[["a", "class"]], str(tmp_path / "m.hedge")
+    hedgerow.save(hedgerow.RandomForestClassifier(1).fit(frame[["a"]], frame["class"]), model)
+    (tmp_path / "no.parquet").write_text("a,class\n")
+    words = {"fit": ["fit"], "predict": ["predict", model], "evaluate": ["evaluate", model]}[command]
+    options = ["--target", "class", "--dask", client.scheduler.address]
+    options += [] if command == "evaluate" else ["-o", str(tmp_path / "out")]
+    for name, code, said in (("no", 3, "no.parquet must be Parquet files, got"), ("none", 1, "must be there, got no")):
+        asked = CliRunner().invoke(app, [*words, str(tmp_path / f"{name}.parquet"), *options])
+        assert asked.exit_code == code, asked.output
+        assert said in " ".join(asked.stderr.split())
 
 
 def test_an_address_may_be_left_out_on_the_command_line() -> None:
@@ -291,12 +326,43 @@ def test_a_result_of_several_arrays_is_a_tuple_of_lazy_ones() -> None:
 def test_evaluating_partitions_is_evaluating_the_table(client: Any) -> None:
     frame = make_frame()
     forest = hedgerow.RandomForestClassifier(5, random_state=0).fit(frame[["c", "d"]], frame["class"])
-    parts = in_parts(frame, [300, 0, 2_100])
+    parts = in_parts(frame, [30, 0, 370, *[50] * 40])
     found = hedgerow.dask.evaluate(forest, parts[["c", "d"]], parts["class"]).compute()
     labels, sets = forest.predict(frame[["c", "d"]], return_set=True)
+    expected = hedgerow.metrics.tally_sets(frame["class"], labels, sets, classes=forest.classes_).figures()
+    assert found == pytest.approx(expected, abs=1e-12)
     assert found["rows"] == N_ROWS
-    assert found["accuracy"] == pytest.approx(np.mean(labels == frame["class"]), abs=1e-12)
-    assert found["u65"] == pytest.approx(hedgerow.metrics.u65(frame["class"], sets), abs=1e-12)
+    with pytest.raises(ValueError, match="coverage must be None for a classifier"):
+        hedgerow.dask.evaluate(forest, parts[["c", "d"]], parts["class"], coverage=0.8).compute()
+
+
+def test_evaluating_a_regressor_judges_its_intervals_where_it_has_them(client: Any) -> None:
+    frame = make_frame()
+    X, y, parts = frame[["a", "b"]], frame["number"], in_parts(frame, [300, 0, 2_100])
+    forest = hedgerow.RandomForestRegressor(20, random_state=0).fit(X, y)
+    found = hedgerow.dask.evaluate(forest, parts[["a", "b"]], parts["number"], coverage=0.7).compute()
+    lower, upper = forest.predict_interval(X, 0.7).T
+    assert found["r2"] == pytest.approx(forest.score(X, y), abs=1e-12)
+    assert found["coverage"] == pytest.approx(np.mean((lower <= y) & (y <= upper)), abs=1e-12)
+    there = hedgerow.dask.RandomForestRegressor(3, random_state=0).fit(parts[["a", "b"]], parts["number"])
+    assert "coverage" not in hedgerow.dask.evaluate(there, parts[["a", "b"]], parts["number"]).compute()
+
+
+def test_every_kind_of_prediction_of_a_regressor_is_lazy(client: Any) -> None:
+    frame = make_frame()
+    X, y, parts = frame[["a", "b"]], frame["number"], in_parts(frame, [300, 0, 2_100])[["a", "b"]]
+    forest = hedgerow.RandomForestRegressor(20, leaf_rows=True, random_state=0).fit(X, y)
+    for name, options, expected in (
+        ("predict_interval", {"coverage": 0.8}, forest.predict_interval(X, 0.8)),
+        ("predict_quantiles", {"quantiles": [0.1, 0.5, 0.9]}, forest.predict_quantiles(X, [0.1, 0.5, 0.9])),
+        ("predict_uncertainty", {}, np.column_stack(forest.predict_uncertainty(X))),
+    ):
+        assert np.array_equal(hedgerow.dask.lazily(forest, name, parts, **options).compute(), expected), name
+    there = hedgerow.dask.RandomForestRegressor(3, random_state=0).fit(
+        parts, in_parts(frame, [300, 0, 2_100])["number"]
+    )
+    with pytest.raises(ValueError, match="predict_interval must be asked of a forest whose trees leave rows out"):
+        there.predict_interval(parts)
 
 
 def test_a_function_that_mentions_the_package_travels_to_workers() -> None:

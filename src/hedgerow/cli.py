@@ -215,13 +215,14 @@ def predict(
 @app.command()
 def evaluate(
     model: Model,
-    data: Data,
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes.")],
+    data: DataFiles,
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes, or numbers.")],
     rule: Rule = None,
     caution: Caution = None,
     decision: Decision = None,
     coverage: Coverage = None,
     missing: Missing = None,
+    dask: Dask = None,
     json: Json = False,
 ) -> None:
     """How good a model's labels and sets are on a table with known classes."""
@@ -229,7 +230,12 @@ def evaluate(
     from hedgerow.commands.evaluate import evaluate as run_evaluate
     from hedgerow.commands.outcome import run
 
-    options = EvaluateOptions(model, data, target, rule, caution, decision, coverage, tuple(missing or ()), json)
+    options = EvaluateOptions(model, data[0], target, rule, caution, decision, coverage, tuple(missing or ()), json)
+    if dask is not None:
+        from hedgerow.commands.cluster import evaluate_on_cluster
+
+        raise typer.Exit(run(lambda: evaluate_on_cluster(options, data, dask)))
+    _require_one(data)
     raise typer.Exit(run(lambda: run_evaluate(options)))
 
 

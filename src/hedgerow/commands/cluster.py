@@ -1,4 +1,4 @@
-"""Cluster: fit and predict on Dask, from Parquet files to a model file, and from Parquet files to Parquet files."""
+"""Cluster: fit, predict and evaluate on Dask; Parquet files -> a model file, Parquet files, figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from hedgerow.commands.evaluate import EvaluateOptions, model_to_judge, show_tally, tally_of
 from hedgerow.commands.fit import FitOptions, check_output, estimator_for, save_model
 from hedgerow.commands.numbers import is_regressor
 from hedgerow.commands.outcome import DataError, UsageError
@@ -13,7 +14,8 @@ from hedgerow.commands.output import Answers, Kept, columns_of
 from hedgerow.commands.parquet import ParquetSheet, require_pyarrow
 from hedgerow.commands.predict import PredictOptions, answers_of, model_asked
 from hedgerow.commands.source import STDIN
-from hedgerow.commands.talk import facts, listed, number_of, say, show, write_json
+from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
+from hedgerow.errors import ClusterError
 
 #: The word for a cluster on this machine, for the time of the command.
 LOCAL = "local"
@@ -54,30 +56,69 @@ def predict_on_cluster(options: PredictOptions, paths: list[str], address: str) 
         raise UsageError("--dask must go with -o FOLDER for Parquet files, got no folder or --json")
     _refuse_missing(options.missing)
     _require_new_folder(options.out)
-    from hedgerow import dask as on_dask
-
     model = model_asked(options)
     asked = replace(options, out=options.out.rstrip("/"))
-    with on_dask.client_for(_client(address)) as client:
-        told = on_dask.for_each_partition(client, paths, _answer_partition, model, asked)
-    rows, indeterminate = (sum(each) for each in zip(*told, strict=True))
+    told = [each for each in _of_each_partition(paths, address, _answer, model, asked) if each is not None]
+    rows, indeterminate = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
     said = f"{number_of(rows, 'row')} in {number_of(len(told), 'file')}"
     say(said if is_regressor(model) else f"{said}, {indeterminate:,} of them indeterminate")
 
 
-def _answer_partition(frame: Any, number: int, model: Any, options: PredictOptions) -> tuple[int, int]:
+def evaluate_on_cluster(options: EvaluateOptions, paths: list[str], address: str) -> None:
+    """How good a model is on the rows of Parquet files; workers count, here it is added up."""
+    _require_parquet(paths)
+    _refuse_missing(options.missing)
+    model = model_to_judge(options)
+    tallies = [each for each in _of_each_partition(paths, address, _tally, model, options) if each is not None]
+    if not tallies:
+        raise DataError(f"DATA must have at least one row, got none in {listed(paths)}")
+    show_tally(sum(tallies[1:], start=tallies[0]), options)
+
+
+def _of_each_partition(paths: list[str], address: str, function: Any, model: Any, options: Any) -> list[Any]:
+    """Parquet files -> ``function(sheet, number, model, options)`` of each partition with rows, None of the others."""
+    from hedgerow import dask as on_dask
+
+    try:
+        with on_dask.client_for(_client(address)) as client:
+            told = on_dask.for_each_partition(client, paths, _of_sheet, function, model, options)
+    except ClusterError as error:
+        if isinstance(error.__cause__, DataError):  # what is wrong with the table, as on one machine
+            raise error.__cause__ from None
+        raise
+    except ValueError as reason:
+        raise DataError(str(reason)) from None
+    say_once(sentence for _, said in told for sentence in said)
+    return [result for result, _ in told]
+
+
+def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) -> tuple[Any, list[str]]:
+    """A partition, on a worker -> what the function makes of it, and says; what is wrong with its rows names it."""
+    pyarrow = require_pyarrow()
+    if len(frame) == 0:
+        return None, []
+    sheet = ParquetSheet(pyarrow.Table.from_pandas(frame, preserve_index=False), frozenset({""}))
+    try:
+        with what_is_said() as said:
+            return function(sheet, number, model, options), said
+    except DataError as error:
+        raise DataError(f"partition {number}: {error}", error.lines) from None
+
+
+def _answer(sheet: Any, number: int, model: Any, options: PredictOptions) -> tuple[int, int]:
     """One partition -> its file, and how many rows, and how many indeterminate ones, it has."""
     import fsspec
 
     pyarrow = require_pyarrow()
-    if len(frame) == 0:
-        return 0, 0
-    sheet = ParquetSheet(pyarrow.Table.from_pandas(frame, preserve_index=False), frozenset({""}))
     answers, kept = answers_of(model, sheet, options)
     with fsspec.open(f"{options.out}/part-{number:05d}.parquet", "wb", auto_mkdir=True) as file:
         pyarrow.parquet.write_table(pyarrow.table(columns_of(answers, Kept(sheet, kept), options.prefix)), file)
     several = int((answers.chosen.sum(axis=1) > 1).sum()) if isinstance(answers, Answers) else 0
     return sheet.n_rows, several
+
+
+def _tally(sheet: Any, number: int, model: Any, options: EvaluateOptions) -> Any:
+    return tally_of(model, sheet, options)
 
 
 def _on_dask(estimator: Any, on_dask: Any) -> Any:

@@ -7,19 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow import metrics
 from hedgerow.commands.match import set_opinion, table_for
-from hedgerow.commands.numbers import (
-    is_regressor,
-    number_answers,
-    number_facts,
-    number_report,
-    set_number_opinion,
-)
-from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.numbers import check_coverage, is_regressor, number_facts, set_number_opinion
+from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import facts, grid, score, share, show, write_json
-from hedgerow.metrics import SetConfusion
+from hedgerow.estimators.judge import COVERAGE, judge
+from hedgerow.metrics import NumberTally, SetConfusion, SetTally
 
 #: A confusion matrix of more columns is a list of its largest cells instead.
 WIDEST = 9
@@ -44,54 +38,41 @@ class EvaluateOptions:
 def evaluate(options: EvaluateOptions) -> None:
     """Load, read, judge, report."""
     require_one_stdin(options.model, options.data)
+    model = model_to_judge(options)
+    show_tally(tally_of(model, read_sheet(options.data, options.missing), options), options)
+
+
+def model_to_judge(options: EvaluateOptions) -> Any:
+    """The model with the rule, caution and decision asked for, refused where the options do not fit it."""
     model = read_model(options.model)
-    if is_regressor(model):
-        _evaluate_numbers(model, options)
-        return
-    if options.coverage is not None:
-        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
-    set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
-    sheet = read_sheet(options.data, options.missing)
+    change = set_number_opinion if is_regressor(model) else set_opinion
+    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    check_coverage(model, options.coverage)
+    return model
+
+
+def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | NumberTally:
+    """A model and a sheet -> what it gets right, in sums."""
     sheet.require(options.target, "--target")
-    y = sheet.known_labels(options.target, model.classes_)
-    labels, sets = model.predict(table_for(model, sheet, (options.target,)), return_set=True)
-    confusion = metrics.confusion_matrix_with_sets(y, sets, classes=model.classes_)
-    report = _report(y, labels, sets, model.classes_)
-    if options.as_json:
-        write_json(report | {"confusion": _plain(confusion)})
+    y = sheet.targets(options.target) if is_regressor(model) else sheet.known_labels(options.target, model.classes_)
+    return judge(model, table_for(model, sheet, (options.target,)), y, coverage=options.coverage)
+
+
+def show_tally(tally: SetTally | NumberTally, options: EvaluateOptions) -> None:
+    """Figures, for people or as JSON."""
+    report = tally.figures()
+    if isinstance(tally, NumberTally):
+        if "coverage" in report:
+            report["asked_coverage"] = COVERAGE if options.coverage is None else options.coverage
+        shown: tuple[Any, ...] = (number_facts(report),)
     else:
-        show(_facts(report), "", _matrix(confusion))
-
-
-def _evaluate_numbers(model: Any, options: EvaluateOptions) -> None:
-    """The same for a regressor."""
-    set_number_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
-    sheet = read_sheet(options.data, options.missing)
-    sheet.require(options.target, "--target")
-    y = sheet.targets(options.target)
-    answers = number_answers(model, table_for(model, sheet, (options.target,)), options.coverage)
-    report = number_report(y, answers, options.coverage)
+        confusion = tally.confusion()
+        shown = (_facts(report), "", _matrix(confusion))
+        report |= {"confusion": _plain(confusion)}
     if options.as_json:
         write_json(report)
     else:
-        show(number_facts(report))
-
-
-def _report(y: Any, labels: Any, sets: Any, classes: Any) -> dict[str, Any]:
-    """True labels (n,), labels (n,), sets (n, K) -> figures; None where there is nothing to take a mean of."""
-    size = sets.sum(axis=1)
-    return {
-        "rows": len(y),
-        "indeterminate": int((size > 1).sum()),
-        "accuracy": float(np.mean(labels == y)),
-        "u65": metrics.u65(y, sets, classes=classes),
-        "u80": metrics.u80(y, sets, classes=classes),
-        "determinacy": metrics.determinacy(y, sets, classes=classes),
-        "single_set_accuracy": metrics.single_set_accuracy(y, sets, classes=classes),
-        "abstention_accuracy": metrics.abstention_accuracy(y, sets, labels, classes=classes),
-        "coverage": metrics.coverage(y, sets, classes=classes),
-        "mean_set_size": float(size.mean()),
-    }
+        show(*shown)
 
 
 def _facts(report: dict[str, Any]) -> Any:

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from hedgerow.commands.match import checked_caution
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.talk import facts, share
+from hedgerow.estimators.judge import COVERAGE
 
 Floats = NDArray[np.float64]
-
-#: Of a regressor's answers, what an interval promises unless told otherwise.
-COVERAGE = 0.9
 
 
 @dataclass(frozen=True)
@@ -104,11 +102,6 @@ def number_answers(model: Any, table: Any, coverage: float | None) -> NumberAnsw
     if has_intervals(model):
         lower, upper = model.predict_interval(table, COVERAGE if coverage is None else coverage).T
         columns |= {"lower": lower, "upper": upper}
-    elif coverage is not None:
-        raise UsageError(
-            f"--coverage must go with a forest whose trees leave rows out, got a {type(model).__name__} without"
-            " a bootstrap"
-        )
     mean_lower, mean_upper = model.predict_bounds(table).T
     columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper}
     uncertainty = model.predict_uncertainty(table)
@@ -117,29 +110,22 @@ def number_answers(model: Any, table: Any, coverage: float | None) -> NumberAnsw
     )
 
 
+def check_coverage(model: Any, coverage: float | None) -> None:
+    """Refuse --coverage where there are no intervals."""
+    if coverage is None:
+        return
+    if not is_regressor(model):
+        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
+    if not has_intervals(model):
+        raise UsageError(
+            f"--coverage must go with a forest whose trees leave rows out, got a {type(model).__name__} without"
+            " a bootstrap"
+        )
+
+
 def has_intervals(model: Any) -> bool:
     """Whether the trees have left rows out, which tell how far predictions are off."""
     return bool(model._has_residuals())
-
-
-def number_report(y: Floats, answers: NumberAnswers, coverage: float | None) -> dict[str, Any]:
-    """True targets (n,) and answers -> figures; None where there is nothing to compare."""
-    off = answers.columns["prediction"] - y
-    spread = float(np.mean((y - y.mean()) ** 2))
-    report: dict[str, Any] = {
-        "rows": len(y),
-        "r2": 1 - float(np.mean(off**2)) / spread if spread > 0 else None,
-        "mean_absolute_error": float(np.abs(off).mean()),
-        "root_mean_squared_error": float(np.sqrt(np.mean(off**2))),
-    }
-    if "lower" in answers.columns:
-        lower, upper = answers.columns["lower"], answers.columns["upper"]
-        report |= {
-            "asked_coverage": COVERAGE if coverage is None else coverage,
-            "coverage": float(np.mean((lower <= y) & (y <= upper))),
-            "mean_interval_width": float(np.mean(upper - lower)),
-        }
-    return report
 
 
 def number_facts(report: dict[str, Any]) -> Any:

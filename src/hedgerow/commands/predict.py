@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.commands.match import set_opinion, table_for
-from hedgerow.commands.numbers import NumberAnswers, is_regressor, number_answers, set_number_opinion
-from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.numbers import NumberAnswers, check_coverage, is_regressor, number_answers, set_number_opinion
 from hedgerow.commands.output import Answers, Kept, check_out, write_answers
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
@@ -57,11 +56,9 @@ def predict(options: PredictOptions) -> None:
 def model_asked(options: PredictOptions) -> Any:
     """The model with the rule, caution and decision asked for, refused where the options do not fit it."""
     model = read_model(options.model)
-    of_numbers = is_regressor(model)
-    change = set_number_opinion if of_numbers else set_opinion
+    change = set_number_opinion if is_regressor(model) else set_opinion
     change(model, rule=options.rule, caution=options.caution, decision=options.decision)
-    if options.coverage is not None and not of_numbers:
-        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
+    check_coverage(model, options.coverage)
     return model
 
 

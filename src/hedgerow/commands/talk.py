@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,16 +18,45 @@ if TYPE_CHECKING:
 WIDTH = 100
 #: Fewer lines are read before a bar could be seen.
 MANY_LINES = 50_000
+#: More sentences about the partitions of a table would not be read.
+MANY_SENTENCES = 5
+
+
+#: Where sentences go while they are collected.
+_collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None)
 
 
 def say(text: str, *, style: str | None = None) -> None:
     """One sentence on standard error; the style is that of its first word."""
     from rich.text import Text
 
+    if (collected := _collected.get()) is not None:
+        collected.append(text)
+        return
     shown = Text(printable(text))
     if style:
         shown.stylize(style, 0, text.find(" "))
     _console(stderr=True).print(shown, soft_wrap=True)
+
+
+@contextmanager
+def what_is_said() -> Iterator[list[str]]:
+    """Collect sentences instead of writing them: on a worker, where nobody reads them."""
+    collected: list[str] = []
+    token = _collected.set(collected)
+    try:
+        yield collected
+    finally:
+        _collected.reset(token)
+
+
+def say_once(sentences: Iterable[str]) -> None:
+    """Sentences of many partitions -> each of them once, the first few."""
+    distinct = list(dict.fromkeys(sentences))
+    for sentence in distinct[:MANY_SENTENCES]:
+        say(sentence)
+    if len(distinct) > MANY_SENTENCES:
+        say(f"note: and {number_of(len(distinct) - MANY_SENTENCES, 'sentence')} more like these")
 
 
 def show(*parts: Any, stderr: bool = False) -> None:

@@ -26,6 +26,8 @@ _LAZY = (
     "predict_bounds",
     "predict_uncertainty",
     "predict_mass",
+    "predict_interval",
+    "predict_quantiles",
     "apply",
 )
 

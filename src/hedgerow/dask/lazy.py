@@ -9,7 +9,8 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from hedgerow.dask.partitions import partitions_from, read_partition
-from hedgerow.estimators.evidence import score_sets
+from hedgerow.dask.run import FAN_IN
+from hedgerow.estimators.judge import judge
 
 #: What is asked of a model's evidence instead of the model.
 _LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"
@@ -93,46 +94,50 @@ class LazyEvidence:
         return lazily(self.model, _COMBINE, self.X, rule, caution=caution, prior=prior, weights=weights)
 
 
-def evaluate(model: Any, X: Any, y: Any, metrics: tuple[str, ...] = ("accuracy", "u65", "determinacy")) -> Any:
-    """How good a classifier's labels and sets are on a dask collection with known classes.
+def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> Any:
+    """How good a model is on a dask collection with known classes, or numbers.
 
     Parameters
     ----------
-    model : fitted classifier
+    model : fitted classifier or regressor
         An ordinary one of hedgerow, or one fitted on Dask.
     X, y : dask array or data frame of shape (n_samples, n_features), dask array or series of shape (n_samples,)
-        Samples and their classes, with the same partitions.
-    metrics : tuple of str
-        "accuracy", or names that `hedgerow.metrics.scorer` knows; means over samples.
+        Samples and their classes or numbers, with the same partitions.
+    coverage : float or None, default=None
+        What a regressor's intervals promise, .9 unless told.
 
     Returns
     -------
     Delayed
-        ``.compute()`` gives a dict of the metrics and "rows".
+        ``.compute()`` gives the figures of ``hedgerow evaluate``, in a dict: those of all rows together, not means of
+        partitions.
     """
     model = model.to_local() if hasattr(model, "to_local") else model
     partitions = partitions_from(X, y)
     told = delayed(model, pure=False)
-    parts = [delayed(_judge)(told, metrics, *partitions.of(i)) for i in range(len(partitions))]
-    return delayed(_mean)(metrics, parts)
+    tallies = [delayed(_judge)(told, coverage, *partitions.of(i)) for i in range(len(partitions))]
+    while len(tallies) > 1:
+        tallies = [delayed(add_tallies)(tallies[i : i + FAN_IN]) for i in range(0, len(tallies), FAN_IN)]
+    return delayed(_figures)(tallies[0])
 
 
-def _judge(model: Any, metrics: tuple[str, ...], *given: Any) -> tuple[int, list[float]]:
-    """A partition -> its rows, and the sum of each metric over them."""
+def add_tallies(tallies: list[Any]) -> Any:
+    """Tallies of partitions, None of those without rows -> the tally of all; None where there are no rows."""
+    some = [tally for tally in tallies if tally is not None]
+    return sum(some[1:], start=some[0]) if some else None
+
+
+def _judge(model: Any, coverage: float | None, *given: Any) -> Any:
+    """A partition -> its tally, None without rows."""
     rows = read_partition(*given)
-    if len(rows.X) == 0:
-        return 0, [0.0] * len(metrics)
-    opinion = model._opinion(model._codes(rows.X))
-    sets = model._decide(opinion)
-    means = [score_sets(metric, model.classes_, rows.y, opinion, sets) for metric in metrics]
-    return len(rows.X), [len(rows.X) * mean for mean in means]
+    return judge(model, rows.X, rows.y, coverage=coverage) if len(rows.X) else None
 
 
-def _mean(metrics: tuple[str, ...], parts: list[tuple[int, list[float]]]) -> dict[str, float]:
-    """Sums over partitions -> means over rows."""
-    n_rows = sum(n for n, _ in parts)
-    sums = np.sum([each for _, each in parts], axis=0)
-    return {"rows": n_rows} | {name: float(total / n_rows) for name, total in zip(metrics, sums, strict=True)}
+def _figures(tally: Any) -> dict[str, Any]:
+    if tally is None:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
+    figures: dict[str, Any] = tally.figures()
+    return figures
 
 
 class _Told:

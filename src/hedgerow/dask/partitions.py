@@ -101,9 +101,7 @@ def open_parquet(
     path: Any, target: str, weight: str | None = None, *, drop: Sequence[str] = (), **options: Any
 ) -> Partitions:
     """Parquet files -> their partitions, without columns to drop; `options` are those of dask's ``read_parquet``."""
-    import dask.dataframe as dd
-
-    frame = dd.read_parquet(path, **options)
+    frame = _parquet(path, **options)
     for name, column in [("target", target), ("weight", weight), *(("drop", each) for each in drop)]:
         if column is not None and column not in frame.columns:
             raise ValueError(f"{name} must be a column of {path}, got {column!r}; there are {list(frame.columns)[:20]}")
@@ -114,9 +112,7 @@ def open_parquet(
 
 def for_each_partition(client: Any, path: Any, function: Callable[..., Any], *args: Any) -> list[Any]:
     """Parquet files -> ``function(partition, number, *args)`` of each partition, computed where it is read."""
-    import dask.dataframe as dd
-
-    parts = dd.read_parquet(path).to_delayed()
+    parts = _parquet(path).to_delayed()
     with Runner(client) as run:
         shared = [run.submit("shared", same, each, keep=True) for each in args]
         tasks = run.compute([delayed(function, pure=False)(part, i, *shared) for i, part in enumerate(parts)])
@@ -142,6 +138,30 @@ def read_partition(X: Any, y: Any, weights: Any, target: str | None, weight: str
     _check_one_column(y)
     y = y[:, 0] if y.ndim == 2 else y
     return Rows(X, y, None if weights is None else np.asarray(weights, dtype=np.float64))
+
+
+def _parquet(path: Any, **options: Any) -> Any:
+    """Parquet files -> a dask data frame; their schema is read here."""
+    import dask.dataframe as dd
+
+    try:
+        return dd.read_parquet(path, **options)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{_named(path)} must be there, got no such file: {_reason(error)}") from None
+    except ValueError as error:  # those of pyarrow are, too
+        raise ValueError(f"{_named(path)} must be Parquet files, got {_reason(error)}") from error
+
+
+def _named(path: Any) -> str:
+    """A path or several -> words for a sentence."""
+    if isinstance(path, list | tuple):
+        return str(path[0]) if len(path) == 1 else f"{path[0]} and {len(path) - 1} more"
+    return str(path)
+
+
+def _reason(error: Exception) -> str:
+    """What a reader of files has to say, without what Dask puts in front."""
+    return str(error).split("Original Message: ")[-1]
 
 
 def _check_one_column(y: Any) -> None:

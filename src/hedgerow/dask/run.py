@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -180,9 +181,10 @@ def client_for(client: Any) -> Iterator[Any]:
         if current is not None:
             yield current
             return
-    # A worker that takes the place of a lost one imports what tasks need before it takes any.
+    # A worker that takes the place of a lost one imports what tasks need before it takes any. What fails, and where, an
+    # error says: pages of log around it would hide it.
     here: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": ["hedgerow.dask"]}
-    options: dict[str, Any] = {"address": client} if client else here
+    options: dict[str, Any] = {"address": client} if client else here | {"silence_logs": logging.CRITICAL}
     with Client(**options) as own:  # type: ignore[no-untyped-call]
         yield own
 

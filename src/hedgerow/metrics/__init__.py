@@ -35,12 +35,15 @@ from hedgerow.metrics.sets import (
     u80,
     utility,
 )
+from hedgerow.metrics.tally import NumberTally, SetTally, tally_numbers, tally_sets
 
 __all__ = [
     "AccuracyRejectionCurve",
+    "NumberTally",
     "RiskCoverageCurve",
     "SetConfusion",
     "SetScorer",
+    "SetTally",
     "abstention_accuracy",
     "accuracy_rejection_curve",
     "area_under_accuracy_rejection",
@@ -55,6 +58,8 @@ __all__ = [
     "scorer",
     "set_accuracy",
     "single_set_accuracy",
+    "tally_numbers",
+    "tally_sets",
     "u65",
     "u65_scorer",
     "u80",
