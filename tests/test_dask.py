@@ -26,13 +26,15 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 from dask import compute, delayed  # noqa: E402
+from dask.sizeof import sizeof  # noqa: E402
 
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
 from hedgerow.cli import _with_address, app  # noqa: E402
 from hedgerow.dask.forest import gather_bytes_for  # noqa: E402
-from hedgerow.dask.partitions import read_partition  # noqa: E402
+from hedgerow.dask.partitions import partitions_from, read_partition  # noqa: E402
 from hedgerow.dask.run import Runner  # noqa: E402
+from hedgerow.dask.training import read_on_cluster  # noqa: E402
 
 #: So little that nodes of a few hundred rows are grown where their rows lie.
 LITTLE = 12_000
@@ -363,6 +365,21 @@ def test_every_kind_of_prediction_of_a_regressor_is_lazy(client: Any) -> None:
     )
     with pytest.raises(ValueError, match="predict_interval must be asked of a forest whose trees leave rows out"):
         there.predict_interval(parts)
+
+
+@pytest.mark.parametrize(("name", "target"), [("RandomForestClassifier", "class"), ("RandomForestRegressor", "number")])
+def test_dask_knows_how_much_memory_things_take(client: Any, name: str, target: str) -> None:
+    frame = make_frame()
+    X, y = in_parts(frame[["a", "b"]], [N_ROWS]), in_parts(frame[[target]], [N_ROWS])
+    estimator, regression = getattr(hedgerow.dask, name)(3), target == "number"
+    with Runner(client) as run:
+        training = read_on_cluster(run, estimator, partitions_from(X, y), regression=regression)
+        (there,) = training.parts
+        part = run.gather([there], str)[0]
+        known = client.run_on_scheduler(lambda key, dask_scheduler: dask_scheduler.tasks[key].nbytes, there.key)
+    assert known >= part.codes.nbytes + (part.labels.values if regression else part.labels.numbers).nbytes
+    forest = getattr(hedgerow, name)(3).fit(frame[["a", "b"]], frame[target]).forest_
+    assert sizeof(forest) >= sum(array.nbytes for array in forest.arrays().values())
 
 
 def test_a_function_that_mentions_the_package_travels_to_workers() -> None:

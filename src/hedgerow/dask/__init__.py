@@ -8,7 +8,8 @@ forests and trees         the names of `hedgerow`, with `fit` on dask collection
 
 One file per stage: `partitions` (collections -> partitions), `describe` (what partitions hold -> schema and cuts),
 `training` (-> codes and labels on the workers), `part` (what one partition adds), `top` (-> the tops of trees),
-`forest` (-> what lies below, gathered), `assemble` (-> trees, node for node), `run` (tasks, and their failures).
+`forest` (-> what lies below, gathered), `assemble` (-> trees, node for node), `run` (tasks, and their failures),
+`sizes` (what travels -> its bytes).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ except ImportError as error:  # pragma: no cover
         "hedgerow.dask needs dask and distributed; install them with: pip install 'hedgerow[dask]'"
     ) from error
 
+from hedgerow.dask import sizes as _sizes  # noqa: F401
 from hedgerow.dask.estimators import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
