@@ -31,7 +31,7 @@ from dask.sizeof import sizeof  # noqa: E402
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
 from hedgerow.cli import _with_address, app  # noqa: E402
-from hedgerow.dask.forest import gather_bytes_for  # noqa: E402
+from hedgerow.dask.limits import limits_for  # noqa: E402
 from hedgerow.dask.partitions import partitions_from, read_partition  # noqa: E402
 from hedgerow.dask.run import Runner  # noqa: E402
 from hedgerow.dask.training import read_on_cluster  # noqa: E402
@@ -148,11 +148,13 @@ def test_a_small_table_is_gathered_whole_and_its_trees_are_the_same(client: Any)
 
 
 def test_what_is_gathered_follows_from_the_memory_of_the_smallest_worker(client: Any) -> None:
-    limits = [each["memory_limit"] for each in client.scheduler_info()["workers"].values()]
-    assert gather_bytes_for(Runner(client)) == min(limits) // 8
-    unlimited = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**unlimited) as cluster, distributed.Client(cluster, set_as_default=False) as free:
-        assert gather_bytes_for(Runner(free)) == 64 << 20
+    large, small = ({"memory_limit": gigabytes << 30, "nthreads": 4} for gigabytes in (16, 4))
+    assert limits_for([large, small]) == ((1024 - 64 << 20) // 8, (1024 - 64 << 20) // 16)
+    assert limits_for([large]).sum_bytes == limits_for([]).sum_bytes == 64 << 20
+    tiny = limits_for([{"memory_limit": 100 << 20, "nthreads": 1}])
+    assert tiny.gather_bytes > tiny.sum_bytes > 100_000
+    assert limits_for([{"memory_limit": 0, "nthreads": 1}]) == limits_for([])
+    assert limits_for(Runner(client).workers()).gather_bytes > 0
 
 
 def test_arrays_of_many_classes_in_uneven_chunks_are_sampled_and_grown_alike(client: Any) -> None:
@@ -521,3 +523,19 @@ def test_a_cluster_without_workers_is_given_up_soon() -> None:
                     parts[["a", "b"]], parts["class"], client=alone, gather_bytes=LITTLE, patience=2
                 )
             assert time.monotonic() - begun < 30
+
+
+def test_a_cluster_of_paused_workers_is_given_up(client: Any) -> None:
+    """Workers whose memory stays full take no task, and say nothing."""
+    one = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**one) as cluster, distributed.Client(cluster, set_as_default=False) as full:
+        full.run(_pause)
+        parts = in_parts(make_frame(), [800, 800, 800])
+        with pytest.raises(
+            hedgerow.dask.ClusterError, match=r"got only paused ones for \d seconds while .*more, or make"
+        ):
+            hedgerow.dask.RandomForestClassifier(2).fit(parts[["a"]], parts["class"], client=full, patience=0.2)
+
+
+def _pause(dask_worker: Any) -> None:
+    dask_worker.status = distributed.Status.paused

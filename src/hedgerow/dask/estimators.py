@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import hedgerow.estimators as local
-from hedgerow.dask.forest import gather_bytes_for, grow_on_cluster
+from hedgerow.dask.forest import grow_on_cluster
 from hedgerow.dask.lazy import LazyEvidence, lazily
+from hedgerow.dask.limits import Limits, limits_for
 from hedgerow.dask.partitions import Partitions, is_dask, open_parquet, partitions_from
 from hedgerow.dask.progress import progress_on_cluster
 from hedgerow.dask.run import PATIENCE, Runner, client_for
@@ -14,9 +15,6 @@ from hedgerow.dask.training import read_on_cluster
 from hedgerow.decide import resolve_decision
 from hedgerow.estimators.parameters import check_opinion, check_switches, most_trees
 from hedgerow.estimators.regression import TreesRegressor
-
-#: Sums of one batch of nodes take at most this many bytes.
-SUM_BYTES = 64 << 20
 
 _LAZY = (
     "predict",
@@ -52,10 +50,11 @@ class OnDask:
             cluster for the time of the fit.
         gather_bytes : int, default=None
             Nodes, and tables, of at most this size are gathered to one task. A worker needs several times as much for
-            each of its threads; None is an eighth of what a thread of the smallest worker may use, or 64 MiB where
-            workers have no limit.
-        sum_bytes : int, default=64 MiB
-            What the sums of one batch of nodes may take here and in each task.
+            each of its threads; None is an eighth of what a thread of the smallest worker may use beside libraries, or
+            64 MiB where workers have no limit.
+        sum_bytes : int, default=None
+            What the sums of one batch of nodes may take here and in each task; None is a sixteenth of what such a
+            thread may use, at most 64 MiB.
         patience : float, default=30
             Seconds without any worker after which to give up.
 
@@ -129,7 +128,7 @@ class OnDask:
         *,
         client: Any = None,
         gather_bytes: int | None = None,
-        sum_bytes: int = SUM_BYTES,
+        sum_bytes: int | None = None,
         patience: float = PATIENCE,
     ) -> Self:
         """Check, read, encode, grow, remember: what `fit` and `fit_parquet` do with the partitions they have found."""
@@ -148,9 +147,12 @@ class OnDask:
         ):
             show(0, f"reading {len(partitions)} partitions")
             training = read_on_cluster(run, self, partitions, regression=regression)
-            gather_bytes = gather_bytes_for(run) if gather_bytes is None else gather_bytes
-            limits: dict[str, int] = {"gather_bytes": gather_bytes, "sum_bytes": sum_bytes}
-            forest = grow_on_cluster(run, training.plan, training.parts, n_trees, **limits, show=show)
+            usual = limits_for(run.workers())
+            limits = Limits(
+                usual.gather_bytes if gather_bytes is None else gather_bytes,
+                usual.sum_bytes if sum_bytes is None else sum_bytes,
+            )
+            forest = grow_on_cluster(run, training.plan, training.parts, n_trees, limits, show)
         forest = self._prune(forest, training.bins, training)  # type: ignore[attr-defined]
         judged: dict[str, Any] = {}
         if getattr(self, "_can_be_added_to", regression):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.dask.assemble import Below, assemble_tree, below_from
+from hedgerow.dask.limits import Limits
 from hedgerow.dask.part import (
     CountRequest,
     GatherRequest,
@@ -26,10 +27,6 @@ from hedgerow.dask.top import Top, TopGrower, TopNode
 from hedgerow.grow import Numbers
 from hedgerow.tree import Forest, join_forests
 
-#: A node whose rows take at most this many bytes is grown in one task, where workers may use any memory.
-GATHER_BYTES = 64 << 20
-#: The part of a thread's memory that the rows of such a node take otherwise.
-GATHER_SHARE = 1 / 8
 #: Hears of progress: trees done, and what is being done.
 Show = Callable[[int, str], None]
 
@@ -39,21 +36,19 @@ def grow_on_cluster(
     plan: Plan,
     parts: list[Any],
     n_trees: int,
-    *,
-    gather_bytes: int,
-    sum_bytes: int,
+    limits: Limits,
     show: Show,
 ) -> Forest:
     """Futures of parts, in the order of the table -> the forest.
 
-    A table of at most `gather_bytes` is gathered as a whole, and every tree is a task; of a larger one the tops of
-    trees are grown where the rows are, until nodes are small enough to be gathered.
+    A table of at most ``limits.gather_bytes`` is gathered as a whole, and every tree is a task; of a larger one the
+    tops of trees are grown where the rows are, until nodes are small enough to be gathered.
     """
     plan_there = run.submit("plan", same, plan, keep=True)
-    if plan.n_rows * plan.row_bytes <= gather_bytes:
+    if plan.n_rows * plan.row_bytes <= limits.gather_bytes:
         return _grow_whole(run, plan_there, parts, n_trees, show)
-    _refuse_what_needs_all_rows(plan, gather_bytes)
-    return _Growing(run, plan, plan_there, parts, gather_bytes, sum_bytes, show).grow(n_trees)
+    _refuse_what_needs_all_rows(plan, limits.gather_bytes)
+    return _Growing(run, plan, plan_there, parts, limits, show).grow(n_trees)
 
 
 def _grow_whole(run: Runner, plan_there: Any, parts: list[Any], n_trees: int, show: Show) -> Forest:
@@ -93,14 +88,12 @@ class _Wave(NamedTuple):
 class _Growing:
     """A forest on its way: the tops of all trees, then what lies below them, in waves of bounded size."""
 
-    def __init__(
-        self, run: Runner, plan: Plan, plan_there: Any, parts: list[Any], gather_bytes: int, sum_bytes: int, show: Show
-    ) -> None:
+    def __init__(self, run: Runner, plan: Plan, plan_there: Any, parts: list[Any], limits: Limits, show: Show) -> None:
         self.run, self.plan, self.plan_there, self.parts, self.show = run, plan, plan_there, parts, show
-        self.gather_bytes, self.n_done = gather_bytes, 0
-        self.wave_bytes = 2 * gather_bytes * max(1, n_threads_of(run))
-        gather_rows = gather_bytes // plan.row_bytes
-        self.tops = TopGrower(run, plan, plan_there, parts, gather_rows, sum_bytes, self._say)
+        self.gather_bytes, self.n_done = limits.gather_bytes, 0
+        self.wave_bytes = 2 * self.gather_bytes * max(1, n_threads_of(run))
+        gather_rows = self.gather_bytes // plan.row_bytes
+        self.tops = TopGrower(run, plan, plan_there, parts, gather_rows, limits.sum_bytes, self._say)
 
     def grow(self, n_trees: int) -> Forest:
         trees = [_Tree(top) for top in self.tops.grow(list(range(n_trees)))]
@@ -139,11 +132,12 @@ class _Growing:
         sketch, n_parts, n_groups = top.sketch(), len(self.parts), len(wave.groups)
         asked = [GatherRequest(sketch, [node.number for node in group]) for group in wave.groups]
         requests = self.run.submit_each("request", same, asked)
-        each_request = [request for request in requests for _ in self.parts]
+        # Part by part, so that one which was spilled is read once for all groups.
+        each_part = [part for part in self.parts for _ in wave.groups]
         plans = [self.plan_there] * (n_groups * n_parts)
-        rows = self.run.submit_each("gather", gather_rows, self.parts * n_groups, plans, each_request)
+        rows = self.run.submit_each("gather", gather_rows, each_part, plans, requests * n_parts)
         starts = [[node.start for node in group] for group in wave.groups]
-        of_parts = [rows[part::n_parts] for part in range(n_parts)]
+        of_parts = [rows[part * n_groups : (part + 1) * n_groups] for part in range(n_parts)]
         tasks = self.run.submit_each("grow", grow_gathered, plans[:n_groups], starts, *of_parts)
         return dict(zip(tasks, wave.groups, strict=True))
 
@@ -187,13 +181,6 @@ class _Growing:
 
     def _bytes_of_group(self, group: list[TopNode]) -> int:
         return sum(map(self._bytes_of, group))
-
-
-def gather_bytes_for(run: Runner) -> int:
-    """What a thread of the smallest worker can well gather: a table that fits need not be split on the workers."""
-    workers = run.client.scheduler_info(n_workers=-1)["workers"].values()
-    limits = [each["memory_limit"] // max(1, each["nthreads"]) for each in workers if each["memory_limit"]]
-    return int(GATHER_SHARE * min(limits)) if limits else GATHER_BYTES
 
 
 def n_threads_of(run: Runner) -> int:

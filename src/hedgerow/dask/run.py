@@ -13,6 +13,8 @@ from hedgerow.errors import ClusterError
 
 #: How long a cluster may be without workers before a fit gives up, in seconds.
 PATIENCE = 30.0
+#: Workers that are there, but all paused, may be writing to disk what does not fit: so many times longer they may be.
+PAUSES = 10
 #: How many sums one task adds up.
 FAN_IN = 8
 
@@ -30,7 +32,7 @@ class Runner:
 
     def __init__(self, client: Any, patience: float = PATIENCE) -> None:
         self.client, self.patience = client, patience
-        self._alive = self._looked = time.monotonic()
+        self._alive = self._running = self._looked = time.monotonic()
         self._kept: list[Any] = []
         self._made: WeakSet[Any] = WeakSet()
         self._numbered = 0
@@ -45,6 +47,10 @@ class Runner:
         for future in self._kept:
             future.release()
         self._kept = []
+
+    def workers(self) -> list[dict[str, Any]]:
+        """What the scheduler knows of each worker."""
+        return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
     def submit(self, name: str, function: Callable[..., Any], *args: Any, keep: bool = False) -> Any:
         """A task -> its future; `name` shows on Dask's dashboard. Kept futures live as long as the fit."""
@@ -151,17 +157,24 @@ class Runner:
         ) from reason
 
     def _check_alive(self, about: str) -> None:
-        """Give up when nobody is left to do the work."""
+        """Give up when nobody is left to do the work, or nobody has room for it."""
         now = time.monotonic()
         if now - self._looked < 1:
             return
         self._looked = now
-        if self.client.status == "running" and self.client.scheduler_info(n_workers=1)["workers"]:
-            self._alive = now
-        elif now - self._alive > self.patience:
+        states = [each["status"] for each in self.workers()] if self.client.status == "running" else []
+        self._alive = now if states else self._alive
+        self._running = now if "running" in states else self._running
+        if now - self._alive > self.patience:
             raise ClusterError(
                 f"a cluster must have a worker, got none for {self.patience:.0f} seconds while {about} was waited for;"
                 " start workers and fit again"
+            )
+        if now - self._running > PAUSES * self.patience:
+            raise ClusterError(
+                f"a cluster must have a worker that takes tasks, got only paused ones for {now - self._running:.0f}"
+                f" seconds while {about} was waited for; their memory is full: give them more, or make partitions"
+                " smaller"
             )
 
 
