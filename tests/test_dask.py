@@ -31,7 +31,9 @@ from dask.sizeof import sizeof  # noqa: E402
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
 from hedgerow.cli import _with_address, app  # noqa: E402
+from hedgerow.dask.forest import join_small  # noqa: E402
 from hedgerow.dask.limits import limits_for  # noqa: E402
+from hedgerow.dask.part import join_parts  # noqa: E402
 from hedgerow.dask.partitions import partitions_from, read_partition  # noqa: E402
 from hedgerow.dask.run import Runner  # noqa: E402
 from hedgerow.dask.training import read_on_cluster  # noqa: E402
@@ -149,12 +151,30 @@ def test_a_small_table_is_gathered_whole_and_its_trees_are_the_same(client: Any)
 
 def test_what_is_gathered_follows_from_the_memory_of_the_smallest_worker(client: Any) -> None:
     large, small = ({"memory_limit": gigabytes << 30, "nthreads": 4} for gigabytes in (16, 4))
-    assert limits_for([large, small]) == ((1024 - 64 << 20) // 8, (1024 - 64 << 20) // 16)
+    assert limits_for([large, small]) == ((1024 - 64 << 20) // 8, (1024 - 64 << 20) // 16, 32 << 20)
     assert limits_for([large]).sum_bytes == limits_for([]).sum_bytes == 64 << 20
     tiny = limits_for([{"memory_limit": 100 << 20, "nthreads": 1}])
     assert tiny.gather_bytes > tiny.sum_bytes > 100_000
     assert limits_for([{"memory_limit": 0, "nthreads": 1}]) == limits_for([])
     assert limits_for(Runner(client).workers()).gather_bytes > 0
+
+
+def test_small_parts_are_joined_though_not_into_fewer_than_threads_can_use(client: Any) -> None:
+    frame = make_frame()
+    lengths = [100] * 10 + [0] * 3 + [1_000] + [40] * 10
+    X, y = in_parts(frame[["a", "b"]], lengths), in_parts(frame[["class"]], lengths)
+    with Runner(client) as run:
+        training = read_on_cluster(
+            run, hedgerow.dask.RandomForestClassifier(2), partitions_from(X, y), regression=False
+        )
+        assert training.part_rows == lengths
+        whole = join_parts(*run.gather(training.parts, str))
+        pieces = run.gather(join_small(run, training.parts, lengths, 10_000), str)
+        assert [piece.n_rows for piece in pieces] == [1_000, 1_080, 320]  # 1,100 at most: a quarter, and half a part
+        again = join_parts(*pieces)
+        assert np.array_equal(again.codes, whole.codes)
+        assert np.array_equal(again.labels.numbers, whole.labels.numbers)
+        assert [piece.first_row for piece in pieces] == [0, 1_000, 2_080]
 
 
 def test_arrays_of_many_classes_in_uneven_chunks_are_sampled_and_grown_alike(client: Any) -> None:

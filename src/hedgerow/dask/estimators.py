@@ -151,8 +151,10 @@ class OnDask:
             limits = Limits(
                 usual.gather_bytes if gather_bytes is None else gather_bytes,
                 usual.sum_bytes if sum_bytes is None else sum_bytes,
+                usual.piece_bytes,
             )
-            forest = grow_on_cluster(run, training.plan, training.parts, n_trees, limits, show)
+            table = (training.plan, training.parts, training.part_rows)
+            forest = grow_on_cluster(run, *table, n_trees, limits, show)
         forest = self._prune(forest, training.bins, training)  # type: ignore[attr-defined]
         judged: dict[str, Any] = {}
         if getattr(self, "_can_be_added_to", regression):

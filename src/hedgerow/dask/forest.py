@@ -27,6 +27,8 @@ from hedgerow.dask.top import Top, TopGrower, TopNode
 from hedgerow.grow import Numbers
 from hedgerow.tree import Forest, join_forests
 
+#: Small parts are joined until there are so many for each thread.
+PIECES = 2
 #: Hears of progress: trees done, and what is being done.
 Show = Callable[[int, str], None]
 
@@ -35,11 +37,12 @@ def grow_on_cluster(
     run: Runner,
     plan: Plan,
     parts: list[Any],
+    part_rows: list[int],
     n_trees: int,
     limits: Limits,
     show: Show,
 ) -> Forest:
-    """Futures of parts, in the order of the table -> the forest.
+    """Futures of parts, in the order of the table, and their rows -> the forest.
 
     A table of at most ``limits.gather_bytes`` is gathered as a whole, and every tree is a task; of a larger one the
     tops of trees are grown where the rows are, until nodes are small enough to be gathered.
@@ -48,7 +51,21 @@ def grow_on_cluster(
     if plan.n_rows * plan.row_bytes <= limits.gather_bytes:
         return _grow_whole(run, plan_there, parts, n_trees, show)
     _refuse_what_needs_all_rows(plan, limits.gather_bytes)
-    return _Growing(run, plan, plan_there, parts, limits, show).grow(n_trees)
+    pieces = join_small(run, parts, [n_rows * plan.row_bytes for n_rows in part_rows], limits.piece_bytes)
+    return _Growing(run, plan, plan_there, pieces, limits, show).grow(n_trees)
+
+
+def join_small(run: Runner, parts: list[Any], part_bytes: list[int], piece_bytes: int) -> list[Any]:
+    """Parts, and their bytes -> fewer parts where they are small, though enough for all threads."""
+    enough = sum(part_bytes) // (PIECES * max(1, n_threads_of(run)))
+    size = min(piece_bytes, enough + max(part_bytes) // 2)  # half a part more, since parts are not quite alike
+    batches = list(in_batches(range(len(parts)), part_bytes.__getitem__, size))
+    pieces = [
+        parts[batch[0]] if len(batch) == 1 else run.submit("piece", join_parts, *(parts[i] for i in batch), keep=True)
+        for batch in batches
+    ]
+    run.forget([parts[i] for batch in batches if len(batch) > 1 for i in batch])
+    return pieces
 
 
 def _grow_whole(run: Runner, plan_there: Any, parts: list[Any], n_trees: int, show: Show) -> Forest:

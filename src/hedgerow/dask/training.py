@@ -71,6 +71,8 @@ class Training:
         What all tasks know.
     parts : list of futures
         Codes and labels on the workers, in the order of the table.
+    part_rows : list of int
+        Rows of each part.
     """
 
     table: Described
@@ -82,6 +84,7 @@ class Training:
     bins: Bins
     plan: Plan
     parts: list[Any]
+    part_rows: list[int]
     class_rows: tuple[float, ...]
     weight_scale: float
     weight_unit: float
@@ -159,8 +162,9 @@ class _Reading(ABC):
         plan = Plan(bins, settings, n_rows, missing, nothing)
         bag = (None, n_rows, settings.bag_mean, settings.leaf_counts)
         kept = self._kept_labels(nothing)
+        rows = [each.n_rows for each in self.told]
         return Training(
-            Described(schema), self._classes(), kept, settings, self._prior(), bag, bins, plan, parts, *origin
+            Described(schema), self._classes(), kept, settings, self._prior(), bag, bins, plan, parts, rows, *origin
         )
 
     def ask(self, function: Any) -> Spread:
