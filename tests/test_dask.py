@@ -159,10 +159,38 @@ def test_what_is_gathered_follows_from_the_memory_of_the_smallest_worker(client:
     assert limits_for(Runner(client).workers()).gather_bytes > 0
 
 
+@pytest.mark.parametrize("index", ["numbered", "from zero in each", "shuffled"])
+def test_frames_from_different_sources_belong_together_partition_by_partition(client: Any, index: str) -> None:
+    frame, lengths = make_frame(), [900, 0, 700, 800]
+    if index == "from zero in each":
+        frame.index = np.concatenate([np.arange(length) for length in lengths])
+    elif index == "shuffled":
+        frame.index = np.random.default_rng(0).permutation(N_ROWS)
+    X, y, weight = frame[["a", "b"]], frame["class"], frame["weight"]
+    parts, other, third = (in_parts(frame[names], lengths) for names in (["a", "b"], ["class"], ["weight"]))
+    here = hedgerow.RandomForestClassifier(2, random_state=0).fit(X, y, weight)
+    there = hedgerow.dask.RandomForestClassifier(2, random_state=0)
+    assert_same_bytes(here, there.fit(parts, other["class"], third["weight"], gather_bytes=LITTLE))
+    with pytest.raises(ValueError, match="y must have the partitions of X, got 3 and 4; repartition"):
+        there.fit(parts, in_parts(frame, [900, 700, 800])["class"])
+    with pytest.raises(
+        ValueError, match=r"partitions of X and y must have the same rows, got \d+ and \d+; repartition"
+    ):
+        there.fit(parts, in_parts(frame, [800, 100, 700, 800])["class"])
+
+
+def test_frames_with_divisions_are_aligned_by_them(client: Any) -> None:
+    frame = make_frame()
+    X, y = dd.from_pandas(frame[["a", "b"]], npartitions=4), dd.from_pandas(frame["class"], npartitions=3)
+    here = hedgerow.RandomForestClassifier(2, random_state=0).fit(frame[["a", "b"]], frame["class"])
+    assert_same_bytes(here, hedgerow.dask.RandomForestClassifier(2, random_state=0).fit(X, y, gather_bytes=LITTLE))
+
+
 def test_small_parts_are_joined_though_not_into_fewer_than_threads_can_use(client: Any) -> None:
     frame = make_frame()
     lengths = [100] * 10 + [0] * 3 + [1_000] + [40] * 10
-    X, y = in_parts(frame[["a", "b"]], lengths), in_parts(frame[["class"]], lengths)
+    parts = in_parts(frame, lengths)
+    X, y = parts[["a", "b"]], parts["class"]
     with Runner(client) as run:
         training = read_on_cluster(
             run, hedgerow.dask.RandomForestClassifier(2), partitions_from(X, y), regression=False

@@ -85,16 +85,15 @@ def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
         return _from_arrays(X, y, sample_weight)
     if _is_frame(y):
         y = y[y.columns[0]]
-    travelling = {TARGET: y} if _is_series(y) else {}
-    travelling |= {WEIGHT: sample_weight} if _is_series(sample_weight) else {}
-    # One frame, so that no optimisation can cut features and targets into different partitions.
-    frame = X.assign(**travelling) if travelling else X
-    parts = frame.to_delayed()
-    y_parts = None if TARGET in travelling else _blocks("y", y, len(parts))
-    apart = sample_weight is not None and WEIGHT not in travelling
-    weights = _blocks("sample_weight", sample_weight, len(parts)) if apart else None
-    target, weight = (TARGET if TARGET in travelling else None), (WEIGHT if WEIGHT in travelling else None)
-    return Partitions(list(parts), y_parts, weights, target, weight, True)
+    given = {TARGET: y} if sample_weight is None else {TARGET: y, WEIGHT: sample_weight}
+    travelling = {name: each for name, each in given.items() if _is_series(each) and _can_travel(X, each)}
+    if len(travelling) == len(given):
+        # One frame, so that no optimisation can cut features and targets into different partitions.
+        parts = X.assign(**travelling).to_delayed()
+        return Partitions(list(parts), None, None, TARGET, WEIGHT if WEIGHT in given else None, True)
+    parts = X.to_delayed(optimize_graph=False)
+    weights = None if sample_weight is None else _blocks("sample_weight", sample_weight, len(parts))
+    return Partitions(list(parts), _blocks("y", y, len(parts)), weights, None, None, True)
 
 
 def open_parquet(
@@ -194,9 +193,22 @@ def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
     return Partitions(list(X.to_delayed().ravel()), blocks("y", y), weights, None, None, False)
 
 
+def _can_travel(X: Any, series: Any) -> bool:
+    """Whether a series can be a column of a data frame without a shuffle, which would change the order of rows.
+
+    It can where both come from one frame, or have divisions, by which Dask aligns them. Others belong together
+    partition by partition.
+    """
+    from dask.dataframe.dask_expr._expr import are_co_aligned
+
+    if are_co_aligned(X.expr, series.expr):  # type: ignore[no-untyped-call]
+        return True
+    return bool(X.known_divisions and series.known_divisions and X.divisions != series.divisions)
+
+
 def _blocks(name: str, given: Any, n_blocks: int) -> list[Any]:
-    """A dask array, or series -> one Delayed for each partition of X."""
-    found = list(np.asarray(given.to_delayed(), dtype=object).ravel())
+    """A dask array, or series -> one Delayed for each partition of X, as they are: none cut or joined."""
+    found = list(np.asarray(given.to_delayed(optimize_graph=False), dtype=object).ravel())
     if len(found) != n_blocks:
         raise ValueError(
             f"{name} must have the partitions of X, got {len(found)} and {n_blocks}; repartition one of them"
