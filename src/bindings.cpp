@@ -145,12 +145,12 @@ void encode_into(const nb::list& arrays, std::size_t first_feature, const In<dou
         const double* of_column = cuts.data() + start[0];
         const auto n_cuts = static_cast<std::size_t>(start[1] - start[0]);
         // An encoder is not worth making for a few rows: it takes longer than they do.
-        if (n_rows >= 8) encoders[i].emplace(of_column, n_cuts);
+        if (n_rows >= 8) encoders[i].emplace(of_column, n_cuts, n_rows);
         else for (std::size_t row = 0; row < n_rows; ++row)
             out.data()[(first_feature + i) * n_rows + row] = code_among<Code>(of_column, n_cuts, columns[i].value(row));
     }
     // Blocks of rows, all columns of each: a table that lies row by row is then read once, not once per column.
-    const std::size_t block = std::clamp<std::size_t>((std::size_t{1} << 15) / (columns.size() + 1), 64, 4096);
+    const std::size_t block = std::clamp<std::size_t>((std::size_t{1} << 15) / (columns.size() + 1), 256, 4096);
     const std::size_t blocks_per_task = std::max<std::size_t>(1, (std::size_t{1} << 16) / (block * (columns.size() + 1)));
     const std::size_t rows_per_task = block * blocks_per_task;
     run_tasks((n_rows + rows_per_task - 1) / rows_per_task, n_threads, control, [&](std::size_t task, std::size_t) {

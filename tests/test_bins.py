@@ -62,6 +62,44 @@ def test_codes_equal_the_twins(trained: list[float], asked: list[float]) -> None
     assert codes_of(asked, bins).tolist() == expected
 
 
+@settings(max_examples=60)
+@given(st.lists(numbers, min_size=16, max_size=60), columns, st.sampled_from([np.float32, np.float64]))
+def test_codes_of_many_rows_equal_the_twins(trained: list[float], asked: list[float], kind: type) -> None:
+    """Of many rows for each cut, which are put into buckets first."""
+    with np.errstate(over="ignore"):
+        bins = bins_of(np.array(trained, dtype=kind))
+        cuts = bins.cuts_of(0)
+        near = [*cuts, *np.nextafter(cuts, math.inf), *np.nextafter(cuts, -math.inf), *asked]
+        values = np.resize(np.array(near, dtype=kind), 8 * len(cuts) + 11)
+    expected = [reference.code_of(float(value), cuts.tolist(), missing_of(bins)) for value in values]
+    assert codes_of(values, bins).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        np.sinh,
+        np.exp,
+        lambda x: x**15,
+        lambda x: x * 1e-310,
+        lambda x: x * 1e307,
+        lambda x: np.sign(x) * 1.7e308 * (x > 2),
+    ],
+    ids=["tails", "a long tail", "one bucket", "tiny", "huge", "extremes"],
+)
+def test_codes_do_not_depend_on_how_many_rows_are_encoded_together(kind: type, shape: Any) -> None:
+    """However unevenly the cuts fall into buckets; few rows go without."""
+    rng = np.random.default_rng(0)
+    with np.errstate(over="ignore"):
+        values = shape(3 * rng.normal(size=6_000)).astype(kind)
+    values[::100] = rng.choice(np.array([math.nan, math.inf, -math.inf, 0.0], dtype=kind), 60)
+    bins = bins_of(values)
+    together = codes_of(values, bins)
+    few = np.concatenate([codes_of(some, bins) for some in np.split(values, 60)])
+    np.testing.assert_array_equal(together, few)
+
+
 def test_rows_that_decide_the_cuts_of_a_long_column_are_those_of_the_twin() -> None:
     values = np.random.default_rng(0).normal(size=3000)
     chosen = reference.rows_for_cuts(3000, 500)

@@ -1,6 +1,7 @@
 // Bins: columns of values -> where to cut them -> columns of codes.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -137,37 +138,88 @@ inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
 }
 
 // The same for many values, without branches.
+//
+// Values between the first and the last cut fall into buckets of equal width, and a bucket knows how many cuts lie below
+// it: what is left to search are the cuts inside. With twice as many buckets as cuts there are two or three of them in
+// columns without long tails, two steps in place of eight (7 ns a value become 3).
 template <class Code>
 class Encoder {
 public:
-    explicit Encoder(const double* cuts, std::size_t n_cuts) {
-        while ((std::size_t{1} << n_levels_) < n_cuts + 1) ++n_levels_;
-        padded_.assign(std::size_t{1} << n_levels_, std::numeric_limits<double>::infinity());
+    // For `n_rows` values; buckets are not worth making for a few.
+    Encoder(const double* cuts, std::size_t n_cuts, std::size_t n_rows) {
+        std::size_t most = n_cuts;
+        if (n_cuts >= fewest_cuts && n_rows >= rows_per_cut * n_cuts) most = fill_buckets(cuts, n_cuts);
+        n_levels_ = std::bit_width(most);
+        padded_.assign(n_cuts + (std::size_t{1} << n_levels_), std::numeric_limits<double>::infinity());
         std::copy_n(cuts, n_cuts, padded_.begin());
     }
+
     void encode(const Column& column, std::size_t first_row, std::size_t n_rows, Code* out) const {
-        // Eight searches side by side, and additions instead of branches that would be guessed wrong half the
-        // time: 30 ns a value become 4.
-        constexpr std::size_t lanes = 8;
-        std::size_t i = 0;
-        for (; i + lanes <= n_rows; i += lanes) {
-            double values[lanes];
-            std::uint32_t codes[lanes] = {};
-            for (std::size_t lane = 0; lane < lanes; ++lane) values[lane] = column.value(first_row + i + lane);
-            for (int level = n_levels_ - 1; level >= 0; --level) {
-                const double* probe = padded_.data() + (std::size_t{1} << level) - 1;
-                for (std::size_t lane = 0; lane < lanes; ++lane)
-                    codes[lane] += static_cast<std::uint32_t>(probe[codes[lane]] < values[lane]) << level;
-            }
-            for (std::size_t lane = 0; lane < lanes; ++lane)
-                out[i + lane] = values[lane] != values[lane] ? missing_code<Code> : static_cast<Code>(codes[lane]);
-        }
-        for (; i < n_rows; ++i) out[i] = code_among<Code>(padded_.data(), padded_.size() - 1, column.value(first_row + i));
+        if (column.type == Column::Type::float64) encode_as<double>(column, first_row, n_rows, out);
+        else encode_as<float>(column, first_row, n_rows, out);
     }
 
 private:
-    int n_levels_ = 0;
-    std::vector<double> padded_;
+    static constexpr std::size_t fewest_cuts = 15, rows_per_cut = 8, buckets_per_cut = 2;
+
+    // -> the most cuts that share a bucket
+    std::size_t fill_buckets(const double* cuts, std::size_t n_cuts) {
+        lowest_ = cuts[0];
+        last_bucket_ = static_cast<double>(buckets_per_cut * n_cuts - 1);
+        scale_ = last_bucket_ / (cuts[n_cuts - 1] - cuts[0]);
+        below_.assign(buckets_per_cut * n_cuts, 0);
+        // Going to its bucket never changes the order of two numbers: a cut in a bucket below that of a value is below it.
+        std::size_t most = 0;
+        for (std::size_t cut = 0, begin = 0, bucket = 0; bucket < below_.size(); ++bucket, begin = cut) {
+            below_[bucket] = static_cast<std::uint16_t>(begin);
+            while (cut < n_cuts && bucket_of(cuts[cut]) == bucket) ++cut;
+            most = std::max(most, cut - begin);
+        }
+        return most;
+    }
+
+    // NaN and what lies below all cuts: the first.
+    std::uint32_t bucket_of(double value) const {
+        const double place = (value - lowest_) * scale_;
+        return static_cast<std::uint32_t>(place > 0 ? std::min(place, last_bucket_) : 0.0);
+    }
+
+    template <class Value>
+    void encode_as(const Column& column, std::size_t first_row, std::size_t n_rows, Code* out) const {
+        const char* at = column.data + static_cast<std::ptrdiff_t>(first_row) * column.stride;
+        std::size_t i = 0;
+        for (; i + lanes <= n_rows; i += lanes, at += static_cast<std::ptrdiff_t>(lanes) * column.stride)
+            encode_lanes<Value, lanes>(at, column.stride, out + i);
+        for (; i < n_rows; ++i, at += column.stride) encode_lanes<Value, 1>(at, column.stride, out + i);
+    }
+
+    // Eight searches side by side, and additions instead of branches that would be guessed wrong half the time: 30 ns a
+    // value become 7.
+    static constexpr std::size_t lanes = 8;
+    template <class Value, std::size_t n_lanes>
+    void encode_lanes(const char* at, std::ptrdiff_t stride, Code* out) const {
+        double values[n_lanes];
+        std::uint32_t codes[n_lanes] = {};
+        for (std::size_t lane = 0; lane < n_lanes; ++lane, at += stride) {
+            Value value;
+            std::memcpy(&value, at, sizeof value);
+            values[lane] = value;
+        }
+        if (!below_.empty())
+            for (std::size_t lane = 0; lane < n_lanes; ++lane) codes[lane] = below_[bucket_of(values[lane])];
+        for (int level = n_levels_ - 1; level >= 0; --level) {
+            const double* probe = padded_.data() + (std::size_t{1} << level) - 1;
+            for (std::size_t lane = 0; lane < n_lanes; ++lane)
+                codes[lane] += static_cast<std::uint32_t>(probe[codes[lane]] < values[lane]) << level;
+        }
+        for (std::size_t lane = 0; lane < n_lanes; ++lane)
+            out[lane] = values[lane] != values[lane] ? missing_code<Code> : static_cast<Code>(codes[lane]);
+    }
+
+    int n_levels_ = 0;                  // of the search among the cuts of a bucket, or all
+    std::vector<double> padded_;        // the cuts, and infinity as far as a search may look
+    std::vector<std::uint16_t> below_;  // cuts below each bucket; none where there are no buckets
+    double lowest_ = 0, scale_ = 0, last_bucket_ = 0;
 };
 
 template <class Code>

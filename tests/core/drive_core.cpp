@@ -45,9 +45,10 @@ void drive_bins(Draws& draws, std::size_t max_bins) {
     const Column column{reinterpret_cast<const char*>(values.data()), sizeof(double), Column::Type::float64};
     const NumericBins bins = find_bins(column, rows_for_cuts(n_rows, 1000, 0, n_rows), max_bins);
     CHECK(bins.centers.size() == bins.cuts.size() + 1 && bins.centers.size() <= max_bins);
-    std::vector<Code> codes(n_rows);
-    const Encoder<Code> encoder(bins.cuts.data(), bins.cuts.size());
-    encoder.encode(column, 0, n_rows, codes.data());
+    std::vector<Code> codes(n_rows), in_buckets(n_rows);
+    Encoder<Code>(bins.cuts.data(), bins.cuts.size(), 0).encode(column, 0, n_rows, codes.data());
+    Encoder<Code>(bins.cuts.data(), bins.cuts.size(), 1U << 20).encode(column, 0, n_rows, in_buckets.data());
+    CHECK(codes == in_buckets);
     for (std::size_t row = 0; row < n_rows; ++row) {
         CHECK(codes[row] == code_among<Code>(bins.cuts.data(), bins.cuts.size(), values[row]));
         if (std::isnan(values[row])) { CHECK(codes[row] == missing_code<Code>); continue; }
