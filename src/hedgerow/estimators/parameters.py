@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -179,9 +180,22 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
         max_leaf_nodes=0 if max_leaf_nodes is None else min(int(max_leaf_nodes), NO_LIMIT),
         min_impurity_decrease=float(decrease),
         bag_mean=_bag_mean(bootstrap, get("max_samples"), n_rows),
-        seed=int(check_random_state(get("random_state")).randint(0, 2**63 - 1, dtype=np.int64)),
+        seed=seed_from(get("random_state")),
         monotonic=_monotonic(get("monotonic_cst"), n_features, names, n_classes),
     )
+
+
+def seed_from(random_state: Any) -> int:
+    """What trees are keyed by; a generator moves on."""
+    if isinstance(random_state, int):
+        return _seed_from_number(random_state)
+    return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
+
+
+@lru_cache(maxsize=1024)
+def _seed_from_number(number: int) -> int:
+    """The same number gives the same seed; making a generator takes as long as growing three small trees."""
+    return int(check_random_state(number).randint(0, 2**63 - 1, dtype=np.int64))
 
 
 def _criterion_of(estimator: Any) -> Any:
