@@ -263,7 +263,7 @@ nb::dict pack_forest(std::vector<std::optional<Grown>>&& trees, std::uint32_t n_
     nodes.reserve(n_nodes);
     payload.reserve(n_nodes);
     counts.reserve(n_counts);
-    bool has_nominal = false, has_weights = weighted;
+    bool has_weights = weighted;
     for (auto& grown : trees) {
         const GrownTree& tree = grown->tree;
         const LeafCounts& leaves = grown->leaves;
@@ -282,7 +282,6 @@ nb::dict pack_forest(std::vector<std::optional<Grown>>&& trees, std::uint32_t n_
         leaf_start.push_back(leaf_start.back() + tree.n_leaves);
         set_start.push_back(static_cast<std::int64_t>(set_words.size()));
         depth.push_back(tree.depth);
-        has_nominal |= tree.has_nominal;
         grown.reset();
     }
     nb::dict forest;

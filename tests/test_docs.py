@@ -8,9 +8,13 @@ import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 
+import hedgerow
+from hedgerow import RandomForestClassifier
 from hedgerow.belief.rules import rule_names
 from hedgerow.decide import all_decisions
 
@@ -18,6 +22,21 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 EXAMPLES = sorted((DOCS / "gallery").glob("plot_*.py"))
 #: Packages an example needs beyond those of the tests.
 NEEDS = {"plot_4_onnx": "onnxruntime", "plot_5_shap": "shap", "plot_6_mapie": "mapie"}
+#: Pages whose blocks of Python run one after the other, and the package they need.
+PAGES = {
+    "../README": None,
+    "index": None,
+    "elsewhere": "onnxruntime",
+    "explain": None,
+    "explanations": None,
+    "from-scikit-learn": None,
+    "model-files": None,
+    "plots": "matplotlib",
+    "regression": None,
+    "report": None,
+    "trees-and-bootstrap": None,
+    "which": None,
+}
 
 
 def methods() -> ModuleType:
@@ -75,3 +94,34 @@ def test_the_example_with_another_package_runs(
         kept = [float(number) for number in re.findall(r"truth in the set (\d\.\d+)", said)]
         assert len(kept) == 2
         assert min(kept) > 0.9
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_the_page_runs_as_printed(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (package := PAGES[page]) is not None:
+        pytest.importorskip(package, reason=f"needs {package}: pip install 'hedgerow[docs]'")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert blocks
+    names = what_readers_have()
+    for block in blocks:
+        exec(compile(block, f"{page}.md", "exec"), names)
+
+
+def what_readers_have() -> dict[str, Any]:
+    """The names that pages take for granted: two classes, four features, and a forest."""
+    draws = np.random.default_rng(0)
+    X = draws.normal(size=(120, 4))
+    y = np.where(X[:, 0] + draws.normal(size=120) > 0, "ill", "well")
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    X_new, y_new = X[:20] + 0.1, y[:20]
+    names = {"X": X, "y": y, "X_new": X_new, "y_new": y_new, "x": X[:, 0], "forest": forest, "np": np, "Path": Path}
+    return names | {
+        "X_train": X,
+        "X_test": X_new,
+        "y_test": y_new,
+        "X_aside": X_new,
+        "y_aside": y_new,
+        "hedgerow": hedgerow,
+    }

@@ -8,6 +8,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cfloat>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -16,14 +17,11 @@
 #include <vector>
 
 #include "random.hpp"
+#include "wide.hpp"
 
 namespace hedgerow {
 
-#if defined(__SIZEOF_INT128__)
-__extension__ using WideInteger = __int128;
-#else
-using WideInteger = long double;  // exact to 64 bits, which squares of ordinary weights stay below
-#endif
+static_assert(FLT_EVAL_METHOD == 0, "scores must be rounded to doubles: on 32-bit x86 compile with -msse2 -mfpmath=sse");
 
 // n·(1 − Gini impurity) = Σ n_k² / n.
 struct Gini {
@@ -31,7 +29,7 @@ struct Gini {
     static constexpr bool whole_side = false;
 
     static std::int64_t contribution(std::uint32_t count) { return std::int64_t{count} * count; }
-    static WideInteger contribution(std::int64_t weight) { return WideInteger(weight) * weight; }
+    static WideInteger contribution(std::int64_t weight) { return wide_square(weight); }
 
     template <class Sum, class Amount>
     static double quality(Sum sum, Amount total) {

@@ -9,15 +9,17 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "codes.hpp"
 #include "moments.hpp"
 #include "split.hpp"
+#include "vectors.hpp"
 
 namespace hedgerow {
 
-#if defined(__GNUC__)  // and Clang: both know vectors of numbers
+#ifdef HEDGEROW_VECTORS
 
 template <class Code>
 class FewRows {
@@ -59,8 +61,6 @@ public:
     }
 
 private:
-    using Integers = std::int32_t __attribute__((vector_size(16)));
-    using Floats = float __attribute__((vector_size(16)));
     // Sums of up to 16 parts, none above 1, are off by less than this.
     static constexpr float error = 16 * 16 * 0x1.0p-24f;
 
@@ -115,7 +115,7 @@ private:
             const Floats low = least * least * share * (1.0f - 0x1.0p-16f), high = (size + error) * (size + error) * share;
             const Floats nothing = Floats{} - 1;  // no rows on the right: no candidate
             const Floats most = weight[r] > 0 ? high : nothing;
-            lowest = (weight[r] > 0) & (low > lowest) ? low : lowest;
+            lowest = ((weight[r] > 0) & (low > lowest)) ? low : lowest;
             std::memcpy(highest + 4 * r, &most, sizeof most);
         }
         return any(differs);
@@ -144,18 +144,16 @@ private:
         best.missing_left = best.missing_seen = false;
     }
 
-    template <class Vector>
-    static bool any(const Vector& vector) {
-        std::uint64_t words[2];
-        std::memcpy(words, &vector, sizeof words);
-        return (words[0] | words[1]) != 0;
-    }
-
     std::uint32_t n_rows_ = 0;
     double scale_ = 1;
     float all_ = 0;
     float weights_[max_rows] = {}, parts_[max_rows] = {};
 };
+
+#else
+
+template <class Code>
+class FewRows;
 
 #endif
 

@@ -127,7 +127,7 @@ private:
     }
 
     static constexpr std::uint32_t no_feature = 0xffffffff;
-#if defined(__GNUC__)
+#ifdef HEDGEROW_VECTORS
     static constexpr bool has_pairs = std::is_same_v<Target, ClassPair<typename Target::Criterion>>;
     static constexpr bool has_few = std::is_same_v<Target, Moments<SquaredError>>;
 #else

@@ -16,11 +16,12 @@
 #include "occupancy.hpp"
 #include "split.hpp"
 #include "target.hpp"
+#include "vectors.hpp"
 #include "zeroed.hpp"
 
 namespace hedgerow {
 
-#if defined(__GNUC__)  // and Clang: both know vectors of numbers
+#ifdef HEDGEROW_VECTORS
 
 template <class Code, class Criterion>
 class PairSearch {
@@ -53,10 +54,6 @@ private:
     static constexpr std::int64_t few_amount = 255;       // the count of a class fits one byte
     static constexpr std::uint32_t dense_node = 256;      // from here on most bins are occupied: no need for marks
     static constexpr std::int64_t exact_in_float = 4096;  // up to here the product of two counts is
-    using Shorts = std::int16_t __attribute__((vector_size(16)));
-    using HalfShorts = std::int16_t __attribute__((vector_size(8)));
-    using Integers = std::int32_t __attribute__((vector_size(16)));
-    using Floats = float __attribute__((vector_size(16)));
 
     struct Node {
         const CodeView<Code>& view;
@@ -226,8 +223,8 @@ private:
             const float highest = score_roughly(n_places, target.total(), rough_.data(), [&](std::uint32_t first, auto& left0, auto& left1) {
                 Integers pairs[2];
                 std::memcpy(pairs, sums_.data() + first, sizeof pairs);
-                left0 = __builtin_shufflevector(pairs[0], pairs[1], 0, 2, 4, 6);
-                left1 = __builtin_shufflevector(pairs[0], pairs[1], 1, 3, 5, 7);
+                left0 = firsts(pairs[0], pairs[1]);
+                left1 = seconds(pairs[0], pairs[1]);
             });
             for_each_near(rough_.data(), n_places, highest, judge);
         } else {
@@ -272,12 +269,6 @@ private:
         }
     }
 
-    template <class Vector>
-    static bool any(const Vector& vector) {
-        std::uint64_t words[2];
-        std::memcpy(words, &vector, sizeof words);
-        return (words[0] | words[1]) != 0;
-    }
     static std::pair<std::uint32_t, std::uint32_t> halves(std::uint64_t counts) {
         return {static_cast<std::uint32_t>(counts), static_cast<std::uint32_t>(counts >> 32)};
     }
@@ -295,6 +286,11 @@ private:
     Occupancy<Code> marks_[lanes];
     std::vector<float> rough_;
 };
+
+#else
+
+template <class Code, class Criterion>
+class PairSearch;
 
 #endif
 

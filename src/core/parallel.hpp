@@ -1,5 +1,6 @@
 // Parallel: numbered tasks -> threads, with a caller who may look on and stop them.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hedgerow {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,6 +215,10 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
             judged["_origins"] = self._origins_after(training, forest, earlier)
         self._remember(training, bins, forest, judged | chosen)
 
+    @overload
+    def predict(self, X: Any, return_set: Literal[False] = False) -> NDArray[Any]: ...
+    @overload
+    def predict(self, X: Any, return_set: Literal[True]) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
     def predict(self, X: Any, return_set: bool = False) -> Any:
         """The most probable class of each sample.
 

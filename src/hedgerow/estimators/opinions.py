@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,10 @@ from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.estimators.evidence import CAUTIONS, Evidence, calibrated, choose_caution, score_sets, try_out
 from hedgerow.fold import OutOfBag, StateCache
 from hedgerow.tree import Forest
+
+if TYPE_CHECKING:
+    from hedgerow.explain import Explanation
+    from hedgerow.report import Report
 
 Floats = NDArray[np.float64]
 
@@ -166,7 +169,7 @@ class OpinionMixin:
         """
         return self._evidence(self._codes(X))
 
-    def explain(self, X: Any, **asked: Any) -> list[Any]:
+    def explain(self, X: Any, **asked: Any) -> list[Explanation]:
         """Why each sample is what it is, and what would settle those of which several classes remain.
 
         Parameters
@@ -184,10 +187,9 @@ class OpinionMixin:
         """
         from hedgerow.explain import explain  # lies above the estimators
 
-        found: list[Any] = explain(self, X, **asked)
-        return found
+        return explain(self, X, **asked)
 
-    def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Any:
+    def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Report:
         """One page that can be e-mailed: metrics, where the undecided cases live, and each case with live sliders.
 
         Parameters
@@ -207,7 +209,8 @@ class OpinionMixin:
         hedgerow.report.Report
             With ``html``, ``figures`` and ``save(path)``.
         """
-        make_report = import_module("hedgerow.report").make_report  # it stands above the estimators
+        from hedgerow.report import make_report  # lies above the estimators
+
         return make_report(self, X, y, names=names, **options)
 
     @property

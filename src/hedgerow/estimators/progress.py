@@ -12,7 +12,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class CallbackSupport:
-    """scikit-learn's ``CallbackSupportMixin`` (1.9 and later), imported when callbacks are first used.
+    """scikit-learn's ``CallbackSupportMixin``, imported when callbacks are first used.
 
     Importing it with the package would cost 100 ms, since it brings a terminal library along.
     """
@@ -59,12 +59,8 @@ def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
 
 
 def _sklearn_callbacks() -> Any:
-    try:
-        import sklearn.callback
-    except ImportError as error:
-        raise ImportError(
-            "callbacks must come with scikit-learn 1.9 or later, got an earlier one; upgrade it"
-        ) from error
+    import sklearn.callback
+
     return sklearn.callback
 
 

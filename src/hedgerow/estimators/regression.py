@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,6 +201,10 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
         judged["_origins"] = self._origins_after(training, forest, earlier)
         self._remember(training, bins, forest, judged | chosen)
 
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean over trees of what the leaves reached predict.
 
