@@ -492,6 +492,7 @@ REFUSED = [
     (DecisionTreeRegressor(), (X, Y[:30]), "same number of rows"),
     (DecisionTreeRegressor(), (X, np.where(np.arange(40) == 3, np.nan, Y)), "NaN"),
     (DecisionTreeRegressor(), (X, np.full(40, "a")), "real numbers"),
+    (DecisionTreeRegressor(), (X, np.ma.masked_array(Y, mask=Y > 1)), "masked"),
     (DecisionTreeRegressor(), (X, Y * 1e200), "within"),
     (DecisionTreeRegressor(), (X, np.column_stack([Y, Y])), "1d array"),
     (DecisionTreeRegressor(criterion="gini"), (X, Y), "criterion must be one of squared_error"),
@@ -523,8 +524,9 @@ def test_questions_without_an_answer_are_refused() -> None:
     for coverage in (0, 1, 2.0, "most"):
         with pytest.raises(ValueError, match="coverage must be"):
             forest.predict_interval(X, coverage)
-    with pytest.raises(ValueError, match="quantiles must be"):
-        forest.predict_quantiles(X, [0.5, 1.5])
+    for quantiles in ([0.5, 1.5], "median", [], None):
+        with pytest.raises(ValueError, match="quantiles must be"):
+            forest.predict_quantiles(X, quantiles)
     with pytest.raises(ValueError, match="weighting must be"):
         forest.predict_quantiles(X, 0.5, weighting="leaf")
     with pytest.raises(ValueError, match="warm start"):

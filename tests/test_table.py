@@ -244,6 +244,13 @@ def test_text_in_an_array_is_a_number_where_it_can_be_read_as_one():
     assert_array_equal(matrix_of(read_training_table(X.astype(np.dtypes.StringDType()))), [[1.5, 2], [-INF, NAN]])
 
 
+def test_cells_of_a_list_of_rows_stay_what_they_are():
+    rows = [[1.5, "ash", True], [NAN, NAN, False], [2, "birch", True]]
+    table = read_training_table(rows, categorical_features=[1])
+    assert decoded(table, 1) == ["ash", None, "birch"]
+    assert_array_equal(matrix_of(table)[:, [0, 2]], [[1.5, 1], [NAN, 0], [2, 1]])
+
+
 def test_decimals_and_large_whole_numbers_in_object_columns_are_numbers():
     X = pandas().DataFrame({"a": [decimal.Decimal("1.25"), 2**70], "b": [np.int8(3), None]}, dtype=object)
     assert_array_equal(matrix_of(read_training_table(X)), [[1.25, 3], [2.0**70, NAN]])

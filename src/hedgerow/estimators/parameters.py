@@ -211,10 +211,16 @@ def check_opinion(estimator: Any) -> None:
         _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0 or 'auto'", caution)
 
 
-def check_caution(caution: Any) -> float:
-    """The caution of a regressor, which is a number."""
-    _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0", caution)
+def check_caution(caution: Any, *, or_auto: bool = False) -> float:
+    """A caution that is a number; of a classifier it might have been chosen."""
+    constraint = "a number >= 0 or 'auto'" if or_auto else "a number >= 0"
+    _require(_is_real(caution) and caution >= 0, "caution", constraint, caution)
     return float(caution)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of threads; `set_params` may have changed it since `fit`."""
+    _require(n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0), "n_jobs", "None or an int other than 0", n_jobs)
 
 
 def check_switches(estimator: Any) -> None:
@@ -244,7 +250,7 @@ def check_switches(estimator: Any) -> None:
         raise ValueError(f"n_estimators must be an int in a warm start, got {get('n_estimators')!r}")
     whole = isinstance(verbose, bool) or (_is_integer(verbose) and verbose >= 0)
     _require(whole, "verbose", "an int >= 0 or a bool", verbose)
-    _require(n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0), "n_jobs", "None or an int other than 0", n_jobs)
+    check_n_jobs(n_jobs)
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 
+from hedgerow.estimators.labels import refuse_masked
 from hedgerow.grow import Numbers
 from hedgerow.sums import Spread, spread_of
 
@@ -34,6 +35,7 @@ def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
         raise ValueError(
             "A regressor requires y to be passed, but the target y is None; hand in the targets of the rows"
         )
+    refuse_masked(y, "y")
     y = column_or_1d(y, warn=True)
     if y.dtype.kind not in "fiubO":
         raise ValueError(f"y must be real numbers, got {y.dtype}; Complex data not supported, nor text")
