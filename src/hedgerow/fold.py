@@ -141,8 +141,8 @@ def fold(
     known = None if cache is None else cache.states_of(key)
     if out_of_bag is None and known is None:
         n_reached = codes.shape[1] * forest.n_trees
-        kept = cache is not None and rule.merge != "stack"
-        if 4 * (cache.asked(key, n_reached) if kept else n_reached) < forest.leaf_start[-1]:
+        keeps = None if rule.merge == "stack" else cache
+        if 4 * (n_reached if keeps is None else keeps.asked(key, n_reached)) < forest.leaf_start[-1]:
             return _fold_reached(forest, codes, rule, setting, tree_weights, n_threads)
     if rule.merge == "stack":
         if out_of_bag is not None and out_of_bag.own is not None:

@@ -212,14 +212,16 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
     def __copy__(self) -> Self:
         """All of it: what pickles leave out to be small, a copy in memory need not lose."""
         copied = type(self).__new__(type(self))
-        vars(copied).update(vars(self))
+        copied.__dict__.update(self.__dict__)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The same with arrays of its own, but for states that are computed again when asked for."""
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
-        vars(copied).update({name: deepcopy(value, memo) for name, value in vars(self).items() if name != "_cache"})
+        for name, value in self.__dict__.items():
+            if name != "_cache":
+                copied.__dict__[name] = deepcopy(value, memo)
         return copied
 
     def __getstate__(self) -> dict[str, Any]:
