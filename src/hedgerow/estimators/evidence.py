@@ -197,7 +197,7 @@ class Evidence:
         )
 
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
-        """Counts (m, K) -> masses (m, S) -> (n, S): their mean over the leaves reached, that of no rows where none is."""
+        """Counts (m, K) -> masses (m, S); (n, S): their mean over the leaves reached, of no rows where none is."""
         leaves, seen = self.leaves.astype(np.int64), self.seen
         blank = mass_of(np.zeros((1, self.forest.n_classes)))
         total = np.zeros((self.n_samples, blank.shape[1]))
