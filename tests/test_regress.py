@@ -163,6 +163,18 @@ def test_weights_are_scikit_learns_weights() -> None:
     assert node.variance[0] == pytest.approx(root.impurity[0])
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+def test_rows_that_weigh_next_to_nothing_beside_others_still_have_a_mean(criterion: str) -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(120, 3))
+    y = np.round(np.abs(table[:, 0]), 1)
+    for weights in (np.where(y > 1, 1e300, 1e-300), np.geomspace(1e-300, 1e300, 120)):
+        tree = DecisionTreeRegressor(criterion=criterion, max_depth=3, random_state=0).fit(table, y, weights)
+        told = [tree.predict(table), tree.predict_bounds(table), tree.predict_uncertainty(table).total]
+        assert all(np.isfinite(numbers).all() for numbers in [*told, tree.feature_importances_, tree.tree_.mean])
+
+
 def test_accuracy_of_forests_is_scikit_learns() -> None:
     from sklearn.ensemble import RandomForestRegressor as SklearnForest
 

@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 #: Sums of all rows stay below 2 to this: whole numbers that a double holds exactly.
 _SUM_BITS = 52
+#: A row never weighs less, next to the heaviest: leaves of rows that weigh 0 would have no mean.
+_LIGHTEST = 1e-250
 #: Larger targets would overflow when squared.
 MAX_TARGET = 1e150
 
@@ -90,7 +92,7 @@ class Grid:
 
     def numbers(self, values: Floats, weights: Floats | None) -> Numbers:
         """Targets (n,) and weights above zero (n,) of some rows -> what the grower takes."""
-        weights = None if self.scale is None or weights is None else weights / self.scale
+        weights = None if self.scale is None or weights is None else np.maximum(weights / self.scale, _LIGHTEST)
         weighed = (values - self.centre) * (1.0 if weights is None else weights)
         sums = np.asarray(np.rint(np.ldexp(weighed, self.sum_bits)))
         amounts = None if weights is None else np.maximum(np.rint(np.ldexp(weights, self.amount_bits)), 1.0)
