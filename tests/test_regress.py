@@ -410,6 +410,14 @@ def test_intervals_equal_their_twin(coverage: Fraction) -> None:
     assert np.allclose(forest.predict_interval(fresh, float(coverage)), expected)
 
 
+@pytest.mark.parametrize("coverage", [1e-9, 0.05, 0.2, 0.5])
+def test_an_interval_ends_above_its_beginning_however_small_its_coverage(coverage: float) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(99, 3)), rng.normal(size=99)
+    bounds = RandomForestRegressor(25, random_state=0).fit(X, y).predict_interval(X, coverage)
+    assert (bounds[:, 0] <= bounds[:, 1]).all()
+
+
 def simulate(rng: np.random.Generator, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """A curve with noise that grows to one side."""
     X = rng.uniform(-2, 2, (n, 2))
