@@ -109,6 +109,10 @@ DESCRIPTIONS = {
         "int, default=5\n    Where labels are uncertain: how many times, at most, the trees' judgement of rows they"
         " have not seen makes them less so; 0 takes the labels as they are given."
     ),
+    "sparse_output": (
+        "bool, default=True\n    Whether leaves come as a sparse array; False gives a dense one, which `set_output` can"
+        " turn into a data frame."
+    ),
     "warm_start": "bool, default=False\n    Whether a further `fit` keeps the trees and adds the missing ones.",
     "n_jobs": "int or None, default=None\n    Threads; None means one, or what `joblib.parallel_config` says; -1 all.",
     "random_state": "int, RandomState or None, default=None\n    The same int gives the same forest, bit for bit.",
