@@ -150,6 +150,7 @@ LABELS = {
     "no category": (pd.Series(["a", None] * 20, dtype="category"), ValueError, "missing"),
     "NaN in a list of words": (["a", np.nan] * 20, ValueError, "missing"),
     "numbers and words in a list": ([1, "a"] * 20, ValueError, "one kind"),
+    "numbers and words in an array": (np.array([1, "a"] * 20, dtype=object), ValueError, "one kind"),
     "masked": (np.ma.masked_array(Y, mask=Y == 1), ValueError, "masked"),
     "infinite": (np.where(Y == 1, 1.0, np.inf), ValueError, "infinity"),
     "too few": (Y[:39], ValueError, "inconsistent numbers of samples"),
@@ -172,6 +173,14 @@ def test_nullable_labels_keep_their_kind_and_all_their_digits(dtype: str) -> Non
     assert model.classes_.tolist() == np.unique(plain).tolist()
     assert model.classes_.dtype.kind == ("u" if dtype == "UInt64" else plain.dtype.kind)
     assert np.array_equal(model.predict(X), clone(FOREST).fit(X, plain).predict(X))
+
+
+@pytest.mark.parametrize("labels", [Y.astype(int), Y.astype(bool)], ids=["int", "bool"])
+def test_labels_of_one_kind_may_come_as_objects(labels: Any) -> None:
+    model = clone(FOREST).fit(X, labels.astype(object))
+    assert model.classes_.dtype == labels.dtype
+    assert model.score(X, labels.astype(object)) == model.score(X, labels)
+    assert np.array_equal(model.predict(X), clone(FOREST).fit(X, labels).predict(X))
 
 
 def test_labels_of_a_masked_array_without_gaps_and_of_numpys_text_are_labels() -> None:

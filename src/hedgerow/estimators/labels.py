@@ -37,7 +37,7 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         raise ValueError(
             "A classifier requires y to be passed, but the target y is None; hand in the labels of the rows"
         )
-    y = _labels_as_given(y)
+    y = labels_as_given(y)
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # classes beyond doubt
     if not plain:
         if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
@@ -68,7 +68,7 @@ def refuse_masked(values: Any, name: str) -> None:
         raise ValueError(f"{name} must not hold missing values, got {values.mask.sum()} masked ones; drop those rows")
 
 
-def _labels_as_given(y: Any) -> Any:
+def labels_as_given(y: Any) -> Any:
     """Labels that NumPy or scikit-learn would take for others, as an array that holds what they are."""
     refuse_masked(y, "y")
     if isinstance(y, np.ma.MaskedArray):
@@ -76,6 +76,8 @@ def _labels_as_given(y: Any) -> Any:
     if isinstance(y, list | tuple):
         _check_one_kind(y)
     dtype = getattr(y, "dtype", None)
+    if isinstance(y, np.ndarray) and dtype == object and y.ndim == 1:
+        return _numbers_from_objects(y)
     if isinstance(dtype, np.dtype) and dtype.kind == "T":
         return y.astype(object)
     own = getattr(dtype, "numpy_dtype", None)  # of a nullable pandas column, which floats would round beyond 2**53
@@ -84,8 +86,18 @@ def _labels_as_given(y: Any) -> Any:
     return y
 
 
+def _numbers_from_objects(y: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers or booleans that came in an array of objects -> an array of their own kind; others as they are."""
+    labels = y.tolist()
+    kinds = set(map(type, labels))
+    if kinds in ({int}, {bool}) or (kinds and all(issubclass(kind, np.integer) for kind in kinds)):
+        return np.array(labels)
+    _check_one_kind(labels)
+    return y
+
+
 def _check_one_kind(labels: Any) -> None:
-    """Refuse a list of text and other things, of which NumPy would make text: a class "nan", a class "1"."""
+    """Refuse text among other things; of such a list NumPy would make text: a class "nan", a class "1"."""
     other = [label for label in labels if not isinstance(label, str)]
     if len(other) == len(labels) or not other:
         return
