@@ -76,7 +76,7 @@ def labels_as_given(y: Any) -> Any:
     if isinstance(y, list | tuple):
         _check_one_kind(y)
     dtype = getattr(y, "dtype", None)
-    if isinstance(y, np.ndarray) and dtype == object and y.ndim == 1:
+    if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim == 1:
         return _numbers_from_objects(y)
     if isinstance(dtype, np.dtype) and dtype.kind == "T":
         return y.astype(object)
