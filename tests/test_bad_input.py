@@ -148,6 +148,10 @@ LABELS = {
     "NA among words": (pd.Series(["a", pd.NA] * 20, dtype="string"), ValueError, "missing"),
     "NA among numbers": (pd.Series([1, pd.NA] * 20, dtype="Int64"), ValueError, "missing|NaN"),
     "no category": (pd.Series(["a", None] * 20, dtype="category"), ValueError, "missing"),
+    "NaN in a list of words": (["a", np.nan] * 20, ValueError, "missing"),
+    "numbers and words in a list": ([1, "a"] * 20, ValueError, "one kind"),
+    "numbers and words in an array": (np.array([1, "a"] * 20, dtype=object), ValueError, "one kind"),
+    "masked": (np.ma.masked_array(Y, mask=Y == 1), ValueError, "masked"),
     "infinite": (np.where(Y == 1, 1.0, np.inf), ValueError, "infinity"),
     "too few": (Y[:39], ValueError, "inconsistent numbers of samples"),
     "two columns": (np.column_stack([Y, Y]), ValueError, "1d array"),
@@ -160,6 +164,31 @@ LABELS = {
 def test_what_are_no_labels_is_refused(estimator: Any, kind: str) -> None:
     labels, error, words = LABELS[kind]
     assert_refuses(estimator, error, words, X, labels)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt64", "boolean", "int64[pyarrow]", "bool[pyarrow]"])
+def test_nullable_labels_keep_their_kind_and_all_their_digits(dtype: str) -> None:
+    plain = Y.astype(bool) if "bool" in dtype else Y.astype(np.int64) + 2**53
+    model = clone(FOREST).fit(X, pd.Series(plain).astype(dtype))
+    assert model.classes_.tolist() == np.unique(plain).tolist()
+    assert model.classes_.dtype.kind == ("u" if dtype == "UInt64" else plain.dtype.kind)
+    assert np.array_equal(model.predict(X), clone(FOREST).fit(X, plain).predict(X))
+
+
+@pytest.mark.parametrize("labels", [Y.astype(int), Y.astype(bool)], ids=["int", "bool"])
+def test_labels_of_one_kind_may_come_as_objects(labels: Any) -> None:
+    model = clone(FOREST).fit(X, labels.astype(object))
+    assert model.classes_.dtype == labels.dtype
+    assert model.score(X, labels.astype(object)) == model.score(X, labels)
+    assert np.array_equal(model.predict(X), clone(FOREST).fit(X, labels).predict(X))
+
+
+def test_labels_of_a_masked_array_without_gaps_and_of_numpys_text_are_labels() -> None:
+    words = np.array(["no", "yes"])[Y]
+    for labels in (np.ma.masked_array(words), words.astype(np.dtypes.StringDType())):
+        classes = clone(FOREST).fit(X, labels).classes_
+        assert type(classes) is np.ndarray
+        assert classes.tolist() == ["no", "yes"]
 
 
 def with_one(value: float) -> Any:
@@ -177,6 +206,7 @@ WEIGHTS = {
     "too few": (ONES[:39], "shape"),
     "two columns": (np.ones((40, 2)), "1D"),
     "words": (np.array(["heavy"] * 40), "."),
+    "masked": (np.ma.masked_array(ONES, mask=Y == 1), "masked"),
 }
 
 

@@ -307,6 +307,31 @@ def test_states_larger_than_the_budget_are_lifted_again(monkeypatch):
     assert leaves_lifted(evidence) == leaves_lifted(evidence) > 0
 
 
+@pytest.mark.parametrize("base", ["average", "median"])
+def test_one_row_lifts_its_own_leaves_however_often_states_that_cannot_be_kept_were_lifted(base, monkeypatch):
+    forest, X, _, _ = fitted(3)
+    monkeypatch.setattr(hedgerow.fold, "STATE_BUDGET", 1000)
+    lifted: list[int] = []
+    kind = type(resolve_rule(base))
+    lift = kind.lift
+    monkeypatch.setattr(kind, "lift", lambda *asked: (lifted.append(len(asked[1])), lift(*asked))[1])
+    evidence = replace(forest.evidence(X), cache=StateCache())
+    evidence.combine(base)
+    assert sum(lifted) > N_TREES
+    lifted.clear()
+    replace(evidence, codes=evidence.codes[:, :1].copy()).combine(base)
+    assert sum(lifted) <= N_TREES + 1
+
+
+def test_states_that_made_room_for_others_must_be_asked_for_again_before_all_leaves_are_lifted(monkeypatch):
+    cache, states = StateCache(), np.zeros((10, 3))
+    monkeypatch.setattr(hedgerow.fold, "STATE_BUDGET", states.nbytes)
+    assert cache.asked("a", 100) == 100
+    cache.keep("a", states)
+    cache.keep("b", states)
+    assert cache.asked("a", 1) == 1
+
+
 def test_states_of_several_rules_are_kept_while_they_fit(monkeypatch):
     cache, states = StateCache(), np.zeros((10, 3))
     monkeypatch.setattr(hedgerow.fold, "STATE_BUDGET", 2 * states.nbytes)
@@ -527,6 +552,30 @@ def test_memory_of_a_fold_does_not_grow_with_rows_times_trees(rule):
 def test_memory_of_predicted_sets_does_not_grow_with_rows_times_trees():
     forest, X = wide()
     assert peak_of(lambda: forest.predict_set(X)) < 20_000 * 200 * 3 * 8 / 8
+
+
+def test_memory_of_few_rows_does_not_grow_with_rows_times_trees_times_classes(monkeypatch):
+    X, y = draw_rows(900, 300, seed=17)
+    forest = RandomForestClassifier(40, random_state=0).fit(X, y)
+    monkeypatch.setattr(hedgerow.fold, "GROUP_BYTES", 1 << 20)
+    evidence = replace(forest.evidence(X[:80]), cache=None)
+    assert forest.forest_.leaf_start[-1] > 4 * 80 * 40  # only the leaves reached are lifted
+    expected = replace(forest.evidence(X[:1]), cache=None).combine("average")
+    assert_same_bits(evidence.combine("average")[:1], expected)
+    assert peak_of(lambda: evidence.combine("average")) < 80 * 40 * 300 * 8
+
+
+@pytest.mark.parametrize("n_classes", [3, 50])
+def test_distinct_rows_are_distinct_and_lead_back(n_classes, monkeypatch):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.1, size=(2000, n_classes)) * rng.choice([1.0, 0.3, 1e-300], size=(2000, 1))
+    found, where = hedgerow.fold.distinct_rows(counts)
+    np.testing.assert_array_equal(found[where], counts)
+    assert len(found) == len({tuple(row) for row in counts.tolist()})
+    monkeypatch.setattr(hedgerow.fold, "_fingerprints", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    np.testing.assert_array_equal(
+        hedgerow.fold.distinct_rows(counts)[0][hedgerow.fold.distinct_rows(counts)[1]], counts
+    )
 
 
 def test_rules_that_stack_take_the_rows_in_blocks(monkeypatch):

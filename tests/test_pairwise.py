@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import tracemalloc
 from itertools import combinations
 from typing import Any
 
@@ -160,6 +161,22 @@ def test_mass_of_a_tree_is_that_of_its_leaf(model):
     counts = tree.tree_.counts[tree.apply(NOISY)]
     expected = mass_from_counts(counts, model, caution=2.5)
     np.testing.assert_allclose(tree.predict_mass(NOISY, model), expected, rtol=1e-12)
+
+
+def test_masses_of_many_classes_take_no_more_room_than_their_table():
+    rng = np.random.default_rng(0)
+    features, labels = rng.normal(size=(400, 3)), np.arange(400) % 14
+    forest = RandomForestClassifier(5, random_state=0).fit(features, labels)
+    mean = np.mean(
+        [mass_from_counts(counts) for counts in forest.evidence(features[:60]).counts.swapaxes(0, 1)], axis=0
+    )
+    np.testing.assert_allclose(forest.predict_mass(features[:60]), mean, atol=1e-15)
+    tracemalloc.start()
+    try:
+        table = forest.predict_mass(features[:60])
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * table.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_dabt_keeps_one_row_in_reserve_whatever_the_caution():

@@ -163,6 +163,18 @@ def test_weights_are_scikit_learns_weights() -> None:
     assert node.variance[0] == pytest.approx(root.impurity[0])
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+def test_rows_that_weigh_next_to_nothing_beside_others_still_have_a_mean(criterion: str) -> None:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(120, 3))
+    y = np.round(np.abs(table[:, 0]), 1)
+    for weights in (np.where(y > 1, 1e300, 1e-300), np.geomspace(1e-300, 1e300, 120)):
+        tree = DecisionTreeRegressor(criterion=criterion, max_depth=3, random_state=0).fit(table, y, weights)
+        told = [tree.predict(table), tree.predict_bounds(table), tree.predict_uncertainty(table).total]
+        assert all(np.isfinite(numbers).all() for numbers in [*told, tree.feature_importances_, tree.tree_.mean])
+
+
 def test_accuracy_of_forests_is_scikit_learns() -> None:
     from sklearn.ensemble import RandomForestRegressor as SklearnForest
 
@@ -398,6 +410,14 @@ def test_intervals_equal_their_twin(coverage: Fraction) -> None:
     assert np.allclose(forest.predict_interval(fresh, float(coverage)), expected)
 
 
+@pytest.mark.parametrize("coverage", [1e-9, 0.05, 0.2, 0.5])
+def test_an_interval_ends_above_its_beginning_however_small_its_coverage(coverage: float) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(99, 3)), rng.normal(size=99)
+    bounds = RandomForestRegressor(25, random_state=0).fit(X, y).predict_interval(X, coverage)
+    assert (bounds[:, 0] <= bounds[:, 1]).all()
+
+
 def simulate(rng: np.random.Generator, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """A curve with noise that grows to one side."""
     X = rng.uniform(-2, 2, (n, 2))
@@ -492,6 +512,7 @@ REFUSED = [
     (DecisionTreeRegressor(), (X, Y[:30]), "same number of rows"),
     (DecisionTreeRegressor(), (X, np.where(np.arange(40) == 3, np.nan, Y)), "NaN"),
     (DecisionTreeRegressor(), (X, np.full(40, "a")), "real numbers"),
+    (DecisionTreeRegressor(), (X, np.ma.masked_array(Y, mask=Y > 1)), "masked"),
     (DecisionTreeRegressor(), (X, Y * 1e200), "within"),
     (DecisionTreeRegressor(), (X, np.column_stack([Y, Y])), "1d array"),
     (DecisionTreeRegressor(criterion="gini"), (X, Y), "criterion must be one of squared_error"),
@@ -523,8 +544,9 @@ def test_questions_without_an_answer_are_refused() -> None:
     for coverage in (0, 1, 2.0, "most"):
         with pytest.raises(ValueError, match="coverage must be"):
             forest.predict_interval(X, coverage)
-    with pytest.raises(ValueError, match="quantiles must be"):
-        forest.predict_quantiles(X, [0.5, 1.5])
+    for quantiles in ([0.5, 1.5], "median", [], None):
+        with pytest.raises(ValueError, match="quantiles must be"):
+            forest.predict_quantiles(X, quantiles)
     with pytest.raises(ValueError, match="weighting must be"):
         forest.predict_quantiles(X, 0.5, weighting="leaf")
     with pytest.raises(ValueError, match="warm start"):

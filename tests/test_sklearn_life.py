@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import io
 import os
 import pickle
@@ -31,6 +32,7 @@ from hedgerow import (
     ExtraTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
     metrics,
 )
 from hedgerow.decide import Coverage, UtilitySet
@@ -222,6 +224,42 @@ def test_a_decision_boundary_can_be_drawn():
         np.testing.assert_array_equal(forest.classes_[drawn.response.ravel().astype(int)], expected)
     finally:
         pyplot.close("all")
+
+
+# ---- copies, and parameters that change after fit ----------------------------------------
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_a_copy_in_memory_knows_what_its_original_knows(duplicate):
+    X, y = clouds()
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    sets = forest.predict_set(X)
+    copied = duplicate(forest).set_params(caution="auto")
+    np.testing.assert_array_equal(copied.predict_bounds(X), forest.set_params(caution="auto").predict_bounds(X))
+    np.testing.assert_array_equal(copied.oob_trace_, forest.oob_trace_)
+    np.testing.assert_array_equal(copied.set_params(caution=1.0).predict_set(X), sets)
+    numbers = RandomForestRegressor(10, random_state=0).fit(X, X[:, 0])
+    copied = duplicate(numbers)
+    np.testing.assert_array_equal(copied.predict_quantiles(X), numbers.predict_quantiles(X))
+    copied.fit(X, -X[:, 0])
+    assert numbers.score(X, X[:, 0]) > 0.8
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all", True])
+def test_threads_that_are_none_are_refused_after_fit_too(n_jobs):
+    X, y = clouds()
+    for model in (RandomForestClassifier(3, random_state=0).fit(X, y), RandomForestRegressor(3).fit(X, X[:, 0])):
+        with pytest.raises(ValueError, match="n_jobs must be None or an int"):
+            model.set_params(n_jobs=n_jobs).predict(X[:2])
+
+
+@pytest.mark.parametrize("caution", [-1, None, "high", True, np.nan])
+def test_a_caution_that_is_none_is_refused_after_fit_as_in_fit(caution):
+    X, y = clouds()
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y).set_params(caution=caution)
+    for ask in (lambda: forest.fit(X, y), lambda: forest.predict_bounds(X)):
+        with pytest.raises(ValueError, match=r"caution must be a number >= 0 or 'auto', got"):
+            ask()
 
 
 # ---- metadata routing --------------------------------------------------------------------

@@ -216,6 +216,19 @@ def test_embedding_has_the_shape_of_scikit_learns():
     assert ours.get_feature_names_out()[9] == "randomtreesembedding_1_1"
 
 
+@pytest.mark.parametrize("kind", [RandomTreesEmbedding, UnsupervisedForest])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_embedding_may_be_dense_and_so_a_data_frame(kind, library):
+    pytest.importorskip(library)
+    X = uniform(60, 3)
+    trees = kind(3, max_depth=2, random_state=0, sparse_output=False)
+    frame = trees.set_output(transform=library).fit_transform(X)
+    assert list(frame.columns) == trees.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(frame.to_numpy(), trees.embed(X).toarray())
+    with pytest.raises(ValueError, match="sparse_output must be True or False, got 'no'"):
+        trees.set_params(sparse_output="no").transform(X)
+
+
 def test_embedding_of_a_ring_is_linear_where_the_ring_is_not():
     rng = np.random.default_rng(1)
     angle = rng.uniform(0, 2 * np.pi, 400)

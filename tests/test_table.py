@@ -188,6 +188,15 @@ def test_float_columns_of_frames_are_not_copied():
     assert np.shares_memory(columns_of(read_training_table(X))[0], X["a"].to_numpy())
 
 
+def test_few_rows_of_a_wide_frame_are_not_asked_for_column_by_column(monkeypatch):
+    values = np.random.default_rng(0).random((2, 20_000))
+    X = pandas().DataFrame(values, columns=[f"feature {j}" for j in range(20_000)])
+    monkeypatch.setattr("hedgerow.table.frames._series_from", lambda *asked: pytest.fail("a column was asked for"))
+    table = read_training_table(X)
+    assert table.schema.names == tuple(X.columns)
+    assert_array_equal(matrix_of(table), values)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint16", "uint64", "bool", "float16"])
 @pytest.mark.parametrize("contain", [np.asarray, sp.csr_array, *FRAMES.values()], ids=["array", "sparse", *FRAMES])
 def test_other_numbers_become_float64(contain, dtype):
@@ -242,6 +251,13 @@ def test_text_in_an_array_is_a_number_where_it_can_be_read_as_one():
     X = np.array([["1.5", " 2 "], ["-inf", "nan"]])
     assert_array_equal(matrix_of(read_training_table(X)), [[1.5, 2], [-INF, NAN]])
     assert_array_equal(matrix_of(read_training_table(X.astype(np.dtypes.StringDType()))), [[1.5, 2], [-INF, NAN]])
+
+
+def test_cells_of_a_list_of_rows_stay_what_they_are():
+    rows = [[1.5, "ash", True], [NAN, NAN, False], [2, "birch", True]]
+    table = read_training_table(rows, categorical_features=[1])
+    assert decoded(table, 1) == ["ash", None, "birch"]
+    assert_array_equal(matrix_of(table)[:, [0, 2]], [[1.5, 1], [NAN, 0], [2, 1]])
 
 
 def test_decimals_and_large_whole_numbers_in_object_columns_are_numbers():

@@ -68,7 +68,10 @@ def quantiles_of(
     n_threads: int,
 ) -> Floats:
     """Leaves (n, T), quantiles (q,) -> (n, q)."""
-    wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+    try:
+        wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+    except (TypeError, ValueError):
+        wanted = np.empty(0)
     if wanted.ndim != 1 or not wanted.size or not ((wanted >= 0) & (wanted <= 1)).all():
         raise ValueError(f"quantiles must be numbers in [0, 1], got {quantiles!r}")
     if weighting not in WEIGHTINGS:

@@ -20,6 +20,7 @@ from hedgerow.estimators.criteria import choose_lam
 from hedgerow.estimators.evidence import Evidence, Trial, choose_caution, score_sets, try_out
 from hedgerow.estimators.labels import (
     among_classes,
+    labels_as_given,
     make_labels,
     read_classes,
     read_uncertain,
@@ -278,7 +279,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         """
         labels = read_labels(y)
         if labels is None:
-            return float(super().score(X, y, sample_weight))
+            return float(super().score(X, labels_as_given(y), sample_weight))
         return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:

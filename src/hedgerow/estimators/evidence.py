@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from sklearn.base import clone
 from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, mass_from_counts, resolve_rule
 from hedgerow.belief.combine import checked_weights
 from hedgerow.belief.leaf import idm_bounds
+from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.rules import UncertaintyParts
 from hedgerow.bins import Codes
 from hedgerow.decide import Decision, decide, resolve_decision
@@ -187,14 +188,22 @@ class Evidence:
             Index = bit mask of the set; vacuous where no tree may judge the sample.
         """
         amount = self.caution if caution is None else caution
-        blank = mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)
+        mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # or refused
+        if model in ("idm", "dabt"):  # K + 1 sets have mass, not 2^K
+            focal = self._mean_mass(lambda counts: idm_focal_mass(counts, amount if model == "idm" else 1.0))
+            return mass_from_focal(focal)
+        return self._mean_mass(
+            lambda counts: mass_from_counts(counts, model, caution=amount, alpha=alpha, ordinal=ordinal)
+        )
+
+    def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
+        """Counts (m, K) -> masses (m, S); (n, S): their mean over the leaves reached, of no rows where none is."""
         leaves, seen = self.leaves.astype(np.int64), self.seen
+        blank = mass_of(np.zeros((1, self.forest.n_classes)))
         total = np.zeros((self.n_samples, blank.shape[1]))
         for tree in range(self.forest.n_trees):
             distinct, where = distinct_rows(self._counts_in(tree, leaves[:, tree])[seen[:, tree]])
-            total[seen[:, tree]] += mass_from_counts(distinct, model, caution=amount, alpha=alpha, ordinal=ordinal)[
-                where
-            ]
+            total[seen[:, tree]] += mass_of(distinct)[where]
         judges = seen.sum(axis=1)[:, None]
         return np.where(judges > 0, total / np.maximum(judges, 1), blank)
 

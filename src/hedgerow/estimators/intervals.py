@@ -59,7 +59,8 @@ def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residua
     """Leaves (n, T) -> (n, 2): the jackknife+-after-bootstrap interval (Kim, Xu and Barber, 2020).
 
     For every training row i, the trees that have not seen it predict the sample and were off by R_i at the row itself;
-    the interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i.
+    the interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i. For a small
+    coverage the two may cross: the interval then goes from the lower to the higher, which keeps the promise too.
     """
     assert forest.values is not None
     outside = residuals.outside.astype(np.float64)
@@ -75,4 +76,5 @@ def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residua
         predicted = forest.values[leaves[part] + forest.leaf_start[:-1]] @ shares
         bounds[part, 0] = np.partition(predicted - residuals.residuals, n_rows - rank, axis=1)[:, n_rows - rank]
         bounds[part, 1] = np.partition(predicted + residuals.residuals, rank - 1, axis=1)[:, rank - 1]
+    bounds.sort(axis=1)
     return bounds

@@ -37,6 +37,7 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         raise ValueError(
             "A classifier requires y to be passed, but the target y is None; hand in the labels of the rows"
         )
+    y = labels_as_given(y)
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # classes beyond doubt
     if not plain:
         if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
@@ -59,6 +60,53 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(classes)}; is this a regression?")
     return classes, numbers
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array with masked cells: what lies under the mask would be taken for values."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} must not hold missing values, got {values.mask.sum()} masked ones; drop those rows")
+
+
+def labels_as_given(y: Any) -> Any:
+    """Labels that NumPy or scikit-learn would take for others, as an array that holds what they are."""
+    refuse_masked(y, "y")
+    if isinstance(y, np.ma.MaskedArray):
+        return y.data
+    if isinstance(y, list | tuple):
+        _check_one_kind(y)
+    dtype = getattr(y, "dtype", None)
+    if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim == 1:
+        return _numbers_from_objects(y)
+    if isinstance(dtype, np.dtype) and dtype.kind == "T":
+        return y.astype(object)
+    own = getattr(dtype, "numpy_dtype", None)  # of a nullable pandas column, which floats would round beyond 2**53
+    if own is not None and own.kind in "iub" and not isinstance(dtype, np.dtype) and not y.isna().any():
+        return y.to_numpy(dtype=own)
+    return y
+
+
+def _numbers_from_objects(y: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers or booleans that came in an array of objects -> an array of their own kind; others as they are."""
+    labels = y.tolist()
+    kinds = set(map(type, labels))
+    if kinds in ({int}, {bool}) or (kinds and all(issubclass(kind, np.integer) for kind in kinds)):
+        return np.array(labels)
+    _check_one_kind(labels)
+    return y
+
+
+def _check_one_kind(labels: Any) -> None:
+    """Refuse text among other things; of such a list NumPy would make text: a class "nan", a class "1"."""
+    other = [label for label in labels if not isinstance(label, str)]
+    if len(other) == len(labels) or not other:
+        return
+    if any(_is_missing(label) for label in other):
+        raise ValueError("y must not hold missing labels, got some; drop those rows")
+    text = next(label for label in labels if isinstance(label, str))
+    raise ValueError(
+        f"y must hold labels of one kind, got {text!r} and {other[0]!r}; make all of them text, or all of them numbers"
+    )
 
 
 def read_uncertain(labels: UncertainLabels, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -103,6 +151,7 @@ def read_weights_of_part(sample_weight: Any, n_rows: int) -> NDArray[np.float64]
     """Weights of some rows of a table -> (n,) float64, finite and not negative, maybe all zero; None stays None."""
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight")
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))

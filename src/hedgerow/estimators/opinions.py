@@ -15,6 +15,7 @@ from hedgerow.belief.rules import Average
 from hedgerow.bins import Codes
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.estimators.evidence import CAUTIONS, Evidence, calibrated, choose_caution, score_sets, try_out
+from hedgerow.estimators.parameters import check_caution
 from hedgerow.fold import OutOfBag, StateCache
 from hedgerow.tree import Forest
 
@@ -263,8 +264,8 @@ class OpinionMixin:
     @property
     def _caution(self) -> float:
         """The caution in force; "auto" is resolved when first needed, and again for another rule or decision."""
-        if not isinstance(self.caution, str):
-            return float(self.caution)
+        if not isinstance(self.caution, str) or self.caution != "auto":
+            return check_caution(self.caution, or_auto=True)
         key = self._cautious_key()
         changed = getattr(self, "_cautious", key) != key and hasattr(self, "_bagged")
         if changed or not hasattr(self, "caution_"):

@@ -110,6 +110,10 @@ DESCRIPTIONS = {
         "int, default=5\n    Where labels are uncertain: how many times, at most, the trees' judgement of rows they"
         " have not seen makes them less so; 0 takes the labels as they are given."
     ),
+    "sparse_output": (
+        "bool, default=True\n    Whether leaves come as a sparse array; False gives a dense one, which `set_output` can"
+        " turn into a data frame."
+    ),
     "warm_start": "bool, default=False\n    Whether a further `fit` keeps the trees and adds the missing ones.",
     "n_jobs": "int or None, default=None\n    Threads; None means one, or what `joblib.parallel_config` says; -1 all.",
     "random_state": "int, RandomState or None, default=None\n    The same int gives the same forest, bit for bit.",
@@ -225,10 +229,16 @@ def check_opinion(estimator: Any) -> None:
         _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0 or 'auto'", caution)
 
 
-def check_caution(caution: Any) -> float:
-    """The caution of a regressor, which is a number."""
-    _require(_is_real(caution) and caution >= 0, "caution", "a number >= 0", caution)
+def check_caution(caution: Any, *, or_auto: bool = False) -> float:
+    """A caution that is a number; of a classifier it might have been chosen."""
+    constraint = "a number >= 0 or 'auto'" if or_auto else "a number >= 0"
+    _require(_is_real(caution) and caution >= 0, "caution", constraint, caution)
     return float(caution)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of threads; `set_params` may have changed it since `fit`."""
+    _require(n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0), "n_jobs", "None or an int other than 0", n_jobs)
 
 
 def check_switches(estimator: Any) -> None:
@@ -258,7 +268,7 @@ def check_switches(estimator: Any) -> None:
         raise ValueError(f"n_estimators must be an int in a warm start, got {get('n_estimators')!r}")
     whole = isinstance(verbose, bool) or (_is_integer(verbose) and verbose >= 0)
     _require(whole, "verbose", "an int >= 0 or a bool", verbose)
-    _require(n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0), "n_jobs", "None or an int other than 0", n_jobs)
+    check_n_jobs(n_jobs)
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 
+from hedgerow.estimators.labels import refuse_masked
 from hedgerow.grow import Numbers
 from hedgerow.sums import Spread, spread_of
 
@@ -18,6 +19,8 @@ Floats = NDArray[np.float64]
 
 #: Sums of all rows stay below 2 to this: whole numbers that a double holds exactly.
 _SUM_BITS = 52
+#: A row never weighs less, next to the heaviest: leaves of rows that weigh 0 would have no mean.
+_LIGHTEST = 1e-250
 #: Larger targets would overflow when squared.
 MAX_TARGET = 1e150
 
@@ -34,6 +37,7 @@ def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
         raise ValueError(
             "A regressor requires y to be passed, but the target y is None; hand in the targets of the rows"
         )
+    refuse_masked(y, "y")
     y = column_or_1d(y, warn=True)
     if y.dtype.kind not in "fiubO":
         raise ValueError(f"y must be real numbers, got {y.dtype}; Complex data not supported, nor text")
@@ -88,7 +92,7 @@ class Grid:
 
     def numbers(self, values: Floats, weights: Floats | None) -> Numbers:
         """Targets (n,) and weights above zero (n,) of some rows -> what the grower takes."""
-        weights = None if self.scale is None or weights is None else weights / self.scale
+        weights = None if self.scale is None or weights is None else np.maximum(weights / self.scale, _LIGHTEST)
         weighed = (values - self.centre) * (1.0 if weights is None else weights)
         sums = np.asarray(np.rint(np.ldexp(weighed, self.sum_bits)))
         amounts = None if weights is None else np.maximum(np.rint(np.ldexp(weights, self.amount_bits)), 1.0)

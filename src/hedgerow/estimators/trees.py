@@ -5,9 +5,10 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from hedgerow.add import Origin
 from hedgerow.bins import Bins, Codes, encode
 from hedgerow.estimators.bagging import grow_until_flat
 from hedgerow.estimators.checkpoint import Checkpoint
-from hedgerow.estimators.parameters import most_trees, thread_count
+from hedgerow.estimators.parameters import check_n_jobs, most_trees, thread_count
 from hedgerow.estimators.progress import CallbackSupport, batches, has_callbacks, progress_bar
 from hedgerow.estimators.structure import StructureMixin
 from hedgerow.grow import GrowSettings, grow_forest
@@ -208,6 +209,21 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
             setattr(self, name, value)
         remember_features(self, training.table.schema)
 
+    def __copy__(self) -> Self:
+        """All of it: what pickles leave out to be small, a copy in memory need not lose."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The same with arrays of its own, but for states that are computed again when asked for."""
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        for name, value in self.__dict__.items():
+            if name != "_cache":
+                copied.__dict__[name] = deepcopy(value, memo)
+        return copied
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the binned training table and what can be computed again."""
         state: dict[str, Any] = super().__getstate__()
@@ -245,6 +261,7 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
 
     def _reading_threads(self, n_rows: int) -> int:
         """More rows, more threads, up to what `n_jobs` allows."""
+        check_n_jobs(getattr(self, "n_jobs", None))
         if n_rows < 2 * _ROWS_PER_THREAD:
             return 1
         allowed = thread_count(getattr(self, "n_jobs", None))

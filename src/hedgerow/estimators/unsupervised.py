@@ -44,7 +44,9 @@ class _Training:
 class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
     """What trees without labels share: they turn rows into leaves."""
 
-    def transform(self, X: Any) -> sparse.csr_array:
+    sparse_output: Any
+
+    def transform(self, X: Any) -> sparse.csr_array | Floats:
         """The leaf reached in each tree, as sparse features.
 
         Parameters
@@ -54,10 +56,13 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        leaves : sparse array of shape (n_samples, n_leaves)
+        leaves : sparse array of shape (n_samples, n_leaves), or ndarray where ``sparse_output=False``
             1 for the leaf reached in each tree, so rows sum to the number of trees.
         """
-        return self.embed(X)
+        if not isinstance(self.sparse_output, bool | np.bool_):
+            raise ValueError(f"sparse_output must be True or False, got {self.sparse_output!r}")
+        leaves = self.embed(X)
+        return leaves if self.sparse_output else np.asarray(leaves.toarray())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the leaves, ``<class>_<tree>_<leaf>``.
@@ -159,6 +164,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         min_samples_leaf: int | float = 1,
         max_leaf_nodes: int | None = None,
         categorical_features: Any = "from_dtype",
+        sparse_output: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -169,6 +175,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.categorical_features = categorical_features
+        self.sparse_output = sparse_output
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -298,6 +305,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         max_features: Any = "sqrt",
         max_leaf_nodes: int | None = None,
         categorical_features: Any = "from_dtype",
+        sparse_output: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -309,6 +317,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.categorical_features = categorical_features
+        self.sparse_output = sparse_output
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -173,4 +173,6 @@ def _plain_array(X: Any) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(X)
     values: Array = check_array(X, dtype=None, ensure_all_finite=False)
+    if values.dtype.kind == "U" and isinstance(X, list | tuple):  # NumPy has made text of numbers, NaN and booleans
+        return np.array([list(row) for row in X], dtype=object)
     return values

@@ -24,6 +24,8 @@ from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedC
 
 #: A data frame of at most this many numbers is copied rather than read column by column.
 FEW_CELLS = 1 << 14
+#: So is one of at most this many rows, however wide: a column costs as much to ask for as 50,000 cells to copy.
+FEW_ROWS = 512
 #: Numbers that NumPy has not, or about whose hash the libraries disagree; narwhals names halves since 2.23 only.
 ODD_NUMBERS = tuple(getattr(nw, name) for name in ("Decimal", "Float16", "Int128", "UInt128") if hasattr(nw, name))
 
@@ -126,11 +128,13 @@ def source_from_frame(X: Any) -> FrameTable | NumberArray | None:
 
 
 def _array_from_small_frame(X: Any) -> NumberArray | None:
-    """pandas frame of few cells and one NumPy dtype -> array with names; None for all else.
+    """pandas frame of few cells or rows and one NumPy dtype -> array with names; None for all else.
 
     Asking pandas for its columns one by one costs more than copying a few cells: 30 columns take 2 ms.
     """
-    if not nw.dependencies.is_pandas_dataframe(X) or not 0 < X.size <= FEW_CELLS or not X.columns.is_unique:
+    if not nw.dependencies.is_pandas_dataframe(X) or X.size == 0 or not X.columns.is_unique:
+        return None
+    if X.size > FEW_CELLS and len(X) > FEW_ROWS:
         return None
     types = set(X.dtypes)
     dtype = types.pop()

@@ -46,11 +46,11 @@ def mass_from_counts(
     table = _checked_counts(counts)
     n_classes = table.shape[-1]
     if model == "idm":
-        return _idm_mass(table, _checked_caution(caution))
+        return mass_from_focal(idm_focal_mass(table, _checked_caution(caution)))
     if model == "dabt":
         if n_classes != 2:
             raise ValueError(f"model 'dabt' must have two classes, got {n_classes}; use 'idm', its extension to more")
-        return _idm_mass(table, 1.0)
+        return mass_from_focal(idm_focal_mass(table, 1.0))
     if model != "multinomial":
         raise ValueError(f"model must be 'idm', 'dabt' or 'multinomial', got {model!r}; choose one of them")
     if not 0 < alpha < 1:
@@ -93,14 +93,19 @@ def total_uncertainty_from_counts(counts: ArrayLike, lam: float, caution: float 
     return bits
 
 
-def _idm_mass(counts: Floats, caution: float) -> Floats:
-    """(..., K) counts -> (..., 2^K)."""
-    n_classes = counts.shape[-1]
-    total = counts.sum(axis=-1, keepdims=True)
-    mass = np.zeros((*counts.shape[:-1], 1 << n_classes))
-    room = total + caution
-    mass[..., 1 << np.arange(n_classes)] = np.divide(counts, room, out=np.zeros_like(counts), where=room > 0)
-    mass[..., -1] += np.divide(caution, room, out=np.ones_like(room), where=room > 0)[..., 0]
+def idm_focal_mass(counts: Floats, caution: float) -> Floats:
+    """(..., K) counts -> (..., K + 1): the masses of single classes and of the frame, all others being 0."""
+    room = counts.sum(axis=-1, keepdims=True) + caution
+    single = np.divide(counts, room, out=np.zeros_like(counts), where=room > 0)
+    return np.concatenate([single, np.divide(caution, room, out=np.ones_like(room), where=room > 0)], axis=-1)
+
+
+def mass_from_focal(focal: Floats) -> Floats:
+    """(..., K + 1): masses of single classes and of the frame -> (..., 2^K)."""
+    n_classes = focal.shape[-1] - 1
+    mass = np.zeros((*focal.shape[:-1], 1 << n_classes))
+    mass[..., 1 << np.arange(n_classes)] = focal[..., :-1]
+    mass[..., -1] += focal[..., -1]
     return mass
 
 
