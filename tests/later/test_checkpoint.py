@@ -141,6 +141,16 @@ def test_a_checkpoint_of_another_fit_is_refused(change: dict[str, Any], named: s
     assert not hasattr(model, "forest_")
 
 
+def test_files_that_are_none_of_ours_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".DS_Store").write_bytes(b"left by a system that showed the folder")
+    whole = RandomForestClassifier(6, random_state=0).fit(X, LABELS, checkpoint=tmp_path)
+    for name in ("trees-0000000-0000002 (copy).npz", "trees-one-two.npz", "trees-1-2-3.npz"):
+        (tmp_path / name).write_bytes(b"no trees")
+    again = RandomForestClassifier(6, random_state=0).fit(X, LABELS, checkpoint=tmp_path)
+    assert same_forest(again.forest_, whole.forest_)
+    assert (tmp_path / "trees-one-two.npz").read_bytes() == b"no trees"
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(CheckpointError, match="must be a new or empty folder"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from hedgerow.tree import Forest, counted_rows, join_forests, some_trees
 SECONDS = 10.0
 FORMAT = 1
 _IDENTITY = "checkpoint.json"
+_PART = re.compile(r"trees-(\d+)-(\d+)\.npz")
 
 Grow = Callable[..., Forest]
 
@@ -111,7 +113,7 @@ class Checkpoint:
         try:
             identity = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
+            if self._folder.exists() and (not self._folder.is_dir() or any(map(_is_seen, self._folder.iterdir()))):
                 raise CheckpointError(
                     f"checkpoint must be a new or empty folder, or one of an earlier fit, got {str(self._folder)!r},"
                     " which is something else; name another folder"
@@ -124,10 +126,10 @@ class Checkpoint:
         return identity
 
     def _spans(self) -> Iterator[tuple[int, int, Path]]:
-        """First tree, last tree + 1 and path of every part in the folder."""
-        for path in sorted(self._folder.glob("trees-*-*.npz")):
-            first, last = path.stem.split("-")[1:]
-            yield int(first), int(last), path
+        """First tree, last tree + 1 and path of every part in the folder; files of other names are none of ours."""
+        for path in sorted(self._folder.iterdir()):
+            if found := _PART.fullmatch(path.name):
+                yield int(found[1]), int(found[2]), path
 
     def _next(self, tree: int) -> int:
         """The next tree after this one that is there, or a number beyond all."""
@@ -151,6 +153,11 @@ class Checkpoint:
         np.savez(buffer, n_classes=np.int64(forest.n_classes), **forest.arrays())  # type: ignore[arg-type]
         name = f"trees-{first:07}-{first + forest.n_trees:07}.npz"
         _write_whole(self._folder / name, buffer.getvalue())
+
+
+def _is_seen(path: Path) -> bool:
+    """Whether people see the file: systems leave hidden ones in folders they show."""
+    return not path.name.startswith(".")
 
 
 def identity_of(
