@@ -82,7 +82,7 @@ def test_classes_of_equal_lower_probability_enter_by_probability():
 @pytest.mark.parametrize(
     ("decision", "words"),
     [
-        (UtilitySet("u70"), "'f_beta'\), a function of the size of a set or an array, got 'u70'"),
+        (UtilitySet("u70"), r"'f_beta'\), a function of the size of a set or an array, got 'u70'"),
         (UtilitySet([1.0, 0.5]), "3 finite numbers"),
         (UtilitySet([1.0, 0.5, -0.1]), "none negative"),
         (UtilitySet(lambda size: float("nan")), "3 finite numbers"),
