@@ -576,7 +576,7 @@ def test_a_cluster_without_workers_is_given_up_soon() -> None:
             assert time.monotonic() - begun < 30
 
 
-def test_a_cluster_of_paused_workers_is_given_up(client: Any) -> None:
+def test_a_cluster_of_paused_workers_is_given_up() -> None:
     """Workers whose memory stays full take no task, and say nothing."""
     one = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
     with distributed.LocalCluster(**one) as cluster, distributed.Client(cluster, set_as_default=False) as full:

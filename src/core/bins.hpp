@@ -141,7 +141,7 @@ inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
 //
 // Values between the first and the last cut fall into buckets of equal width, and a bucket knows how many cuts lie below
 // it: what is left to search are the cuts inside. With twice as many buckets as cuts there are two or three of them in
-// columns without long tails, two steps in place of eight (7 ns a value become 3).
+// columns without long tails, two steps in place of eight (100,000 rows of 50 columns: 6.7 ns a value become 3.3).
 template <class Code>
 class Encoder {
 public:

@@ -14,7 +14,7 @@ namespace hedgerow {
 // Room for 65,536 bins costs 3 ms to write and nothing to reserve; a small table touches only a page of it.
 //
 // Large arrays come from the system: calloc takes memory that was used before, once there is some, and writes all of it
-// (a forest of 100 trees on 500 rows: 9.0 ms become 7.9).
+// (one tree on 500 rows: 1.7 ms become 0.3).
 template <class T>
 class Zeroed {
 public:

@@ -6,16 +6,17 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from hedgerow.commands.evaluate import EvaluateOptions, model_to_judge, show_tally, tally_of
+from hedgerow.commands.evaluate import EvaluateOptions, show_tally, tally_of
 from hedgerow.commands.fit import FitOptions, check_output, estimator_for, save_model
-from hedgerow.commands.numbers import is_regressor
+from hedgerow.commands.numbers import is_regressor, model_asked
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import Answers, Kept, columns_of
 from hedgerow.commands.parquet import ParquetSheet, require_pyarrow
-from hedgerow.commands.predict import PredictOptions, answers_of, model_asked
+from hedgerow.commands.predict import PredictOptions, answers_of
 from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
 from hedgerow.errors import ClusterError
+from hedgerow.metrics.tally import add_tallies
 
 #: The word for a cluster on this machine, for the time of the command.
 LOCAL = "local"
@@ -68,11 +69,10 @@ def evaluate_on_cluster(options: EvaluateOptions, paths: list[str], address: str
     """How good a model is on the rows of Parquet files; workers count, here it is added up."""
     _require_parquet(paths)
     _refuse_missing(options.missing)
-    model = model_to_judge(options)
-    tallies = [each for each in _of_each_partition(paths, address, _tally, model, options) if each is not None]
-    if not tallies:
+    tally = add_tallies(_of_each_partition(paths, address, _tally, model_asked(options), options))
+    if tally is None:
         raise DataError(f"DATA must have at least one row, got none in {listed(paths)}")
-    show_tally(sum(tallies[1:], start=tallies[0]), options)
+    show_tally(tally, options)
 
 
 def _of_each_partition(paths: list[str], address: str, function: Any, model: Any, options: Any) -> list[Any]:

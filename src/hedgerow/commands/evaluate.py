@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.commands.match import set_opinion, table_for
-from hedgerow.commands.numbers import check_coverage, is_regressor, number_facts, set_number_opinion
+from hedgerow.commands.match import table_for
+from hedgerow.commands.numbers import is_regressor, model_asked, number_facts
 from hedgerow.commands.sheet import Sheet
-from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
+from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import facts, grid, score, share, show, write_json
 from hedgerow.estimators.judge import COVERAGE, judge
 from hedgerow.metrics import NumberTally, SetConfusion, SetTally
@@ -38,17 +38,8 @@ class EvaluateOptions:
 def evaluate(options: EvaluateOptions) -> None:
     """Load, read, judge, report."""
     require_one_stdin(options.model, options.data)
-    model = model_to_judge(options)
+    model = model_asked(options)
     show_tally(tally_of(model, read_sheet(options.data, options.missing), options), options)
-
-
-def model_to_judge(options: EvaluateOptions) -> Any:
-    """The model with the rule, caution and decision asked for, refused where the options do not fit it."""
-    model = read_model(options.model)
-    change = set_number_opinion if is_regressor(model) else set_opinion
-    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
-    check_coverage(model, options.coverage)
-    return model
 
 
 def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | NumberTally:

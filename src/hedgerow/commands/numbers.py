@@ -1,16 +1,17 @@
-"""Numbers: the commands where the target is a number -> fit, predict and evaluate of a regressor."""
+"""Numbers: the commands where the target is a number -> fit, predict and evaluate of a regressor, told from others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.commands.match import checked_caution
+from hedgerow.commands.match import checked_caution, set_opinion
 from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.source import read_model
 from hedgerow.commands.talk import facts, share
 from hedgerow.estimators.judge import COVERAGE
 
@@ -51,11 +52,35 @@ class NumberAnswers:
             yield dict(zip(self.names, row, strict=True))
 
 
+class AsksModel(Protocol):
+    """Options of a command that asks a model, perhaps with another rule, caution or decision than its own."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def rule(self) -> str | None: ...
+    @property
+    def caution(self) -> str | None: ...
+    @property
+    def decision(self) -> str | None: ...
+    @property
+    def coverage(self) -> float | None: ...
+
+
 def is_regressor(model: Any) -> bool:
     """Whether a fitted model predicts numbers."""
     from hedgerow.estimators.regression import TreesRegressor
 
     return isinstance(model, TreesRegressor)
+
+
+def model_asked(options: AsksModel) -> Any:
+    """The model with the rule, caution and decision asked for, refused where the options do not fit it."""
+    model = read_model(options.model)
+    change = set_number_opinion if is_regressor(model) else set_opinion
+    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    _check_coverage(model, options.coverage)
+    return model
 
 
 def number_estimator(model: str, caution: str, given: dict[str, Any], refused: list[tuple[str, Any]], seed: int) -> Any:
@@ -110,19 +135,6 @@ def number_answers(model: Any, table: Any, coverage: float | None) -> NumberAnsw
     )
 
 
-def check_coverage(model: Any, coverage: float | None) -> None:
-    """Refuse --coverage where there are no intervals."""
-    if coverage is None:
-        return
-    if not is_regressor(model):
-        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
-    if not has_intervals(model):
-        raise UsageError(
-            f"--coverage must go with a forest whose trees leave rows out, got a {type(model).__name__} without"
-            " a bootstrap"
-        )
-
-
 def has_intervals(model: Any) -> bool:
     """Whether the trees have left rows out, which tell how far predictions are off."""
     return bool(model._has_residuals())
@@ -143,3 +155,16 @@ def number_facts(report: dict[str, Any]) -> Any:
             ("mean interval width", f"{report['mean_interval_width']:.6g}"),
         ]
     return facts(rows)
+
+
+def _check_coverage(model: Any, coverage: float | None) -> None:
+    """Refuse --coverage where there are no intervals."""
+    if coverage is None:
+        return
+    if not is_regressor(model):
+        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
+    if not has_intervals(model):
+        raise UsageError(
+            f"--coverage must go with a forest whose trees leave rows out, got a {type(model).__name__} without"
+            " a bootstrap"
+        )

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.commands.match import set_opinion, table_for
-from hedgerow.commands.numbers import NumberAnswers, check_coverage, is_regressor, number_answers, set_number_opinion
+from hedgerow.commands.match import table_for
+from hedgerow.commands.numbers import NumberAnswers, is_regressor, model_asked, number_answers
 from hedgerow.commands.output import Answers, Kept, check_out, write_answers
 from hedgerow.commands.sheet import Sheet
-from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
+from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
 from hedgerow.table import NamedColumns
 
@@ -51,15 +51,6 @@ def predict(options: PredictOptions) -> None:
     if isinstance(answers, Answers):
         said += f", {int((answers.chosen.sum(axis=1) > 1).sum()):,} of them indeterminate"
     say(said)
-
-
-def model_asked(options: PredictOptions) -> Any:
-    """The model with the rule, caution and decision asked for, refused where the options do not fit it."""
-    model = read_model(options.model)
-    change = set_number_opinion if is_regressor(model) else set_opinion
-    change(model, rule=options.rule, caution=options.caution, decision=options.decision)
-    check_coverage(model, options.coverage)
-    return model
 
 
 def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Answers | NumberAnswers, tuple[str, ...]]:

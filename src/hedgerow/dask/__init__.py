@@ -9,7 +9,7 @@ forests and trees         the names of `hedgerow`, with `fit` on dask collection
 One file per stage: `partitions` (collections -> partitions), `describe` (what partitions hold -> schema and cuts),
 `training` (-> codes and labels on the workers), `part` (what one partition adds), `top` (-> the tops of trees),
 `forest` (-> what lies below, gathered), `assemble` (-> trees, node for node), `run` (tasks, and their failures),
-`sizes` (what travels -> its bytes).
+`limits` (memory -> what is put in one place), `sizes` (what travels -> its bytes).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.dask.partitions import partitions_from, read_partition
 from hedgerow.dask.run import FAN_IN
 from hedgerow.estimators.judge import judge
+from hedgerow.metrics.tally import add_tallies
 
 #: What is asked of a model's evidence instead of the model.
 _LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"
@@ -119,12 +120,6 @@ def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> An
     while len(tallies) > 1:
         tallies = [delayed(add_tallies)(tallies[i : i + FAN_IN]) for i in range(0, len(tallies), FAN_IN)]
     return delayed(_figures)(tallies[0])
-
-
-def add_tallies(tallies: list[Any]) -> Any:
-    """Tallies of partitions, None of those without rows -> the tally of all; None where there are no rows."""
-    some = [tally for tally in tallies if tally is not None]
-    return sum(some[1:], start=some[0]) if some else None
 
 
 def _judge(model: Any, coverage: float | None, *given: Any) -> Any:

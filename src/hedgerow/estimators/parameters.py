@@ -198,7 +198,7 @@ def seed_from(random_state: Any) -> int:
 
 @lru_cache(maxsize=1024)
 def _seed_from_number(number: int) -> int:
-    """The same number gives the same seed; making a generator takes as long as growing three small trees."""
+    """The same number gives the same seed; making a generator takes as long as growing two small trees."""
     return int(check_random_state(number).randint(0, 2**63 - 1, dtype=np.int64))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -22,16 +23,16 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Fitted(ABC):
     """Trees, and what their features are."""
 
     forest: Forest
     trees: list[Tree]
     schema: Schema
 
+    @abstractmethod
     def leaf_states(self) -> Floats:
         """-> (L, S): what every leaf adds to an answer, leaves numbered over all trees."""
-        raise NotImplementedError
 
     def leaf_numbers(self, tree: int) -> NDArray[np.int64]:
         """-> (nodes of the tree,): number over all trees of the leaf a node is; meaningless for others."""

@@ -188,6 +188,12 @@ def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None
     return NumberTally(len(truth), mean, *sums, inside, float(np.sum(upper - lower)))
 
 
+def add_tallies(tallies: list[Any]) -> Any:
+    """Tallies of parts, None of those without rows -> the tally of all; None where there are no rows."""
+    some = [tally for tally in tallies if tally is not None]
+    return sum(some[1:], start=some[0]) if some else None
+
+
 def _counted(
     classes: NDArray[Any],
     truth: NDArray[np.int64],
