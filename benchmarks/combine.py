@@ -28,8 +28,8 @@ from benchmarks.data import Shape, synthetic
 from benchmarks.measure import Timing, in_turns, quiet, reset_peak, status
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.belief import Opinion, Rule, Setting, all_rules
-from hedgerow.estimators.evidence import Evidence
-from hedgerow.fold import StateCache, finish_rows
+from hedgerow.forest.fold import StateCache, finish_rows
+from hedgerow.judge.evidence import Evidence
 
 Array = NDArray[Any]
 BATCH_TARGET, ONE_ROW_TARGET = 1.3, 2.0

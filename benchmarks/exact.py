@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-import hedgerow.bins
+import hedgerow.table.bins
 from benchmarks.data import Shape, Split, synthetic
 from hedgerow import RandomForestClassifier
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 def _fit(split: Split, exact_rows: int, seed: int) -> tuple[float, float]:
     """Fit with tables of up to `exact_rows` rows exact -> seconds, accuracy on fresh rows."""
-    defaults = hedgerow.bins.find_bins.__kwdefaults__
+    defaults = hedgerow.table.bins.find_bins.__kwdefaults__
     before, defaults["exact_rows"] = defaults["exact_rows"], exact_rows
     try:
         start = time.perf_counter()

@@ -392,7 +392,7 @@ def _sources() -> str:
     """The papers behind the rules, as the experiments that reproduce them know them."""
     lines = []
     for number, name in enumerate(("zhang_2021", "busch_2021", "sutton_2012")):
-        paper = json.loads((files("hedgerow.experiments") / name / "paper.json").read_text(encoding="utf-8"))
+        paper = json.loads((files("hedgerow.study.experiments") / name / "paper.json").read_text(encoding="utf-8"))
         command = f"hedgerow reproduce {name.replace('_', '-')}"
         lines.append(f"* S{number}: {paper['authors']}: *{paper['title']}*, {name[-4:]}; `{command}`")
     return "\n".join(lines)

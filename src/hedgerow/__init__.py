@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         UnsupervisedForest,
         merge,
     )
-    from hedgerow.export import (
+    from hedgerow.exchange.export import (
         export_code,
         export_graphviz,
         export_svg,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         to_sklearn,
         to_treelite,
     )
-    from hedgerow.files import load, save
-    from hedgerow.resample import bootstrap
+    from hedgerow.exchange.files import load, save
+    from hedgerow.study.resample import bootstrap
 
     __version__: str
 
@@ -88,19 +88,19 @@ _HOME = {
     "RandomForestRegressor": "hedgerow.estimators",
     "RandomTreesEmbedding": "hedgerow.estimators",
     "UnsupervisedForest": "hedgerow.estimators",
-    "bootstrap": "hedgerow.resample",
+    "bootstrap": "hedgerow.study.resample",
     "combine": "hedgerow.belief",
     "decide": "hedgerow.decide",
-    "export_code": "hedgerow.export",
-    "export_graphviz": "hedgerow.export",
-    "export_svg": "hedgerow.export",
-    "export_text": "hedgerow.export",
-    "load": "hedgerow.files",
+    "export_code": "hedgerow.exchange.export",
+    "export_graphviz": "hedgerow.exchange.export",
+    "export_svg": "hedgerow.exchange.export",
+    "export_text": "hedgerow.exchange.export",
+    "load": "hedgerow.exchange.files",
     "merge": "hedgerow.estimators",
-    "save": "hedgerow.files",
-    "to_onnx": "hedgerow.export",
-    "to_sklearn": "hedgerow.export",
-    "to_treelite": "hedgerow.export",
+    "save": "hedgerow.exchange.files",
+    "to_onnx": "hedgerow.exchange.export",
+    "to_sklearn": "hedgerow.exchange.export",
+    "to_treelite": "hedgerow.exchange.export",
 }
 
 #: Modules that are public as such.

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from typer.testing import CliRunner
 
-from hedgerow.cli import app
+from hedgerow.commands.cli import app
 
 
 @pytest.fixture

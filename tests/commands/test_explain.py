@@ -15,7 +15,7 @@ def open_rows(patients, model):
     """Numbers, from 1, of the rows of the test file that the model leaves open."""
     from typer.testing import CliRunner
 
-    from hedgerow.cli import app
+    from hedgerow.commands.cli import app
 
     words = ["predict", str(model), str(patients / "test.csv"), "--json", "--caution", "2"]
     said = [json.loads(line) for line in CliRunner().invoke(app, words).stdout.splitlines()]

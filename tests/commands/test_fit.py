@@ -8,7 +8,7 @@ import pytest
 from tests.reference.answers import read_patients, rows_of
 
 import hedgerow
-from hedgerow.files import describe_file
+from hedgerow.exchange.files import describe_file
 
 SMALL = "a,b,y\n" + "".join(f"{i},{'xz'[i % 2]},{i % 2}\n" for i in range(20))
 

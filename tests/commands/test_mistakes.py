@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow
-from hedgerow.cli import _with_address, app
+from hedgerow.commands.cli import _with_address, app
 
 
 def rows_of_csv(*columns: str, n: int = 40) -> str:

@@ -14,7 +14,7 @@ from tests.reference.mutate import mutated
 
 import hedgerow
 from hedgerow.errors import ModelFileError
-from hedgerow.files import describe_file
+from hedgerow.exchange.files import describe_file
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "1.0").glob("*.hedge"))
 

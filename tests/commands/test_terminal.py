@@ -15,7 +15,7 @@ import hedgerow
 
 pty = pytest.importorskip("pty", reason="terminals are tested where Python has pseudo-terminals")
 
-COMMAND = [sys.executable, "-c", "from hedgerow.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from hedgerow.commands.cli import main; main()"]
 
 
 def environment(**more):
@@ -47,7 +47,7 @@ def on_terminal(*words, **more):
 
 def test_help_waits_for_no_heavy_library():
     script = (
-        "import sys, json\nfrom hedgerow.cli import main\nsys.argv = ['hedgerow', 'fit', '--help']\n"
+        "import sys, json\nfrom hedgerow.commands.cli import main\nsys.argv = ['hedgerow', 'fit', '--help']\n"
         "try:\n    main()\nexcept SystemExit:\n    print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment(), check=True)
@@ -108,7 +108,7 @@ def test_who_has_read_enough_of_a_table_may_leave_too(model):
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"PAR1....PAR1")
-    script = "import sys; sys.modules['pyarrow'] = None; from hedgerow.cli import main; main()"
+    script = "import sys; sys.modules['pyarrow'] = None; from hedgerow.commands.cli import main; main()"
     words = ["fit", str(tmp_path / "t.parquet"), "--target", "y", "-o", str(tmp_path / "m.hedge")]
     result = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, env=environment(), check=False)
     assert result.returncode == 1
@@ -118,7 +118,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path):
 def test_csv_needs_no_data_frame_library(patients, tmp_path):
     script = (
         "import sys\nfor name in ('pandas', 'polars', 'pyarrow'): sys.modules[name] = None\n"
-        "from hedgerow.cli import main; main()"
+        "from hedgerow.commands.cli import main; main()"
     )
     words = ["fit", str(patients / "train.csv"), "--target", "diagnosis", "-o", str(tmp_path / "m.hedge")]
     result = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, env=environment(), check=False)

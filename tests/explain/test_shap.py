@@ -31,7 +31,7 @@ from hedgerow import (
 from hedgerow.belief import Setting, resolve_rule
 from hedgerow.belief.additive import WHAT, additive
 from hedgerow.explain import shap_values
-from hedgerow.fold import leaf_evidence
+from hedgerow.forest.fold import leaf_evidence
 
 MEANS = ("average", "laplace", "plausibility", "vote", "confidence_bounds")
 EXACT = 1e-9

@@ -18,7 +18,7 @@ import pandas as pd
 from tests.reference.models import MODELS, NUMBER_MODELS, UNLABELLED_MODELS
 
 import hedgerow
-from hedgerow.files.model import MAJOR, MINOR
+from hedgerow.exchange.files.model import MAJOR, MINOR
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
 KEPT = (

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.bins import encode
 from hedgerow.table import read_table
+from hedgerow.table.bins import encode
 
 
 def times_counted(model: Any, tree: int, n_rows: int, leaf_counts: str, bag_mean: float) -> np.ndarray:

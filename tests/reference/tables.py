@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.bins import Bins, encode, find_bins
 from hedgerow.criteria import resolve_criterion
-from hedgerow.estimators.labels import make_labels, weigh_rows
-from hedgerow.grow import NO_LIMIT, GrowSettings, Labels
+from hedgerow.forest.grow import NO_LIMIT, GrowSettings
 from hedgerow.table import read_training_table
+from hedgerow.table.bins import Bins, encode, find_bins
+from hedgerow.target.base import Labels
+from hedgerow.target.classes import make_labels, weigh_rows
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from hedgerow.cli import app
+from hedgerow.commands.cli import app
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 _BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)

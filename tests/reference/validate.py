@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from hedgerow.bins import Bins
-from hedgerow.tree import Forest
+from hedgerow.forest.tree import Forest
+from hedgerow.table.bins import Bins
 
 
 def is_sound(forest: Forest, bins: Bins) -> bool:

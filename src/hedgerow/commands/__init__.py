@@ -13,5 +13,5 @@
 What they share: `sheet` (a file's columns -> numbers, categories, labels; what is wrong, by line and column),
 `delimited` and `parquet` (bytes -> sheet), `match` (a sheet and a model -> the table it expects), `source` (a path or
 ``-`` -> bytes or a model), `output` (answers -> CSV, JSON lines, Parquet), `talk` (what people read), `outcome` (what
-went wrong -> one sentence and an exit code). `hedgerow.cli` only declares the options.
+went wrong -> one sentence and an exit code). `hedgerow.commands.cli` only declares the options.
 """

@@ -18,7 +18,7 @@ from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import STDIN, read_sheet
 from hedgerow.commands.talk import facts, listed, number_of, say, score, share, show, write_json
 from hedgerow.errors import CheckpointError
-from hedgerow.files.classifiers import MAX_THREADS
+from hedgerow.exchange.files.classifiers import MAX_THREADS
 from hedgerow.table import Factors, NamedColumns
 
 #: A nominal column with more categories than this share of its rows probably names them.
@@ -201,7 +201,7 @@ def _look_at_target(y: Array, options: FitOptions) -> None:
 
 def save_model(estimator: Any, out: str) -> None:
     """Write the model to a file, or to standard output for ``-``."""
-    from hedgerow.files import save
+    from hedgerow.exchange.files import save
 
     try:
         save(estimator, sys.stdout.buffer if out == STDIN else out)
@@ -240,7 +240,7 @@ def _report(estimator: Any, table: NamedColumns, y: Array) -> dict[str, Any]:
 
 def _out_of_bag(estimator: Any, y: Array) -> dict[str, float] | None:
     """How a forest does on rows its trees have not seen; None for a model whose trees see all rows."""
-    from hedgerow.estimators.evidence import score_sets, try_out
+    from hedgerow.judge.evidence import score_sets, try_out
 
     if not getattr(estimator, "bootstrap", False):
         return None

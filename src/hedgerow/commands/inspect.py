@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.commands.source import model_file
 from hedgerow.commands.talk import facts, grid, listed, number_of, show, write_json
-from hedgerow.files import ModelFile, describe_file
+from hedgerow.exchange.files import ModelFile, describe_file
 
 #: Columns and categories that are shown; JSON has all of them.
 MOST_COLUMNS = 30

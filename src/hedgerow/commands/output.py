@@ -17,7 +17,7 @@ from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.parquet import write_parquet
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import to_json
-from hedgerow.files.container import whole_file
+from hedgerow.exchange.files.container import whole_file
 
 #: Between the classes of a set in a CSV cell.
 BAR = "|"

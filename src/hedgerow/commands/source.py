@@ -27,7 +27,7 @@ def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
 
 def read_model(path: str) -> Any:
     """A model file, all of it checked -> fitted estimator that predicts classes or numbers."""
-    from hedgerow.files import load
+    from hedgerow.exchange.files import load
 
     model = load(model_file(path))
     if not hasattr(model, "predict"):

@@ -10,7 +10,7 @@ from hedgerow.errors import ModelFileError
 def verify(path: str, *, as_json: bool) -> None:
     """Check everything, say so; what is wrong is raised."""
     file = model_file(path)
-    from hedgerow.files import load  # scikit-learn comes with it: a second that a wrong path need not wait
+    from hedgerow.exchange.files import load  # scikit-learn comes with it: a second that a wrong path need not wait
 
     try:
         model = load(file)

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Setting
-from hedgerow.bins import Bins, Codes
-from hedgerow.estimators.evidence import require_certain
 from hedgerow.estimators.opinions import OpinionMixin
-from hedgerow.estimators.parameters import TO_BE_CHOSEN
-from hedgerow.fold import OutOfBag, known_rows
-from hedgerow.grow import grow_forest
-from hedgerow.oob import AnyTrace, BootstrapErrors, Trace, bootstrap_errors, ensemble_error, is_flat, stages
-from hedgerow.tree import Forest, join_forests
-from hedgerow.variance import Grown, VarianceOf, forest_variance
+from hedgerow.fit.parameters import TO_BE_CHOSEN
+from hedgerow.forest.fold import OutOfBag, known_rows
+from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.tree import Forest, join_forests
+from hedgerow.judge.evidence import require_certain
+from hedgerow.judge.oob import AnyTrace, BootstrapErrors, Trace, bootstrap_errors, ensemble_error, is_flat, stages
+from hedgerow.judge.variance import Grown, VarianceOf, forest_variance
+from hedgerow.table.bins import Bins, Codes
 
 #: Trees of each forest that ``max_features="oob"`` tries.
 PILOT_TREES = 50

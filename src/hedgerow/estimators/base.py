@@ -10,35 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.add import Origin, weight_steps
-from hedgerow.bins import Bins, Codes, encode, find_bins
-from hedgerow.criteria import Criterion
 from hedgerow.decide import resolve_decision
 from hedgerow.estimators.bagging import BaggingMixin
-from hedgerow.estimators.checkpoint import Checkpoint
-from hedgerow.estimators.criteria import choose_lam
-from hedgerow.estimators.evidence import Evidence, Trial, choose_caution, score_sets, try_out
-from hedgerow.estimators.labels import (
-    among_classes,
-    labels_as_given,
-    make_labels,
-    read_classes,
-    read_uncertain,
-    read_weights,
-    weigh_rows,
-)
 from hedgerow.estimators.later import LaterClassifier
 from hedgerow.estimators.opinions import Bagged
-from hedgerow.estimators.parameters import (
-    check_opinion,
-    check_switches,
-    most_trees,
-    resolve_max_features,
-    resolve_settings,
-    thread_count,
-)
-from hedgerow.estimators.progress import with_callbacks
-from hedgerow.estimators.refine import Blurred, own_weights, refine, settings_for_shares, weigh_blurred
 from hedgerow.estimators.trees import (
     MAX_ROWS,
     MIXED,
@@ -49,12 +24,38 @@ from hedgerow.estimators.trees import (
     bag_of,
     schema_attributes,
 )
-from hedgerow.fold import StateCache
-from hedgerow.grow import GrowSettings, Labels
-from hedgerow.labels import read_labels
-from hedgerow.prune import prune_forest
+from hedgerow.fit.checkpoint import Checkpoint
+from hedgerow.fit.parameters import (
+    check_opinion,
+    check_switches,
+    most_trees,
+    resolve_max_features,
+    resolve_settings,
+    thread_count,
+)
+from hedgerow.fit.progress import with_callbacks
+from hedgerow.fit.refine import Blurred, own_weights, refine, settings_for_shares, weigh_blurred
+from hedgerow.forest.add import Origin, weight_steps
+from hedgerow.forest.fold import StateCache
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.prune import prune_forest
+from hedgerow.forest.tree import Forest, Tree, impurity_importance
+from hedgerow.judge.choose import choose_lam
+from hedgerow.judge.evidence import Evidence, Trial, choose_caution, score_sets, try_out
 from hedgerow.table import Table, read_table, read_training_table
-from hedgerow.tree import Forest, Tree, impurity_importance
+from hedgerow.table.bins import Bins, Codes, encode, find_bins
+from hedgerow.target.base import Labels
+from hedgerow.target.classes import (
+    among_classes,
+    labels_as_given,
+    make_labels,
+    read_classes,
+    read_uncertain,
+    read_weights,
+    weigh_rows,
+)
+from hedgerow.target.criteria import Criterion
+from hedgerow.target.uncertain import read_labels
 
 
 @dataclass(frozen=True)

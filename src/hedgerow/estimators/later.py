@@ -12,23 +12,23 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.add import Grid, Origin, add_rows, drawn_once, outside_bags, widen
-from hedgerow.bins import Bins, Codes, encode
-from hedgerow.drift import Drift, Sample, find_drift
-from hedgerow.estimators.labels import MAX_CLASSES, among_classes, make_labels, read_classes, read_weights, weigh_rows
-from hedgerow.estimators.parameters import (
+from hedgerow.estimators.trees import MAX_ROWS, MIXED, Earlier, Growing, Seen
+from hedgerow.fit.parameters import (
     check_opinion,
     check_switches,
     require_count,
     resolve_settings,
     thread_count,
 )
-from hedgerow.estimators.progress import with_callbacks
-from hedgerow.estimators.trees import MAX_ROWS, MIXED, Earlier, Growing, Seen
-from hedgerow.fold import StateCache
-from hedgerow.labels import read_labels
+from hedgerow.fit.progress import with_callbacks
+from hedgerow.forest.add import Grid, Origin, add_rows, drawn_once, outside_bags, widen
+from hedgerow.forest.fold import StateCache
+from hedgerow.forest.tree import Forest
+from hedgerow.judge.drift import Drift, Sample, find_drift
 from hedgerow.table import Schema, check_table
-from hedgerow.tree import Forest
+from hedgerow.table.bins import Bins, Codes, encode
+from hedgerow.target.classes import MAX_CLASSES, among_classes, make_labels, read_classes, read_weights, weigh_rows
+from hedgerow.target.uncertain import read_labels
 
 Floats = NDArray[np.float64]
 
@@ -420,7 +420,7 @@ class LaterClassifier(LaterMixin):
 
     def _adapted(self, training: Any, settings: Any) -> Any:
         """Settings for rows of uncertain class are about weights."""
-        from hedgerow.estimators.refine import settings_for_shares
+        from hedgerow.fit.refine import settings_for_shares
 
         return settings if training.blurred is None else settings_for_shares(settings, len(training.numbers))
 

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from hedgerow.add import Origin
-from hedgerow.add_numbers import LaterMoments, add_numbers
-from hedgerow.bins import Bins, Codes
-from hedgerow.estimators.labels import read_weights
 from hedgerow.estimators.later import NO_OLD_ROWS, LaterMixin, leaves_are_sums
-from hedgerow.estimators.parameters import thread_count
-from hedgerow.estimators.progress import with_callbacks
-from hedgerow.estimators.targets import numbers_on_grid, read_targets
 from hedgerow.estimators.trees import MIXED, Earlier, Seen
-from hedgerow.tree import Forest, some_trees
+from hedgerow.fit.parameters import thread_count
+from hedgerow.fit.progress import with_callbacks
+from hedgerow.forest.add import Origin
+from hedgerow.forest.add_numbers import LaterMoments, add_numbers
+from hedgerow.forest.tree import Forest, some_trees
+from hedgerow.table.bins import Bins, Codes
+from hedgerow.target.classes import read_weights
+from hedgerow.target.numbers import numbers_on_grid, read_targets
 
 Floats = NDArray[np.float64]
 

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.add_numbers import LaterMoments
 from hedgerow.estimators.base import TreesClassifier
-from hedgerow.estimators.labels import among_classes
 from hedgerow.estimators.later import prior_of, widened
 from hedgerow.estimators.regression import TreesRegressor
 from hedgerow.estimators.trees import MIXED, TreesEstimator
-from hedgerow.fold import StateCache
+from hedgerow.forest.add_numbers import LaterMoments
+from hedgerow.forest.fold import StateCache
+from hedgerow.forest.join import Part, unite_forests
 from hedgerow.table import remember_features
-from hedgerow.unite import Part, unite_forests
+from hedgerow.target.classes import among_classes
 
 _Model = TypeVar("_Model", bound=TreesEstimator)
 

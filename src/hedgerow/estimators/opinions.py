@@ -12,16 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.belief import Opinion, Rule, resolve_rule
 from hedgerow.belief.rules import Average
-from hedgerow.bins import Codes
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.estimators.evidence import CAUTIONS, Evidence, calibrated, choose_caution, score_sets, try_out
-from hedgerow.estimators.parameters import check_caution
-from hedgerow.fold import OutOfBag, StateCache
-from hedgerow.tree import Forest
+from hedgerow.fit.parameters import check_caution
+from hedgerow.forest.fold import OutOfBag, StateCache
+from hedgerow.forest.tree import Forest
+from hedgerow.judge.evidence import CAUTIONS, Evidence, calibrated, choose_caution, score_sets, try_out
+from hedgerow.table.bins import Codes
 
 if TYPE_CHECKING:
     from hedgerow.explain import Explanation
-    from hedgerow.report import Report
+    from hedgerow.explain.report import Report
 
 Floats = NDArray[np.float64]
 
@@ -203,14 +203,14 @@ class OpinionMixin:
             What to call the rows; None takes their numbers, from 0.
         **options
             ``title``, ``max_cases``, ``seconds``, ``train``, ``y_train`` and ``first``, as in
-            `hedgerow.report.make_report`.
+            `hedgerow.explain.report.make_report`.
 
         Returns
         -------
-        hedgerow.report.Report
+        hedgerow.explain.report.Report
             With ``html``, ``figures`` and ``save(path)``.
         """
-        from hedgerow.report import make_report  # lies above the estimators
+        from hedgerow.explain.report import make_report  # lies above the estimators
 
         return make_report(self, X, y, names=names, **options)
 

@@ -13,14 +13,15 @@ from hedgerow.belief import Opinion, mass_from_counts
 from hedgerow.belief.masses.frame import LARGEST_FRAME
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
 from hedgerow.belief.opinion import opinion_from_bounds
-from hedgerow.bins import Bins, Codes
 from hedgerow.estimators.base import TreesClassifier, _Training
-from hedgerow.estimators.parameters import DESCRIPTIONS, documented
 from hedgerow.estimators.trees import MIXED, Earlier, Growing
-from hedgerow.fold import reached_evidence
-from hedgerow.grow import Labels, grow_forest
-from hedgerow.prune import prune_forest
-from hedgerow.tree import Forest, Tree, join_forests
+from hedgerow.fit.parameters import DESCRIPTIONS, documented
+from hedgerow.forest.fold import reached_evidence
+from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.prune import prune_forest
+from hedgerow.forest.tree import Forest, Tree, join_forests
+from hedgerow.table.bins import Bins, Codes
+from hedgerow.target.base import Labels
 
 Floats = NDArray[np.float64]
 

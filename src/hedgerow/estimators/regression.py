@@ -11,22 +11,8 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.add import Grid, Origin
-from hedgerow.bins import Bins, Codes, encode, find_bins
 from hedgerow.estimators.bagging import ChoosingMixin
-from hedgerow.estimators.checkpoint import Checkpoint
-from hedgerow.estimators.intervals import Residuals, jackknife_plus, residuals_from
-from hedgerow.estimators.labels import read_weights
 from hedgerow.estimators.later_numbers import LaterRegressor
-from hedgerow.estimators.parameters import (
-    NUMBER_CRITERIA,
-    check_caution,
-    check_switches,
-    resolve_settings,
-    thread_count,
-)
-from hedgerow.estimators.progress import with_callbacks
-from hedgerow.estimators.targets import numbers_on_grid, read_targets
 from hedgerow.estimators.trees import (
     MAX_ROWS,
     MIXED,
@@ -37,14 +23,29 @@ from hedgerow.estimators.trees import (
     bag_of,
     schema_attributes,
 )
-from hedgerow.fold import OutOfBag
-from hedgerow.grow import GrowSettings, Numbers
-from hedgerow.moments import NumberTree, error_importance
-from hedgerow.oob import NumberTrace
-from hedgerow.prune import prune_numbers
-from hedgerow.quantiles import LeafRows, find_leaf_rows, quantiles_of
+from hedgerow.fit.checkpoint import Checkpoint
+from hedgerow.fit.parameters import (
+    NUMBER_CRITERIA,
+    check_caution,
+    check_switches,
+    resolve_settings,
+    thread_count,
+)
+from hedgerow.fit.progress import with_callbacks
+from hedgerow.forest.add import Grid, Origin
+from hedgerow.forest.fold import OutOfBag
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.moments import NumberTree, error_importance
+from hedgerow.forest.prune import prune_numbers
+from hedgerow.forest.quantiles import LeafRows, find_leaf_rows, quantiles_of
+from hedgerow.forest.tree import Forest
+from hedgerow.judge.intervals import Residuals, jackknife_plus, residuals_from
+from hedgerow.judge.oob import NumberTrace
 from hedgerow.table import Table, read_table, read_training_table
-from hedgerow.tree import Forest
+from hedgerow.table.bins import Bins, Codes, encode, find_bins
+from hedgerow.target.base import Numbers
+from hedgerow.target.classes import read_weights
+from hedgerow.target.numbers import numbers_on_grid, read_targets
 
 Floats = NDArray[np.float64]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.estimators.parameters import DESCRIPTIONS, documented
 from hedgerow.estimators.regression import TreesRegressor
-from hedgerow.moments import NumberTree
+from hedgerow.fit.parameters import DESCRIPTIONS, documented
+from hedgerow.forest.moments import NumberTree
 
 _OF_NUMBERS = {
     "criterion": (

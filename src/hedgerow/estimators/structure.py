@@ -8,8 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.bins import Codes
-from hedgerow.proximity import (
+from hedgerow.forest.proximity import (
     Bags,
     NearestRows,
     heaviest_rows,
@@ -18,7 +17,8 @@ from hedgerow.proximity import (
     proximity_table,
     weight_table,
 )
-from hedgerow.tree import Forest
+from hedgerow.forest.tree import Forest
+from hedgerow.table.bins import Codes
 
 
 class StructureMixin:

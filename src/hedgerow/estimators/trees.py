@@ -16,18 +16,18 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.add import Origin
-from hedgerow.bins import Bins, Codes, encode
 from hedgerow.estimators.bagging import grow_until_flat
-from hedgerow.estimators.checkpoint import Checkpoint
-from hedgerow.estimators.parameters import check_n_jobs, most_trees, thread_count
-from hedgerow.estimators.progress import CallbackSupport, batches, has_callbacks, progress_bar
 from hedgerow.estimators.structure import StructureMixin
-from hedgerow.grow import GrowSettings, grow_forest
-from hedgerow.oob import stages
+from hedgerow.fit.checkpoint import Checkpoint
+from hedgerow.fit.parameters import check_n_jobs, most_trees, thread_count
+from hedgerow.fit.progress import CallbackSupport, batches, has_callbacks, progress_bar
+from hedgerow.forest.add import Origin
+from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.forest.tree import Forest, Tree, decision_path, join_forests
+from hedgerow.judge.oob import stages
 from hedgerow.table import Schema, check_table, remember_features
+from hedgerow.table.bins import Bins, Codes, encode
 from hedgerow.table.schema import ListedColumns
-from hedgerow.tree import Forest, Tree, decision_path, join_forests
 
 #: Fingerprint of a forest whose trees were grown on different rows or bags.
 MIXED = ("mixed",)
@@ -98,14 +98,14 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
         return [self._tree(number) for number in range(self.forest_.n_trees)]
 
     def to_sklearn(self) -> Any:
-        """The same trees as an estimator of scikit-learn; see `hedgerow.export.to_sklearn`.
+        """The same trees as an estimator of scikit-learn; see `hedgerow.exchange.export.to_sklearn`.
 
         Returns
         -------
         estimator of scikit-learn
             With equal predictions; all features must be numeric.
         """
-        from hedgerow.export.sklearn import to_sklearn
+        from hedgerow.exchange.export.sklearn import to_sklearn
 
         return to_sklearn(self)
 

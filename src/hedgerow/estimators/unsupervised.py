@@ -11,10 +11,9 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.bins import Bins, Codes, encode, find_bins
-from hedgerow.density import forest_log_density, leaf_log_density
 from hedgerow.estimators.opinions import Bagged
-from hedgerow.estimators.parameters import (
+from hedgerow.estimators.trees import MAX_ROWS, Growing, TreesEstimator, schema_attributes
+from hedgerow.fit.parameters import (
     DESCRIPTIONS,
     NUMBER_CRITERIA,
     check_switches,
@@ -22,11 +21,13 @@ from hedgerow.estimators.parameters import (
     resolve_settings,
     thread_count,
 )
-from hedgerow.estimators.targets import numbers_on_grid
-from hedgerow.estimators.trees import MAX_ROWS, Growing, TreesEstimator, schema_attributes
-from hedgerow.grow import GrowSettings, Labels, Numbers
+from hedgerow.forest.density import forest_log_density, leaf_log_density
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.tree import Forest, Tree
 from hedgerow.table import Table, check_table, read_training_table
-from hedgerow.tree import Forest, Tree
+from hedgerow.table.bins import Bins, Codes, encode, find_bins
+from hedgerow.target.base import Labels, Numbers
+from hedgerow.target.numbers import numbers_on_grid
 
 Floats = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hedgerow.bins import Codes
 from hedgerow.explain.question import Array, Model, Question, plain, read_columns
-from hedgerow.proximity import Bags, heaviest_rows, weight_table
-from hedgerow.tree import Tree
+from hedgerow.forest.proximity import Bags, heaviest_rows, weight_table
+from hedgerow.forest.tree import Tree
+from hedgerow.table.bins import Codes
 
 #: Rules of at most so many classes are told.
 MOST_RULES = 3

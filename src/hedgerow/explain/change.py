@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.additive import additive
 from hedgerow.belief.rules import Belief, DominanceVote, Mean
-from hedgerow.bins import Codes
 from hedgerow.decide import Dominance, EAdmissibility, Maximality
 from hedgerow.explain.question import Array, Bools, Floats, Model
-from hedgerow.fold import leaf_evidence, reached_evidence
+from hedgerow.forest.fold import leaf_evidence, reached_evidence
+from hedgerow.table.bins import Codes
 
 Ints = NDArray[np.int64]
 

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import class_shares, reserve
-from hedgerow.bins import Codes
 from hedgerow.explain.question import BLOCK_CELLS, Floats, Model, Question
+from hedgerow.table.bins import Codes
 
 #: In the order of the columns of `Doubt.amounts`.
 CAUSES = ("few", "overlap", "disagree", "missing", "outside")

@@ -12,10 +12,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hedgerow.bins import Codes
 from hedgerow.estimators.opinions import Bagged
 from hedgerow.estimators.regression import Trained
-from hedgerow.tree import Forest
+from hedgerow.forest.tree import Forest
+from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 Groups = Sequence[int | str | Sequence[int | str]]

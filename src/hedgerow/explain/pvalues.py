@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from hedgerow.estimators.opinions import Bagged
-from hedgerow.estimators.parameters import resolve_settings
 from hedgerow.estimators.regression import Trained
-from hedgerow.estimators.targets import numbers_on_grid
 from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, require_bagged, threads_of
-from hedgerow.grow import Labels, grow_forest
-from hedgerow.moments import NumberTree, error_importance
-from hedgerow.prune import prune_forest, prune_numbers
-from hedgerow.tree import Forest, Tree, impurity_importance
+from hedgerow.fit.parameters import resolve_settings
+from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.moments import NumberTree, error_importance
+from hedgerow.forest.prune import prune_forest, prune_numbers
+from hedgerow.forest.tree import Forest, Tree, impurity_importance
+from hedgerow.target.base import Labels
+from hedgerow.target.numbers import numbers_on_grid
 
 Floats = NDArray[np.float64]
 

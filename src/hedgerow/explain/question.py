@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, Rule, Setting, merge_states
-from hedgerow.bins import EXACT_ROWS, Bins, Codes, encode
 from hedgerow.decide import Decision, decide
-from hedgerow.fold import lift_distinct, reached_evidence
+from hedgerow.forest.fold import lift_distinct, reached_evidence
+from hedgerow.forest.tree import Forest, Tree
 from hedgerow.table import Schema, check_table
-from hedgerow.tree import Forest, Tree
+from hedgerow.table.bins import EXACT_ROWS, Bins, Codes, encode
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

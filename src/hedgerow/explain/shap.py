@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.belief import Setting, resolve_rule
 from hedgerow.belief.additive import Additive, additive
-from hedgerow.bins import Codes
 from hedgerow.estimators.pairwise import PairwiseTreesClassifier
-from hedgerow.estimators.parameters import check_caution
-from hedgerow.fold import fold, leaf_evidence, lift_distinct
-from hedgerow.tree import Forest
+from hedgerow.fit.parameters import check_caution
+from hedgerow.forest.fold import fold, leaf_evidence, lift_distinct
+from hedgerow.forest.tree import Forest
+from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 

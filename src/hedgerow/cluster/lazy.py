@@ -1,0 +1,269 @@
+"""Lazy: a fitted forest and a dask collection -> what it says of each partition, when it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dask.delayed import delayed
+from numpy.typing import NDArray
+
+from hedgerow.cluster.partitions import partitions_from, read_partition
+from hedgerow.cluster.run import FAN_IN
+from hedgerow.estimators.judge import judge
+from hedgerow.metrics.tally import add_tallies
+
+#: What is asked of a model's evidence instead of the model.
+_LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"
+
+
+def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
+    """Apply a method of a fitted estimator to each partition of a dask collection.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        An ordinary one of hedgerow, however it was fitted or loaded.
+    method : str
+        Such as "predict_proba".
+    X : dask array or data frame of shape (n_samples, n_features)
+        Samples.
+    *args, **options
+        Further arguments of the method.
+
+    Returns
+    -------
+    dask array, data frame or series
+        Nothing is computed yet. Of a data frame the index is kept: one column for each class, or for each of several
+        results that have names. Other results of several arrays, such as labels and sets of ``return_set=True``, come
+        as a tuple; compute them together, by ``dask.compute``, for one pass over the samples.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> probability = lazily(forest, "predict_proba", da.from_array(X, chunks=(40, 4)))
+    >>> probability
+    dask.array<_of_block, shape=(150, 3), dtype=float64, chunksize=(40, 3), chunktype=numpy.ndarray>
+    >>> bool((probability.compute() == forest.predict_proba(X)).all())
+    True
+    """
+    told = _Told(model, method, args, tuple(sorted(options.items())))
+    if hasattr(X, "map_partitions"):
+        return _frames(X, told)
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    row = np.zeros((1, X.shape[1]), dtype=X.dtype if X.dtype.kind in "fiub" else np.float64)
+    example = told(row)
+    if isinstance(example, tuple):
+        parts = _blocks_of_parts(X, told, [np.asarray(part) for part in example])
+        return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
+    return _blocks(X, told, np.asarray(example))
+
+
+class LazyEvidence:
+    """The leaves that the rows of a dask collection reach, to be combined under any rule; nothing is computed yet.
+
+    Parameters
+    ----------
+    model, X
+        As in `lazily`.
+    """
+
+    def __init__(self, model: Any, X: Any) -> None:
+        self.model, self.X = model, X
+
+    @property
+    def leaves(self) -> Any:
+        """(n, T): number of the leaf reached within each tree."""
+        return lazily(self.model, _LEAVES, self.X)
+
+    def combine(self, rule: Any = None, *, caution: float | None = None, prior: Any = None, weights: Any = None) -> Any:
+        """What a rule concludes: lower, probability and upper of each class.
+
+        Parameters
+        ----------
+        rule, caution, prior, weights
+            As in ``forest.evidence(X).combine``.
+
+        Returns
+        -------
+        dask array of shape (n, K, 3), or data frame of 3 K columns
+        """
+        return lazily(self.model, _COMBINE, self.X, rule, caution=caution, prior=prior, weights=weights)
+
+
+def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> Any:
+    """How good a model is on a dask collection with known classes, or numbers.
+
+    Parameters
+    ----------
+    model : fitted classifier or regressor
+        An ordinary one of hedgerow, or one fitted on Dask.
+    X, y : dask array or data frame of shape (n_samples, n_features), dask array or series of shape (n_samples,)
+        Samples and their classes or numbers, with the same partitions.
+    coverage : float or None, default=None
+        What a regressor's intervals promise, .9 unless told.
+
+    Returns
+    -------
+    Delayed
+        ``.compute()`` gives the figures of ``hedgerow evaluate``, in a dict: those of all rows together, not means of
+        partitions.
+    """
+    model = model.to_local() if hasattr(model, "to_local") else model
+    partitions = partitions_from(X, y)
+    told = delayed(model, pure=False)
+    tallies = [delayed(_judge)(told, coverage, *partitions.of(i)) for i in range(len(partitions))]
+    while len(tallies) > 1:
+        tallies = [delayed(add_tallies)(tallies[i : i + FAN_IN]) for i in range(0, len(tallies), FAN_IN)]
+    return delayed(_figures)(tallies[0])
+
+
+def _judge(model: Any, coverage: float | None, *given: Any) -> Any:
+    """A partition -> its tally, None without rows."""
+    rows = read_partition(*given)
+    return judge(model, rows.X, rows.y, coverage=coverage) if len(rows.X) else None
+
+
+def _figures(tally: Any) -> dict[str, Any]:
+    if tally is None:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
+    figures: dict[str, Any] = tally.figures()
+    return figures
+
+
+class _Told:
+    """A method and its further arguments: samples -> its result. A model travels to a worker once."""
+
+    def __init__(self, model: Any, method: str, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> None:
+        self.model, self.method, self.args, self.options = model, method, args, options
+
+    def __call__(self, X: Any) -> Any:
+        if self.method == _LEAVES:
+            return self.model.evidence(X).leaves
+        if self.method == _COMBINE:
+            opinion = self.model.evidence(X).combine(*self.args, **dict(self.options))
+            return np.stack([opinion.lower, opinion.probability, opinion.upper], axis=2)
+        return getattr(self.model, self.method)(X, *self.args, **dict(self.options))
+
+
+def _blocks(X: Any, told: _Told, example: NDArray[Any]) -> Any:
+    """A dask array -> a dask array of results of the shape of an example of one row."""
+    rest = example.shape[1:]
+    return X.map_blocks(
+        _of_block,
+        told,
+        example[:0],
+        dtype=example.dtype,
+        chunks=(X.chunks[0], *((size,) for size in rest)),
+        new_axis=list(range(2, 1 + len(rest))) or None,
+        drop_axis=None if rest else 1,
+        meta=example[:0],
+    )
+
+
+def _of_block(X: NDArray[Any], told: _Told, nothing: NDArray[Any]) -> NDArray[Any]:
+    """A block of samples -> results."""
+    return np.asarray(told(X)) if len(X) else nothing
+
+
+def _blocks_of_parts(X: Any, told: _Told, examples: list[NDArray[Any]]) -> list[Any]:
+    """A dask array -> a dask array for each part of a result, all cut from the same blocks, which are whole results."""
+    nothing = [example[:0] for example in examples]
+    chunks = X.chunks[0]
+    whole = X.map_blocks(
+        _parts_of_block, told, nothing, dtype=object, chunks=(chunks,), drop_axis=1, meta=np.empty(0, dtype=object)
+    )
+    return [
+        whole.map_blocks(
+            _part,
+            number,
+            dtype=example.dtype,
+            chunks=(chunks, *((size,) for size in example.shape[1:])),
+            new_axis=list(range(1, example.ndim)) or None,
+            meta=example[:0],
+        )
+        for number, example in enumerate(examples)
+    ]
+
+
+def _parts_of_block(X: NDArray[Any], told: _Told, nothing: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """A block of samples -> the parts of its result."""
+    return [np.asarray(part) for part in told(X)] if len(X) else nothing
+
+
+def _part(parts: list[NDArray[Any]], number: int) -> NDArray[Any]:
+    return parts[number]
+
+
+def _frames(X: Any, told: _Told) -> Any:
+    """A dask data frame -> a data frame or series of results; a tuple of them where the result has parts."""
+    row = _row_without_values(X._meta)
+    tables = _tables(told(row), told, row.index)
+    whole = X.map_partitions(_of_frame, told, meta=_of_nothing(X._meta, told))
+    if not isinstance(tables, list):
+        return whole
+    ends = np.cumsum([1 if table.ndim == 1 else table.shape[1] for table in tables]).tolist()
+    parts = []
+    for table, last in zip(tables, ends, strict=True):
+        if table.ndim == 1:
+            parts.append(whole[last - 1].rename(table.name))
+        else:
+            places = range(last - table.shape[1], last)
+            parts.append(whole[list(places)].rename(columns=dict(zip(places, table.columns, strict=True))))
+    return tuple(parts)
+
+
+def _of_frame(X: Any, told: _Told) -> Any:
+    """A partition -> results with its index; parts stand side by side, in numbered columns."""
+    import pandas as pd
+
+    if len(X) == 0:
+        return _of_nothing(X, told)
+    tables = _tables(told(X), told, X.index)
+    return pd.concat(tables, axis=1, ignore_index=True) if isinstance(tables, list) else tables
+
+
+def _tables(result: Any, told: _Told, index: Any) -> Any:
+    """A result -> a data frame or series; a list of them where it has parts without names."""
+    import pandas as pd
+
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return pd.DataFrame(dict(zip(result._fields, result, strict=True)), index=index)
+    if isinstance(result, tuple):
+        return [_tables(part, told, index) for part in result]
+    result = np.asarray(result)
+    if result.ndim == 1:
+        return pd.Series(result, index=index, name=told.method.removeprefix("predict_"))
+    return pd.DataFrame(result.reshape(len(result), -1), index=index, columns=_columns(told, result))
+
+
+def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
+    """Names for the columns of a result."""
+    classes = [str(label) for label in getattr(told.model, "classes_", [])]
+    width = int(np.prod(result.shape[1:]))
+    if result.ndim == 3 and len(classes) == result.shape[1]:
+        sides = ("lower", "upper") if result.shape[2] == 2 else ("lower", "probability", "upper")
+        return [f"{label} {side}" for label in classes for side in sides]
+    if result.ndim == 2 and len(classes) == width and told.method not in ("apply", _LEAVES):
+        return classes
+    if told.method == "predict_bounds" and width == 2:
+        return ["lower", "upper"]
+    return [str(i) for i in range(width)]
+
+
+def _of_nothing(X: Any, told: _Told) -> Any:
+    """A partition without rows -> a result without rows, of the columns it would have: that of a row without values."""
+    result = _of_frame(_row_without_values(X), told).iloc[:0]
+    result.index = X.index
+    return result
+
+
+def _row_without_values(X: Any) -> Any:
+    """A data frame -> one row of its columns."""
+    import pandas as pd
+
+    return pd.DataFrame({name: pd.Series([None], dtype=object) for name in X.columns})

@@ -1,0 +1,224 @@
+"""Partitions: a dask array, data frame or Parquet files -> partitions that a worker can read, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.delayed import delayed
+
+from hedgerow.cluster.run import Runner, same
+
+#: What targets and weights are called while they travel in the data frame.
+TARGET, WEIGHT = "__hedgerow_target__", "__hedgerow_weight__"
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Delayed partitions of a training table.
+
+    Parameters
+    ----------
+    X, y, weights : lists of Delayed, or None for weights
+        One for each partition. Targets and weights that travel in the data frame are None.
+    target, weight : str or None
+        Their columns, where they do.
+    is_frame : bool
+        Whether partitions are data frames.
+    """
+
+    X: list[Any]
+    y: list[Any] | None
+    weights: list[Any] | None
+    target: str | None
+    weight: str | None
+    is_frame: bool
+    kinds: dict[str, str] = field(default_factory=dict)  # types of the features by name, where they are known
+
+    def nominal_with(self, names: Sequence[str]) -> list[str]:
+        """The features that are nominal by their type, and those named."""
+        unknown = [name for name in names if name not in self.kinds]
+        if unknown:
+            raise ValueError(f"nominal must name columns, got {unknown[0]!r}; there are {list(self.kinds)[:20]}")
+        numeric = ("int", "uint", "float", "bool", "Int", "UInt", "Float", "double", "decimal")
+        return [name for name, kind in self.kinds.items() if name in names or not kind.startswith(numeric)]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def of(self, number: int) -> tuple[Any, ...]:
+        """What `read_partition` takes of one partition."""
+        y = None if self.y is None else self.y[number]
+        weights = None if self.weights is None else self.weights[number]
+        return self.X[number], y, weights, self.target, self.weight
+
+
+class Rows(NamedTuple):
+    """The rows of one partition."""
+
+    X: Any
+    y: Any
+    weights: Any
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a dask collection."""
+    from dask.base import is_dask_collection
+
+    return bool(is_dask_collection(X))
+
+
+def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
+    """Dask collections of features, targets and weights -> their partitions, refused where they do not fit."""
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None and not is_dask(given):
+            raise TypeError(
+                f"{name} must be a dask array or series, as X is a dask collection, got {type(given).__name__};"
+                " make it one with the partitions of X"
+            )
+    if y is None:
+        raise ValueError("A classifier or regressor requires y to be passed, but the target y is None")
+    _check_one_column(y)
+    if not _is_frame(X):
+        return _from_arrays(X, y, sample_weight)
+    if _is_frame(y):
+        y = y[y.columns[0]]
+    given = {TARGET: y} if sample_weight is None else {TARGET: y, WEIGHT: sample_weight}
+    travelling = {name: each for name, each in given.items() if _is_series(each) and _can_travel(X, each)}
+    if len(travelling) == len(given):
+        # One frame, so that no optimisation can cut features and targets into different partitions.
+        parts = X.assign(**travelling).to_delayed()
+        return Partitions(list(parts), None, None, TARGET, WEIGHT if WEIGHT in given else None, True)
+    parts = X.to_delayed(optimize_graph=False)
+    weights = None if sample_weight is None else _blocks("sample_weight", sample_weight, len(parts))
+    return Partitions(list(parts), _blocks("y", y, len(parts)), weights, None, None, True)
+
+
+def open_parquet(
+    path: Any, target: str, weight: str | None = None, *, drop: Sequence[str] = (), **options: Any
+) -> Partitions:
+    """Parquet files -> their partitions, without columns to drop; `options` are those of dask's ``read_parquet``."""
+    frame = _parquet(path, **options)
+    for name, column in [("target", target), ("weight", weight), *(("drop", each) for each in drop)]:
+        if column is not None and column not in frame.columns:
+            raise ValueError(f"{name} must be a column of {path}, got {column!r}; there are {list(frame.columns)[:20]}")
+    frame = frame.drop(columns=list(drop)) if drop else frame
+    kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in (target, weight)}
+    return Partitions(list(frame.to_delayed()), None, None, target, weight, True, kinds)
+
+
+def for_each_partition(client: Any, path: Any, function: Callable[..., Any], *args: Any) -> list[Any]:
+    """Parquet files -> ``function(partition, number, *args)`` of each partition, computed where it is read."""
+    parts = _parquet(path).to_delayed()
+    with Runner(client) as run:
+        shared = [run.submit("shared", same, each, keep=True) for each in args]
+        tasks = run.compute([delayed(function, pure=False)(part, i, *shared) for i, part in enumerate(parts)])
+        return run.gather(tasks, lambda i: f"partition {i}")
+
+
+def read_partition(X: Any, y: Any, weights: Any, target: str | None, weight: str | None) -> Rows:
+    """A partition as it was computed -> its rows."""
+    if target is not None:
+        y = X[target]
+    if weight is not None:
+        weights = X[weight]
+    apart = [name for name in (target, weight) if name is not None]
+    X = X.drop(columns=apart) if apart else X
+    lengths = {"y": y, "sample_weight": weights}
+    for name, given in lengths.items():
+        if given is not None and len(given) != len(X):
+            raise ValueError(
+                f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}; repartition them"
+                " alike"
+            )
+    y = np.asarray(y)
+    _check_one_column(y)
+    y = y[:, 0] if y.ndim == 2 else y
+    return Rows(X, y, None if weights is None else np.asarray(weights, dtype=np.float64))
+
+
+def _parquet(path: Any, **options: Any) -> Any:
+    """Parquet files -> a dask data frame; their schema is read here."""
+    import dask.dataframe as dd
+
+    try:
+        return dd.read_parquet(path, **options)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{_named(path)} must be there, got no such file: {_reason(error)}") from None
+    except ValueError as error:  # those of pyarrow are, too
+        raise ValueError(f"{_named(path)} must be Parquet files, got {_reason(error)}") from error
+
+
+def _named(path: Any) -> str:
+    """A path or several -> words for a sentence."""
+    if isinstance(path, list | tuple):
+        return str(path[0]) if len(path) == 1 else f"{path[0]} and {len(path) - 1} more"
+    return str(path)
+
+
+def _reason(error: Exception) -> str:
+    """What a reader of files has to say, without what Dask puts in front."""
+    return str(error).split("Original Message: ")[-1]
+
+
+def _check_one_column(y: Any) -> None:
+    """Refuse targets of which a row has several, or none."""
+    if y.ndim > 1 and (y.ndim > 2 or y.shape[1] != 1):
+        found = f"the columns {list(y.columns)[:10]}" if _is_frame(y) else f"an array of shape {y.shape}"
+        raise ValueError(f"y must be a 1d array of one target per row, got {found} instead; select one column")
+
+
+def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
+    """Dask arrays: blocks of whole rows."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be two-dimensional, got {X.ndim} dimensions; reshape it")
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    known = not np.isnan(X.chunks[0]).any()
+    n_blocks = X.numblocks[0]
+
+    def blocks(name: str, given: Any) -> list[Any]:
+        given = given.to_dask_array() if _is_frame(given) or _is_series(given) else given
+        alike = not np.isnan(given.chunks[0]).any() and known
+        if alike and sum(given.chunks[0]) != sum(X.chunks[0]):
+            raise ValueError(
+                f"X and {name} must have the same number of rows, got {sum(X.chunks[0])} and {sum(given.chunks[0])}"
+            )
+        if alike and given.chunks[0] != X.chunks[0]:
+            given = given.rechunk({0: X.chunks[0]})
+        return _blocks(name, given, n_blocks)
+
+    weights = None if sample_weight is None else blocks("sample_weight", sample_weight)
+    return Partitions(list(X.to_delayed().ravel()), blocks("y", y), weights, None, None, False)
+
+
+def _can_travel(X: Any, series: Any) -> bool:
+    """Whether a series can be a column of a data frame without a shuffle, which would change the order of rows.
+
+    It can where both come from one frame, or have divisions, by which Dask aligns them. Others belong together
+    partition by partition.
+    """
+    from dask.dataframe.dask_expr._expr import are_co_aligned
+
+    if are_co_aligned(X.expr, series.expr):  # type: ignore[no-untyped-call]
+        return True
+    return bool(X.known_divisions and series.known_divisions and X.divisions != series.divisions)
+
+
+def _blocks(name: str, given: Any, n_blocks: int) -> list[Any]:
+    """A dask array, or series -> one Delayed for each partition of X, as they are: none cut or joined."""
+    found = list(np.asarray(given.to_delayed(optimize_graph=False), dtype=object).ravel())
+    if len(found) != n_blocks:
+        raise ValueError(
+            f"{name} must have the partitions of X, got {len(found)} and {n_blocks}; repartition one of them"
+        )
+    return found
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "map_partitions") and X.ndim == 2
+
+
+def _is_series(X: Any) -> bool:
+    return hasattr(X, "map_partitions") and X.ndim == 1

@@ -1,0 +1,409 @@
+"""Command line: words in a terminal -> what the commands are asked; what they do stands in `hedgerow.commands`.
+
+Nothing is imported here that ``hedgerow --help`` can do without.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+app = typer.Typer(
+    name="hedgerow",
+    help="Decision-tree ensembles that know when they do not know.",
+    epilog="Exit codes: 0 fine, 1 failure, 2 usage, 3 bad data, 4 unsafe or corrupt model.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file, or - for standard input.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input.")]
+DataFiles = Annotated[
+    list[str], typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input; many with --dask.")
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[ADDRESS]", help="Work on a Dask cluster: a scheduler's address or, without any, one on this machine."
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="Text that stands for a missing value, besides the usual; again for more."),
+]
+Rule = Annotated[str | None, typer.Option(metavar="NAME", help="Another rule than the model's; nothing is refitted.")]
+Caution = Annotated[str | None, typer.Option(metavar="NUMBER", help="Another caution than the model's, a number >= 0.")]
+Decision = Annotated[str | None, typer.Option(metavar="NAME", help="Another decision than the model's.")]
+Coverage = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="SHARE", help="Of a regression: how many targets intervals hold; 0.9."),
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from hedgerow import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _hedgerow(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Decision-tree ensembles that know when they do not know."""
+
+
+@app.command()
+def demo(
+    seed: Annotated[int, typer.Option(help="Another seed, another split of the data.")] = 0, json: Json = False
+) -> None:
+    """Fit a forest to the breast-cancer data that scikit-learn ships, and look at the doubtful cases."""
+    from hedgerow.commands.demo import run_demo
+    from hedgerow.commands.outcome import run
+
+    raise typer.Exit(run(lambda: run_demo(seed, as_json=json)))
+
+
+@app.command()
+def fit(
+    data: DataFiles,
+    target: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column with the classes, or with the numbers of a regression.")
+    ],
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
+    ],
+    model: Annotated[
+        Literal["forest", "extra", "tree", "random-decision"],
+        typer.Option(metavar="KIND", help="What to grow: forest, extra, tree or random-decision."),
+    ] = "forest",
+    regression: Annotated[
+        bool, typer.Option("--regression", help="The target is a number to estimate, not a class.")
+    ] = False,
+    trees: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many trees; 100 unless told.")] = None,
+    caution: Annotated[
+        str,
+        typer.Option(metavar="NUMBER", help="Unseen rows each leaf keeps in reserve; auto chooses on out-of-bag rows."),
+    ] = "1.0",
+    rule: Annotated[
+        str, typer.Option(metavar="NAME", help="How the leaves are combined: average, belief, dempster, eva …")
+    ] = "average",
+    decision: Annotated[
+        str, typer.Option(metavar="NAME", help="Which classes remain: dominance, maximality, u65, coverage …")
+    ] = "dominance",
+    leaf_counts: Annotated[
+        Literal["all", "inbag", "distinct", "oob"] | None,
+        typer.Option(metavar="SENSE", help="Rows a leaf counts: all, inbag, distinct or oob; all unless told."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="The same seed gives the same model file.")
+    ] = 0,
+    jobs: Annotated[int, typer.Option(metavar="NUMBER", help="Threads; -1 for all cores.")] = -1,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; again for more.")
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; left out.")] = None,
+    nominal: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column whose values are categories, numbers or not; again for more."),
+    ] = None,
+    missing: Missing = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Keep trees as they grow; the same command goes on after an interruption."),
+    ] = None,
+    dask: Dask = None,
+    json: Json = False,
+) -> None:
+    """Fit a model to a table, and save it."""
+    from hedgerow.commands.fit import FitOptions
+    from hedgerow.commands.fit import fit as run_fit
+    from hedgerow.commands.outcome import run
+
+    options = FitOptions(
+        data=data[0],
+        target=target,
+        out=out,
+        model=model,
+        regression=regression,
+        trees=trees,
+        caution=caution,
+        rule=rule,
+        decision=decision,
+        leaf_counts=leaf_counts,
+        seed=seed,
+        jobs=jobs,
+        drop=tuple(drop or ()),
+        id=id,
+        nominal=tuple(nominal or ()),
+        missing=tuple(missing or ()),
+        checkpoint=checkpoint,
+        as_json=json,
+    )
+    if dask is not None:
+        from hedgerow.commands.cluster import fit_on_cluster
+
+        raise typer.Exit(run(lambda: fit_on_cluster(options, data, dask)))
+    _require_one(data)
+    raise typer.Exit(run(lambda: run_fit(options)))
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: DataFiles,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write, Parquet by its suffix; else standard output."),
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; kept in front.")] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column with the true classes; kept in front.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Another column to keep; again for more.")
+    ] = None,
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Keep all columns.")] = False,
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    coverage: Coverage = None,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="What the names of the answers begin with.")] = "",
+    missing: Missing = None,
+    dask: Dask = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per row and line.")] = False,
+) -> None:
+    """Label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.predict import PredictOptions
+    from hedgerow.commands.predict import predict as run_predict
+
+    options = PredictOptions(
+        model=model,
+        data=data[0],
+        out=out,
+        id=id,
+        target=target,
+        keep=tuple(keep or ()),
+        keep_all=keep_all,
+        rule=rule,
+        caution=caution,
+        decision=decision,
+        coverage=coverage,
+        prefix=prefix,
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
+    if dask is not None:
+        from hedgerow.commands.cluster import predict_on_cluster
+
+        raise typer.Exit(run(lambda: predict_on_cluster(options, data, dask)))
+    _require_one(data)
+    raise typer.Exit(run(lambda: run_predict(options)))
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    data: DataFiles,
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes, or numbers.")],
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    coverage: Coverage = None,
+    missing: Missing = None,
+    dask: Dask = None,
+    json: Json = False,
+) -> None:
+    """How good a model's labels and sets are on a table with known classes."""
+    from hedgerow.commands.evaluate import EvaluateOptions
+    from hedgerow.commands.evaluate import evaluate as run_evaluate
+    from hedgerow.commands.outcome import run
+
+    options = EvaluateOptions(model, data[0], target, rule, caution, decision, coverage, tuple(missing or ()), json)
+    if dask is not None:
+        from hedgerow.commands.cluster import evaluate_on_cluster
+
+        raise typer.Exit(run(lambda: evaluate_on_cluster(options, data, dask)))
+    _require_one(data)
+    raise typer.Exit(run(lambda: run_evaluate(options)))
+
+
+@app.command()
+def explain(
+    model: Model,
+    data: Data,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROW",
+            help="Row to explain: its number from 1, or with --id what that column holds; again for more.",
+        ),
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
+    train: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column with the classes, in --train and in DATA.")
+    ] = None,
+    cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many nearest cases to show.")] = 5,
+    immutable: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column the smallest change must leave; again for more.")
+    ] = None,
+    increasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column it may only raise; again for more.")
+    ] = None,
+    decreasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column it may only lower; again for more.")
+    ] = None,
+    wanted: Annotated[
+        str | None, typer.Option(metavar="CLASS", help="Class the smallest change shall lead to; any unless told.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, metavar="NUMBER", help="Time to look for the smallest change of a row; 0 for none.")
+    ] = 5.0,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page instead of text.")] = None,
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    missing: Missing = None,
+    json: Json = False,
+) -> None:
+    """Why a row is indeterminate and what would settle it; without --row, a line for each row that is."""
+    from hedgerow.commands.explain import ExplainOptions
+    from hedgerow.commands.explain import explain as run_explain
+    from hedgerow.commands.outcome import run
+
+    options = ExplainOptions(
+        model=model,
+        data=data,
+        rows=tuple(row or ()),
+        id=id,
+        train=train,
+        target=target,
+        cases=cases,
+        immutable=tuple(immutable or ()),
+        increasing=tuple(increasing or ()),
+        decreasing=tuple(decreasing or ()),
+        wanted=wanted,
+        seconds=seconds,
+        html=html,
+        rule=rule,
+        caution=caution,
+        decision=decision,
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
+    raise typer.Exit(run(lambda: run_explain(options)))
+
+
+@app.command()
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Page to write, or - for standard output.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the true classes; found by itself where only one can be it."),
+    ] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the page.")] = None,
+    train: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0, metavar="NUMBER", help="Time to look for smallest changes, all rows together; 0 for none."),
+    ] = 5.0,
+    rule: Rule = None,
+    caution: Caution = None,
+    decision: Decision = None,
+    missing: Missing = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+) -> None:
+    """One page to e-mail: metrics, where the undecided cases live, each case with live sliders. Needs no network."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.report import ReportOptions
+    from hedgerow.commands.report import report as run_report
+
+    options = ReportOptions(
+        model=model,
+        data=data,
+        out=out,
+        target=target,
+        id=id,
+        title=title,
+        train=train,
+        seconds=seconds,
+        rule=rule,
+        caution=caution,
+        decision=decision,
+        missing=tuple(missing or ()),
+        as_json=json,
+    )
+    raise typer.Exit(run(lambda: run_report(options)))
+
+
+@app.command()
+def inspect(model: Model, json: Json = False) -> None:
+    """What a model file says of itself: features, classes, parameters, sizes, versions. Its trees are not read."""
+    from hedgerow.commands.inspect import inspect as run_inspect
+    from hedgerow.commands.outcome import run
+
+    raise typer.Exit(run(lambda: run_inspect(model, as_json=json)))
+
+
+@app.command()
+def verify(model: Model, json: Json = False) -> None:
+    """Check all of a model file; exit code 4 and the reason where it is not sound."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.verify import verify as run_verify
+
+    raise typer.Exit(run(lambda: run_verify(model, as_json=json)))
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021 or sutton-2012.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A first answer, in under two minutes on two cores.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for report, figures and finished pieces.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of data sets; else HEDGEROW_DATA, cache, download.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on standard output.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
+) -> None:
+    """Repeat the experiments of a paper: its tables and figures, ours beside theirs, and a verdict."""
+    from hedgerow.study.experiments.command import run_reproduce
+
+    raise typer.Exit(run_reproduce(paper, quick=quick, out=out, data=data, as_json=json, jobs=jobs))
+
+
+def _require_one(data: list[str]) -> None:
+    """Without a cluster there is one table."""
+    if len(data) > 1:
+        raise typer.BadParameter(f"DATA must be one file without --dask, got {len(data)}")
+
+
+def _with_address(words: list[str]) -> list[str]:
+    """A --dask that no address follows is a cluster on this machine."""
+    result = []
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        result.append(word)
+        if word == "--dask" and "://" not in following and following != "local":
+            result.append("local")
+    return result
+
+
+def main() -> None:
+    """Entry point of the ``hedgerow`` command."""
+    app(_with_address(sys.argv[1:]))

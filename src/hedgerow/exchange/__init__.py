@@ -1,0 +1,1 @@
+"""Exchange: models -> files and programs elsewhere, and back."""

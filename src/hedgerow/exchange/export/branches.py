@@ -1,0 +1,80 @@
+"""Branches: a tree -> yes-or-no questions, one after the other, for programs that know no other trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hedgerow.exchange.export.describe import split_of
+from hedgerow.forest.tree import Tree
+
+#: Where a question leads: to another question, or to a leaf.
+Target = tuple[bool, int]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether a value is at most a threshold, or one of some categories.
+
+    Parameters
+    ----------
+    feature : int
+        The feature asked about.
+    threshold : float or None
+        Values up to it are a yes.
+    among : list or None
+        Of a nominal feature: the categories that are a yes; missing and new ones are a no.
+    missing_yes : bool
+        Whether a missing value is a yes; never with categories.
+    yes, no : (bool, int)
+        Whether a leaf follows, and the number of the leaf's node or of the next question.
+    """
+
+    feature: int
+    threshold: float | None
+    among: list[Any] | None
+    missing_yes: bool
+    yes: Target
+    no: Target
+
+
+def questions_of(tree: Tree) -> list[Question]:
+    """A tree -> its questions, the first one first; a tree that is one leaf asks one whose answer does not matter."""
+    if tree.is_leaf[0]:
+        return [Question(0, 0.0, None, False, (True, 0), (True, 0))]
+    first = _first_questions(tree)
+    questions: list[Question] = []
+    for number in range(tree.n_nodes):
+        if not tree.is_leaf[number]:
+            questions += _questions_of_node(tree, number, first)
+    return questions
+
+
+def _first_questions(tree: Tree) -> dict[int, int]:
+    """-> node -> number of its first question; a node with a child for each category asks about all but the last."""
+    first, so_far = {}, 0
+    for number in range(tree.n_nodes):
+        if not tree.is_leaf[number]:
+            first[number] = so_far
+            so_far += int(tree.n_children[number]) - 1
+    return first
+
+
+def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[Question]:
+    """An inner node -> its questions."""
+    node = tree.at(number)
+    split = split_of(node)
+    places = [(child.is_leaf, child.number if child.is_leaf else first[child.number]) for child in node.children]
+    if split.values is not None:
+        following: list[Target] = [(False, first[number] + i + 1) for i in range(len(split.values) - 1)]
+        return [
+            Question(split.feature, None, [value], False, places[i], after)
+            for i, (value, after) in enumerate(zip(split.values, [*following, places[-1]], strict=True))
+        ]
+    left, right = places
+    if split.left is not None and split.right is not None:
+        # Missing and new categories are in no list: ask for the side they do not go to.
+        if split.missing_left:
+            return [Question(split.feature, None, split.right, False, right, left)]
+        return [Question(split.feature, None, split.left, False, left, right)]
+    return [Question(split.feature, split.threshold, None, split.missing_left, left, right)]

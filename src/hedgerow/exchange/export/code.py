@@ -1,0 +1,335 @@
+"""Code: a tree -> a program in Python or C that needs nothing but its language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.exchange.export.describe import Split, evidence_of, split_of, tree_of
+from hedgerow.forest.tree import Tree
+
+#: Branches nest so deep before what is below becomes a function of its own: parsers count levels.
+DEEPEST = 24
+
+
+class _Language(Protocol):
+    """How a program is spelled."""
+
+    def head(self) -> Iterator[str]:
+        """What comes before the branches."""
+
+    def opening(self, number: int) -> str:
+        """The first line of the function of a node."""
+
+    def closing(self) -> list[str]:
+        """What ends a function."""
+
+    def conditions(self, split: Split) -> list[str]:
+        """A condition for each child but the last, to be asked in turn."""
+
+    def branch(self, condition: str | None, first: bool) -> str:
+        """The line that opens a branch; no condition for the last."""
+
+    def end(self) -> list[str]:
+        """What ends the branches of a node."""
+
+    def leaf(self, number: int) -> str:
+        """What a leaf returns."""
+
+    def call(self, number: int) -> str:
+        """What a node returns whose branches are a function of their own."""
+
+    def tail(self) -> Iterator[str]:
+        """What comes after the branches."""
+
+
+def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> str:
+    """A tree as a stand-alone program, whose answers are those of the tree.
+
+    Parameters
+    ----------
+    tree : Tree or fitted DecisionTreeClassifier
+        The tree; of a forest, one of ``forest.trees_``.
+    language : {"python", "c"}, default="python"
+        Python 3, or C99.
+    name : str, default="tree"
+        What the names of the functions begin with.
+
+    Returns
+    -------
+    str
+        A module with three functions of one sample ``x``, its values in the order of the training table:
+        ``<name>_evidence`` gives the rows of each class in the leaf reached, ``<name>_probability`` their shares,
+        ``<name>_predict`` the class (its number in C). In Python None and NaN are missing, and categories are the
+        values themselves. In C every value is a double, NaN is missing, and categories that are text are replaced by
+        their place in ``<name>_categories_<feature>``, -1 for one that is not there.
+
+    Examples
+    --------
+    >>> from hedgerow import DecisionTreeClassifier
+    >>> from hedgerow.exchange.export import export_code
+    >>> tree = DecisionTreeClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> program = {}
+    >>> exec(export_code(tree), program)
+    >>> program["tree_predict"]([1.5]), program["tree_evidence"]([None])
+    ('no', (0.0, 2.0))
+    """
+    found = tree_of(tree)
+    if language not in ("python", "c"):
+        raise ValueError(f"language must be 'python' or 'c', got {language!r}")
+    if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
+        raise ValueError(f"name must be an identifier, got {name!r}; take letters, digits and underscores")
+    spelling: _Language = _Python(found, name) if language == "python" else _C(found, name)
+    functions = [line for start in _starts(found) for line in _function(found, start, spelling)]
+    return "\n".join([*spelling.head(), *functions, *spelling.tail()]) + "\n"
+
+
+def _starts(tree: Tree) -> list[int]:
+    """Nodes that have a function of their own, deepest first, so that C knows each before it is called."""
+    own = ~tree.is_leaf & (tree.node_depth % DEEPEST == 0)
+    own[0] = True
+    numbers = np.flatnonzero(own)
+    return list(numbers[np.argsort(-tree.node_depth[numbers], kind="stable")].tolist())
+
+
+def _function(tree: Tree, start: int, spelling: _Language) -> Iterator[str]:
+    """The lines of the function of a node: its branches, down to leaves or to other functions."""
+    yield spelling.opening(start)
+    waiting: list[tuple[int, int] | str] = [(start, 1)]  # nodes with their indentation, and lines that are ready
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+            continue
+        number, indent = item
+        pad = "    " * indent
+        if tree.is_leaf[number]:
+            yield pad + spelling.leaf(number)
+        elif number != start and tree.node_depth[number] % DEEPEST == 0:
+            yield pad + spelling.call(number)
+        else:
+            waiting.extend(reversed(_branches(tree, number, indent, spelling)))
+    yield from spelling.closing()
+
+
+def _branches(tree: Tree, number: int, indent: int, spelling: _Language) -> list[tuple[int, int] | str]:
+    """An inner node -> the lines that open its branches, and its children between them."""
+    node, pad = tree.at(number), "    " * indent
+    conditions = [*spelling.conditions(split_of(node)), None]
+    items: list[tuple[int, int] | str] = []
+    for i, (child, condition) in enumerate(zip(node.children, conditions, strict=True)):
+        items += [pad + spelling.branch(condition, i == 0), (child.number, indent + 1)]
+    return items + [pad + line for line in spelling.end()]
+
+
+class _Python:
+    """Python 3."""
+
+    def __init__(self, tree: Tree, name: str) -> None:
+        self._tree, self._name, self._evidence = tree, name, evidence_of(tree)
+
+    def head(self) -> Iterator[str]:
+        tree = self._tree
+        yield f'"""A decision tree of {tree.n_nodes} nodes as functions; written by hedgerow."""'
+        yield ""
+        yield f"CLASSES = {_python_tuple(tree.classes.tolist())}"
+        features = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
+        yield f"FEATURES = {_python_tuple(features)}"
+
+    def opening(self, number: int) -> str:
+        return f"\n\ndef _{self._name}_{number}(x):"
+
+    def closing(self) -> list[str]:
+        return []
+
+    def conditions(self, split: Split) -> list[str]:
+        value = f"x[{split.feature}]"
+        if split.values is not None:
+            return [f"{value} == {_python_value(category)}" for category in split.values]
+        if split.left is not None and split.right is not None:
+            chosen = split.right if split.missing_left else split.left
+            inside = f"{value} in {_python_tuple(chosen)}"
+            return [f"not {inside}" if split.missing_left else inside]
+        assert split.threshold is not None
+        if math.isinf(split.threshold):
+            return [f"{value} == {value}"]
+        # NaN is neither above nor below: which of the two is asked decides where it goes.
+        number = _python_value(split.threshold)
+        return [f"not {value} > {number}" if split.missing_left else f"{value} <= {number}"]
+
+    def branch(self, condition: str | None, first: bool) -> str:
+        return "else:" if condition is None else f"{'if' if first else 'elif'} {condition}:"
+
+    def end(self) -> list[str]:
+        return []
+
+    def leaf(self, number: int) -> str:
+        return f"return {_python_tuple(self._evidence[number].tolist())}"
+
+    def call(self, number: int) -> str:
+        return f"return _{self._name}_{number}(x)"
+
+    def tail(self) -> Iterator[str]:
+        name, n_classes = self._name, len(self._tree.classes)
+        yield f"""
+
+def {name}_evidence(x):
+    \"\"\"The values of one sample -> the rows of each class in the leaf it reaches; None and NaN are missing.\"\"\"
+    return _{name}_0([float("nan") if value is None else value for value in x])
+
+
+def {name}_probability(x):
+    \"\"\"The values of one sample -> the share of each class; equal shares where the leaf is empty.\"\"\"
+    evidence = {name}_evidence(x)
+    total = sum(evidence)
+    return [rows / total if total else 1 / {n_classes} for rows in evidence]
+
+
+def {name}_predict(x):
+    \"\"\"The values of one sample -> its likeliest class.\"\"\"
+    evidence = {name}_evidence(x)
+    return CLASSES[evidence.index(max(evidence))]"""
+
+
+class _C:
+    """C99."""
+
+    def __init__(self, tree: Tree, name: str) -> None:
+        self._tree, self._name, self._evidence = tree, name, evidence_of(tree)
+        self._looks_into_sets = False  # a helper that nobody calls is a warning
+
+    def head(self) -> Iterator[str]:
+        tree, name = self._tree, self._name
+        yield f"/* A decision tree of {tree.n_nodes} nodes as functions; written by hedgerow."
+        yield "   Do not compile with -ffast-math: missing values are NaN. */"
+        yield "#include <math.h>"
+        yield "#include <stddef.h>"
+        yield ""
+        yield f"enum {{ {name}_n_classes = {len(tree.classes)}, {name}_n_features = {tree.schema.n_features} }};"
+        yield f"const char *const {name}_classes[] = {_c_strings(tree.classes.tolist())};"
+        names = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
+        yield f"const char *const {name}_features[] = {_c_strings(names)};"
+        for feature in np.unique(tree.feature[~tree.is_leaf]).tolist():
+            known = tree.schema.categories[feature]
+            if known is not None and not _are_doubles(known):
+                yield f"const char *const {name}_categories_{feature}[] = {_c_strings([*known.tolist(), None])};"
+        if not self._looks_into_sets:
+            return
+        yield ""
+        yield "static int among(double value, const double *values, size_t n) {"
+        yield "    size_t i;"
+        yield "    for (i = 0; i < n; ++i)"
+        yield "        if (values[i] == value) return 1;"
+        yield "    return 0;"
+        yield "}"
+
+    def opening(self, number: int) -> str:
+        return f"\nstatic const double *{self._name}_node_{number}(const double *x) {{"
+
+    def closing(self) -> list[str]:
+        return ["}"]
+
+    def conditions(self, split: Split) -> list[str]:
+        value = f"x[{split.feature}]"
+        if split.values is not None:
+            return [f"{value} == {number}" for number in self._numbers(split.feature, split.values)]
+        if split.left is not None and split.right is not None:
+            chosen = self._numbers(split.feature, split.right if split.missing_left else split.left)
+            self._looks_into_sets |= bool(chosen)
+            inside = f"among({value}, (const double[]){{{', '.join(chosen)}}}, {len(chosen)})" if chosen else "0"
+            return [f"!{inside}" if split.missing_left else inside]
+        assert split.threshold is not None
+        if math.isinf(split.threshold):
+            return [f"{value} == {value}"]
+        number = _c_number(split.threshold)
+        return [f"!({value} > {number})" if split.missing_left else f"{value} <= {number}"]
+
+    def branch(self, condition: str | None, first: bool) -> str:
+        if condition is None:
+            return "} else {"
+        return f"if ({condition}) {{" if first else f"}} else if ({condition}) {{"
+
+    def end(self) -> list[str]:
+        return ["}"]
+
+    def leaf(self, number: int) -> str:
+        rows = ", ".join(map(_c_number, self._evidence[number].tolist()))
+        return f"static const double rows[] = {{{rows}}}; return rows;"
+
+    def call(self, number: int) -> str:
+        return f"return {self._name}_node_{number}(x);"
+
+    def tail(self) -> Iterator[str]:
+        name = self._name
+        yield f"""
+/* The values of one sample -> the rows of each class in the leaf it reaches. */
+const double *{name}_evidence(const double *x) {{
+    return {name}_node_0(x);
+}}
+
+/* The values of one sample -> the share of each class, written to share; equal shares where the leaf is empty. */
+void {name}_probability(const double *x, double *share) {{
+    const double *rows = {name}_evidence(x);
+    double total = 0;
+    int k;
+    for (k = 0; k < {name}_n_classes; ++k) total += rows[k];
+    for (k = 0; k < {name}_n_classes; ++k) share[k] = total > 0 ? rows[k] / total : 1.0 / {name}_n_classes;
+}}
+
+/* The values of one sample -> the number of its likeliest class. */
+int {name}_predict(const double *x) {{
+    const double *rows = {name}_evidence(x);
+    int k, best = 0;
+    for (k = 1; k < {name}_n_classes; ++k)
+        if (rows[k] > rows[best]) best = k;
+    return best;
+}}"""
+
+    def _numbers(self, feature: int, values: list[Any]) -> list[str]:
+        """Categories -> what they are in C: themselves where they are numbers, otherwise their place in the list."""
+        known = self._tree.schema.categories[feature]
+        assert known is not None
+        if _are_doubles(known):
+            return [_c_number(float(value)) for value in values]
+        place = {value: number for number, value in enumerate(known.tolist())}
+        return [_c_number(float(place[value])) for value in values]
+
+
+def _are_doubles(categories: NDArray[Any]) -> bool:
+    """Whether every category is a number that a double holds exactly."""
+    if categories.dtype.kind not in "iufb":
+        return False
+    return all(float(value) == value for value in categories.tolist())
+
+
+def _python_tuple(values: list[Any]) -> str:
+    """The text of a tuple."""
+    return f"({', '.join(map(_python_value, values))}{',' if len(values) == 1 else ''})"
+
+
+def _python_value(value: Any) -> str:
+    """The text of a value; infinities, which have none, are made from words."""
+    infinite = isinstance(value, float) and math.isinf(value)
+    return f'float("{value}")' if infinite else repr(value)
+
+
+def _c_number(value: float) -> str:
+    """A double whose text gives back the same double."""
+    if math.isinf(value):
+        return "-INFINITY" if value < 0 else "INFINITY"
+    return repr(float(value))
+
+
+def _c_strings(values: list[Any]) -> str:
+    """A brace-enclosed list of string literals, None as a null pointer."""
+    return "{" + ", ".join("0" if value is None else f'"{_c_escaped(str(value))}"' for value in values) + "}"
+
+
+def _c_escaped(text: str) -> str:
+    """Text as UTF-8 bytes; three octal digits, because hexadecimal ones would swallow what follows."""
+    safe = {byte for byte in range(32, 127) if chr(byte) not in '"\\?'}
+    return "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in text.encode("utf-8", "replace"))

@@ -1,0 +1,144 @@
+"""Describe: a tree or an estimator that is one -> what its splits ask and what its leaves hold, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.leaf import idm_bounds
+from hedgerow.forest.tree import Tree, TreeNode
+
+Floats = NDArray[np.float64]
+
+#: Categories named in a drawing before the rest is counted.
+NAMED_CATEGORIES = 3
+
+
+@dataclass(frozen=True)
+class Split:
+    """What an inner node asks.
+
+    Parameters
+    ----------
+    feature, name : int, str
+        The feature asked about.
+    threshold : float or None
+        Values up to it go left; infinite where every value does and only missing ones go right.
+    left, right : list or None
+        Of a split into two sets of categories: both sets.
+    values : list or None
+        Of a split with a child for each category: the categories; one more child is for missing and new ones.
+    missing_left : bool
+        Whether missing values, and categories never seen, go left.
+    """
+
+    feature: int
+    name: str
+    threshold: float | None
+    left: list[Any] | None
+    right: list[Any] | None
+    values: list[Any] | None
+    missing_left: bool
+
+
+def tree_of(model: Any) -> Tree:
+    """A tree, or a fitted estimator that has one -> the tree."""
+    tree = model if isinstance(model, Tree) else getattr(model, "tree_", None)
+    if not isinstance(tree, Tree):
+        raise TypeError(
+            f"tree must be a Tree or a fitted single-tree estimator, got {type(model).__name__};"
+            " pick one of forest.trees_"
+        )
+    return tree
+
+
+def split_of(node: TreeNode) -> Split:
+    """An inner node -> what it asks."""
+    tree, number = node.tree, node.number
+    feature = int(tree.feature[number])
+    known = tree.schema.categories[feature]
+    categories = None if known is None else known.tolist()
+    missing_left = bool(tree.missing_left[number])
+    name = tree.name_of(feature)
+    if categories is None:
+        return Split(feature, name, float(tree.threshold[number]), None, None, None, missing_left)
+    if tree.is_multiway[number]:
+        return Split(feature, name, None, None, None, categories, False)
+    left = tree.categories_left(number)
+    right = [value for value in categories if value not in left]
+    return Split(feature, name, None, left, right, None, missing_left)
+
+
+def evidence_of(tree: Tree) -> Floats:
+    """-> (N, K): rows of each class at each node, shared out by weight where rows have weights."""
+    weights = tree.weights
+    total = weights.sum(axis=1, keepdims=True)
+    rows = tree.counts.sum(axis=1, keepdims=True)
+    return np.asarray(rows * weights / np.where(total > 0, total, 1.0))
+
+
+def check_caution(caution: float | None) -> None:
+    """Refuse a caution that is none."""
+    if caution is not None and not (np.isfinite(caution) and caution >= 0):
+        raise ValueError(f"caution must be a finite number >= 0 or None, got {caution!r}; None shows no intervals")
+
+
+def interval_words(evidence: Floats, classes: list[Any], caution: float) -> str:
+    """Evidence (K,) -> the likeliest class and the bounds of its probability."""
+    lower, upper = idm_bounds(evidence[None], caution)
+    best = int(evidence.argmax())
+    return f"{classes[best]} in [{lower[0, best]:.2f}, {upper[0, best]:.2f}]"
+
+
+def count_words(counts: NDArray[Any], classes: list[Any], most: int) -> str:
+    """Counts (K,) -> the classes that occur with their rows, the `most` largest of them by name."""
+    order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
+    words = [f"{classes[k]}: {int(counts[k])}" for k in order[:most]]
+    return ", ".join(words + ([f"+{len(order) - most} more"] if len(order) > most else [])) or "no rows"
+
+
+def title_words(split: Split, decimals: int) -> str:
+    """A split -> the question whose answer is yes on the left, or the feature where there are many answers."""
+    if split.values is not None:
+        return f"{split.name}?"
+    if split.left is not None and split.right is not None:
+        if not split.left or not split.right:
+            return f"{split.name} {'known' if split.left else 'missing or new'}"
+        if len(split.left) <= len(split.right) or len(split.left) <= NAMED_CATEGORIES:
+            return f"{split.name} in {_set_words(split.left)}"
+        return f"{split.name} not in {_set_words(split.right)}"
+    if split.threshold is None or np.isinf(split.threshold):
+        return f"{split.name} known"
+    return f"{split.name} ≤ {number_words(split.threshold, decimals)}"
+
+
+def answer_words(split: Split) -> list[str]:
+    """A split -> what leads to each child."""
+    if split.values is not None:
+        return [*map(_value_words, split.values), "missing or new"]
+    if split.left == [] or split.right == [] or (split.threshold is not None and np.isinf(split.threshold)):
+        return ["yes", "no"]
+    left, right = ("yes or missing", "no") if split.missing_left else ("yes", "no or missing")
+    return [left, right]
+
+
+def number_words(value: float, decimals: int) -> str:
+    """A threshold with so many decimals, or with four digits where that would show nothing of it."""
+    plain = f"{value:.{decimals}f}"
+    off = abs(float(plain) - value)
+    return plain if value == 0 or (abs(value) < 1e7 and off <= 0.01 * abs(value)) else f"{value:.4g}"
+
+
+def _set_words(values: list[Any]) -> str:
+    """Categories -> the first few of them in braces, and how many more."""
+    more = len(values) - NAMED_CATEGORIES
+    return "{" + ", ".join(map(_value_words, values[:NAMED_CATEGORIES])) + (f", +{more}" if more > 0 else "") + "}"
+
+
+def _value_words(value: Any) -> str:
+    """A category as it is, in quotation marks where there would be nothing to see."""
+    words = str(value)
+    return words if words.strip() else repr(words)

@@ -1,0 +1,50 @@
+"""Text: a tree -> indented lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hedgerow.exchange.export.describe import check_caution, evidence_of, interval_words, tree_of
+from hedgerow.forest.tree import TreeNode
+
+
+def export_text(tree: Any, *, max_depth: int = 10, decimals: int = 2, caution: float | None = None) -> str:
+    """A tree as indented text, with the rows of each class in its leaves.
+
+    Parameters
+    ----------
+    tree : Tree or fitted DecisionTreeClassifier
+        The tree; of a forest, one of ``forest.trees_``.
+    max_depth : int, default=10
+        Branches below are only counted.
+    decimals : int, default=2
+        Decimals of thresholds.
+    caution : float, default=None
+        With a number, leaves also say between which bounds the probability of their likeliest class lies, with so many
+        unseen rows in reserve.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from hedgerow import DecisionTreeClassifier
+    >>> from hedgerow.exchange.export import export_text
+    >>> tree = DecisionTreeClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> print(export_text(tree, caution=1))
+    |--- x[0] <= 2.50
+    |   |--- no: 2 (no in [0.67, 1.00])
+    |--- x[0] > 2.50 or missing
+    |   |--- yes: 2 (yes in [0.67, 1.00])
+    """
+    check_caution(caution)
+    found = tree_of(tree)
+    if caution is None:
+        return found.to_text(max_depth=max_depth, decimals=decimals)
+    evidence, classes = evidence_of(found), found.classes.tolist()
+
+    def note(leaf: TreeNode) -> str:
+        return f" ({interval_words(evidence[leaf.number], classes, caution)})"
+
+    return found.to_text(max_depth=max_depth, decimals=decimals, note=note)

@@ -1,0 +1,140 @@
+"""treelite: a fitted classifier -> a model that treelite compiles, serialises and runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.exchange.export.averaged import check_averages, node_answers, node_bounds
+from hedgerow.exchange.export.branches import Question, questions_of
+from hedgerow.exchange.export.fitted import FittedClassifier, FittedRegressor, fitted_model, require
+from hedgerow.forest.tree import Tree
+
+Floats = NDArray[np.float64]
+
+
+def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
+    """A forest as a model of treelite, whose output is the probability of each class, or the mean.
+
+    Parameters
+    ----------
+    forest : fitted classifier or regressor
+        A tree or forest of hedgerow; a classifier with a rule that averages distributions of the leaves ("average" and
+        its kin).
+    bounds : bool, default=False
+        Whether the model has three targets, probability (or mean), lower and upper, instead of one; not every runtime
+        knows models of several targets.
+
+    Returns
+    -------
+    treelite.Model
+        Thresholds and leaves are doubles. Its table has the features in the order of training; NaN is missing, and a
+        nominal feature holds the place of its category among those of training, in ascending order, and any other
+        number for a category that training never saw. ``treelite.gtil.predict`` returns (n, 1, K), or (n, 3, K) with
+        bounds; K is 1 for a regressor.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> from hedgerow.exchange.export import to_treelite
+    >>> X, y = load_iris(return_X_y=True)
+    >>> to_treelite(RandomForestClassifier(10, random_state=0).fit(X, y)).num_tree  # doctest: +SKIP
+    10
+    """
+    require("treelite", "treelite")
+    fitted = fitted_model(forest)
+    check_averages(fitted, "treelite")
+    builder = _builder(fitted, 3 if bounds else 1)
+    for tree in fitted.trees:
+        builder.start_tree()
+        _write_tree(builder, fitted, tree, _leaf_values(fitted, tree, bounds))
+        builder.end_tree()
+    return builder.commit()
+
+
+def _builder(fitted: FittedClassifier | FittedRegressor, n_targets: int) -> Any:
+    """A model of treelite without its trees."""
+    from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
+
+    n_trees, classes = len(fitted.trees), isinstance(fitted, FittedClassifier)
+    k = len(fitted.classes) if isinstance(fitted, FittedClassifier) else 1
+    return ModelBuilder(
+        threshold_type="float64",
+        leaf_output_type="float64",
+        metadata=Metadata(
+            num_feature=fitted.schema.n_features,
+            task_type="kMultiClf" if classes else "kRegressor",
+            average_tree_output=True,
+            num_target=n_targets,
+            num_class=[k] * n_targets,
+            leaf_vector_shape=(n_targets, k),
+        ),
+        tree_annotation=TreeAnnotation(
+            num_tree=n_trees,
+            target_id=[-1 if n_targets > 1 else 0] * n_trees,  # -1: a leaf speaks to all targets
+            class_id=[-1 if classes else 0] * n_trees,
+        ),
+        postprocessor=PostProcessorFunc(name="identity_multiclass" if classes else "identity"),
+        base_scores=[0.0] * (n_targets * k),
+    )
+
+
+def _leaf_values(fitted: FittedClassifier | FittedRegressor, tree: Tree, bounds: bool) -> Floats:
+    """-> (N, K) or (N, 3 K): what the leaf of a node says."""
+    answers = node_answers(fitted, tree)
+    return np.hstack([answers, *node_bounds(fitted, tree)]) if bounds else answers
+
+
+def _write_tree(builder: Any, fitted: FittedClassifier | FittedRegressor, tree: Tree, values: Floats) -> None:
+    """Questions and leaves, each under a number of its own: questions first, then leaves."""
+    questions = questions_of(tree)
+
+    def key(target: tuple[bool, int], side: int) -> int:
+        is_leaf, number = target
+        if tree.is_leaf[0]:  # the one question leads to one leaf twice, which must not be shared
+            return len(questions) + side
+        return len(questions) + number if is_leaf else number
+
+    leaves: dict[int, int] = {}
+    for number, question in enumerate(questions):
+        targets = (question.yes, question.no)
+        yes, no = (key(target, side) for side, target in enumerate(targets))
+        leaves.update({at: target[1] for at, target in zip((yes, no), targets, strict=True) if target[0]})
+        builder.start_node(number)
+        _write_question(builder, fitted, question, yes, no)
+        builder.end_node()
+    for at, node in leaves.items():
+        builder.start_node(at)
+        said = values[node].tolist()
+        builder.leaf(said if len(said) > 1 else said[0])
+        builder.end_node()
+
+
+def _write_question(
+    builder: Any, fitted: FittedClassifier | FittedRegressor, question: Question, yes: int, no: int
+) -> None:
+    """A question, yes to the left."""
+    if question.among is None:
+        builder.numerical_test(
+            feature_id=question.feature,
+            threshold=question.threshold,
+            default_left=question.missing_yes,
+            opname="<=",
+            left_child_key=yes,
+            right_child_key=no,
+        )
+        return
+    known = fitted.schema.categories[question.feature]
+    assert known is not None
+    place = {value: number for number, value in enumerate(known.tolist())}
+    builder.categorical_test(
+        feature_id=question.feature,
+        default_left=False,
+        category_list=sorted(place[value] for value in question.among),
+        category_list_right_child=False,
+        left_child_key=yes,
+        right_child_key=no,
+    )

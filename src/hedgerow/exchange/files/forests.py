@@ -1,0 +1,43 @@
+"""Forests: all trees of a model and what their leaves hold <-> arrays, checked by the core."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import ModelFileError
+from hedgerow.exchange.files.values import Arrays, take
+from hedgerow.forest.tree import DENSE_CLASSES, OF_NUMBERS, TYPES, Forest, counted_rows
+from hedgerow.table.bins import Bins
+
+_SPARSE = ("entry_start", "entry_class")
+
+
+def forest_to_arrays(forest: Forest, bins: Bins, n_threads: int = 1) -> Arrays:
+    """Forest -> its arrays, and the rows each tree counts."""
+    arrays = {f"forest.{name}": array for name, array in forest.arrays().items()}
+    return arrays | {"forest.rows": tree_rows(forest, bins, n_threads)}
+
+
+def forest_from_arrays(
+    arrays: Arrays, bins: Bins, n_classes: int, *, weighted: bool, n_threads: int, moments: tuple[str, ...] = ()
+) -> tuple[Forest, NDArray[np.uint64]]:
+    """The inverse of `forest_to_arrays`, everything checked -> the forest, and the rows each tree counts."""
+    absent = set() if n_classes > DENSE_CLASSES else set(_SPARSE)
+    absent |= set() if weighted else {"weights"}
+    absent |= set(OF_NUMBERS) - set(moments)
+    given = {name: None if name in absent else take(arrays, f"forest.{name}", TYPES[name]) for name in TYPES}
+    forest = Forest(n_classes=n_classes, **given)  # type: ignore[arg-type]
+    counted = tree_rows(forest, bins, n_threads)
+    rows = take(arrays, "forest.rows", np.uint64, length=forest.n_trees)
+    if not np.array_equal(rows, counted):
+        raise ModelFileError("counts must add up to the rows of each tree, got other sums")
+    return forest, rows
+
+
+def tree_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
+    """-> (T,): rows that each tree counts; a ModelFileError says what is wrong with one that cannot be read."""
+    try:
+        return counted_rows(forest, bins, n_threads)
+    except ValueError as reason:
+        raise ModelFileError(str(reason)) from None

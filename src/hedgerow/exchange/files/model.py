@@ -1,0 +1,232 @@
+"""Model: a fitted estimator <-> a file of data, everything in it checked before it is used."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, BinaryIO, NamedTuple
+
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.errors import ModelFileError
+from hedgerow.estimators import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    PairwiseTreesClassifier,
+    RandomDecisionTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    RandomTreesEmbedding,
+    UnsupervisedForest,
+)
+from hedgerow.exchange.files import classifiers, regressors, unlabelled
+from hedgerow.exchange.files.container import Contents, Path_, dump_json, parse_object, read_file, write_file
+from hedgerow.exchange.files.values import Arrays
+
+#: The format this hedgerow writes. A higher minor number adds what can be ignored, a higher major number what cannot.
+MAJOR, MINOR = 1, 0
+FORMAT = "hedgerow-model"
+
+
+class Kind(NamedTuple):
+    """How one kind of estimator is written and read."""
+
+    estimator: type
+    keys: frozenset[str]
+    write: Callable[[Any], tuple[dict[str, Any], Arrays]]
+    read: Callable[[Any, dict[str, Any], Arrays], Any]
+
+
+def _classifier(estimator: type) -> Kind:
+    return Kind(estimator, classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)
+
+
+def _regressor(estimator: type) -> Kind:
+    return Kind(estimator, regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
+
+
+def _unlabelled(estimator: type) -> Kind:
+    return Kind(estimator, unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
+
+
+#: Everything a file can be. A name from a file is looked up here and nowhere else.
+ESTIMATORS = MappingProxyType(
+    {
+        "DecisionTreeClassifier": _classifier(DecisionTreeClassifier),
+        "RandomForestClassifier": _classifier(RandomForestClassifier),
+        "ExtraTreesClassifier": _classifier(ExtraTreesClassifier),
+        "PairwiseTreesClassifier": _classifier(PairwiseTreesClassifier),
+        "RandomDecisionTreesClassifier": _classifier(RandomDecisionTreesClassifier),
+        "DecisionTreeRegressor": _regressor(DecisionTreeRegressor),
+        "RandomForestRegressor": _regressor(RandomForestRegressor),
+        "ExtraTreesRegressor": _regressor(ExtraTreesRegressor),
+        "RandomTreesEmbedding": _unlabelled(RandomTreesEmbedding),
+        "UnsupervisedForest": _unlabelled(UnsupervisedForest),
+    }
+)
+
+
+def save(model: Any, path: Path_ | BinaryIO) -> None:
+    """Write a fitted estimator to a file that holds data only.
+
+    The file appears whole or not at all: a reader of an older file at the same path is not disturbed. What is needed of
+    the training rows (caution, tree weights, calibration for the present parameters) is learned before; the rows
+    themselves are not saved, so ``oob_evidence_`` and ``tune`` are not there after loading.
+
+    Parameters
+    ----------
+    model : fitted estimator of hedgerow
+        Its parameters must be data, registered rules, or decisions of hedgerow.
+    path : str, path or open binary file
+        Where to; the suffix is yours, ``.hedge`` is a good one.
+
+    Raises
+    ------
+    TypeError
+        When the model is none of hedgerow's estimators.
+    ValueError
+        When a parameter is not data, such as a function or a random generator.
+
+    See Also
+    --------
+    load
+
+    Examples
+    --------
+    >>> import io
+    >>> import hedgerow
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = hedgerow.RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> file = io.BytesIO()
+    >>> hedgerow.save(forest, file)
+    >>> _ = file.seek(0)
+    >>> (hedgerow.load(file).predict_bounds(X) == forest.predict_bounds(X)).all()
+    np.True_
+    """
+    from hedgerow import __version__
+
+    if not (isinstance(path, str | os.PathLike) or hasattr(path, "write")):
+        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}")
+    if hasattr(model, "to_local"):  # fitted on a cluster: what is saved is the ordinary estimator
+        model = model.to_local()
+    name, kind = type(model).__name__, ESTIMATORS.get(type(model).__name__)
+    if kind is None or type(model) is not kind.estimator:
+        raise TypeError(
+            f"model must be one of {', '.join(ESTIMATORS)}, got {type(model).__module__}.{type(model).__qualname__};"
+            " save the hedgerow estimator inside it, or keep the whole with joblib"
+        )
+    check_is_fitted(model)
+    contents, arrays = kind.write(model)
+    metadata = {
+        "format": FORMAT,
+        "format_version": f"{MAJOR}.{MINOR}",
+        "hedgerow_version": __version__,
+        "model": dump_json({"estimator": name, **contents}),
+    }
+    write_file(path, Contents(metadata, arrays))
+
+
+def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
+    """Read a fitted estimator from a file, whoever wrote it: nothing in it is executed, and all of it is checked first.
+
+    Parameters
+    ----------
+    path : str, path or open binary file
+        A file that `save` has written.
+    memory_map : bool, default=True
+        Whether to map the trees into memory, which is faster and shares them between processes, or to read them into
+        memory of their own. Read them where others may write into the file while the model is in use.
+
+    Returns
+    -------
+    estimator
+        Its predictions are those of the saved one, bit for bit.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is no model, is damaged, or is of a newer major version of the format.
+    OSError
+        When the file cannot be opened.
+
+    See Also
+    --------
+    save
+    """
+    if not (isinstance(path, str | os.PathLike) or hasattr(path, "read")):
+        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}")
+    contents = read_file(path, memory_map=memory_map)
+    with one_exception():
+        return _model_from(contents)
+
+
+@contextmanager
+def one_exception() -> Iterator[None]:
+    """Rules, decisions and estimators refuse wrong parameters in words of their own; who loads hears one exception."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as reason:
+        raise ModelFileError(
+            f"a model file must hold a model that can be read, got one that cannot: {reason}"
+        ) from reason
+
+
+def _model_from(contents: Contents) -> Any:
+    """Text and arrays -> estimator."""
+    name, given, newer = header_from(contents.metadata)
+    kind = ESTIMATORS[name]
+    arrays = dict(contents.arrays)
+    model = kind.read(kind.estimator, given, arrays)
+    if arrays and not newer:
+        raise ModelFileError(
+            f"a model file must hold the arrays of its model and no others, got {str(sorted(arrays))[:200]}"
+        )
+    return model
+
+
+def header_from(metadata: dict[str, str]) -> tuple[str, dict[str, Any], bool]:
+    """Metadata -> name of the estimator, the rest of its JSON, and whether a newer minor version has written it."""
+    newer = _check_version(metadata)
+    given = parse_object(metadata.get("model", ""))
+    name = given.pop("estimator", None)
+    kind = ESTIMATORS.get(name) if isinstance(name, str) else None
+    if not isinstance(name, str) or kind is None:
+        raise ModelFileError(
+            f"estimator of a model file must be one of {', '.join(ESTIMATORS)}, got {str(name)[:60]!r}"
+        )
+    if not given.keys() >= kind.keys or (given.keys() > kind.keys and not newer):
+        raise ModelFileError(
+            f"a model file of {name} must have {', '.join(sorted(kind.keys))}, got {str(sorted(given))[:200]}"
+        )
+    return name, given, newer
+
+
+def _check_version(metadata: dict[str, str]) -> bool:
+    """Metadata -> whether the file is of a newer minor version, in which what is unknown can be ignored."""
+    from hedgerow import __version__
+
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(
+            f"format of a model file must be {FORMAT!r}, got {metadata.get('format', 'none')[:40]!r}; is it a model"
+            " that hedgerow.save has written?"
+        )
+    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", metadata.get("format_version", ""))
+    if found is None:
+        raise ModelFileError(f"format_version must be two numbers, got {metadata.get('format_version', 'none')[:40]!r}")
+    major, minor = int(found[1]), int(found[2])
+    if major > MAJOR:
+        raise ModelFileError(
+            f"format_version must be at most {MAJOR} to be read by hedgerow {__version__}, got {major}.{minor}, written"
+            f" by hedgerow {metadata.get('hedgerow_version', 'of unknown version')[:40]}; upgrade hedgerow to read it"
+        )
+    if major < 1:
+        raise ModelFileError(f"format_version must be at least 1, got {major}.{minor}")
+    return (major, minor) > (MAJOR, MINOR)

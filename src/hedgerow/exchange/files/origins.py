@@ -1,0 +1,97 @@
+"""Origins: what trees know of the rows they have counted, and what has come since <-> JSON and arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hedgerow.errors import ModelFileError
+from hedgerow.estimators.trees import MAX_ROWS
+from hedgerow.exchange.files.values import Array, Arrays, take
+from hedgerow.forest.add import Grid, Origin
+from hedgerow.forest.add_numbers import LaterMoments
+from hedgerow.forest.grow import COUNT_SENSES
+from hedgerow.forest.tree import Forest
+
+Json: TypeAlias = Any
+
+#: Of each origin a list of these: name, kind, least and most.
+_NUMBERS: tuple[tuple[str, type, float, float], ...] = (
+    ("n_trees", int, 1, MAX_ROWS),
+    ("first_tree", int, 0, MAX_ROWS),
+    ("seed", int, 0, 2**63 - 1),
+    ("bag_mean", float, 0, 1),
+    ("bag_rows", int, 1, MAX_ROWS),
+    ("n_rows", int, 1, MAX_ROWS),
+    ("weight_scale", float, math.ulp(0.0), 1e308),
+    ("weight_unit", float, math.ulp(0.0), 1e308),
+    ("centre", float, -1e308, 1e308),
+    ("exponent", int, -1100, 1100),
+)
+_MOMENTS = ("weight", "mean", "variance")
+
+
+def origins_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
+    """A fitted forest -> JSON and arrays; nothing where it cannot be added to."""
+    if not hasattr(model, "_origins"):
+        return {}, {}
+    listed = []
+    for origin in model._origins:
+        known = vars(origin) | origin.grid._asdict()
+        listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS)])
+    arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in model._origins])}
+    fitted: dict[str, Json] = {"origins": listed}
+    if hasattr(model, "_later"):
+        fitted["later"] = True
+        arrays |= {f"later.{name}": getattr(model._later, name) for name in _MOMENTS}
+        arrays["later.sums"] = model._later.sums.reshape(-1, 6)
+    return fitted, arrays
+
+
+def origins_from_contents(model: Any, given: dict[str, Json], arrays: Arrays) -> None:
+    """The inverse of `origins_to_contents`, everything checked."""
+    if "origins" not in given:
+        return
+    forest: Forest = model.forest_
+    listed = given["origins"]
+    if not isinstance(listed, list) or not 1 <= len(listed) <= forest.n_trees:
+        raise ModelFileError("origins must be a list, one for some trees each, got something else")
+    rows = take(arrays, "origins.class_rows", np.float64, shape=(len(listed), forest.n_classes))
+    if not (np.isfinite(rows) & (rows >= 0)).all():
+        raise ModelFileError("origins must have counted a number of rows of each class, got others")
+    origins = tuple(_origin_from(each, counted) for each, counted in zip(listed, rows, strict=True))
+    if sum(origin.n_trees for origin in origins) != forest.n_trees:
+        raise ModelFileError(f"origins must be those of {forest.n_trees} trees, got another number")
+    model._origins = origins
+    if given.get("later") is True:
+        model._later = _later_from(forest, arrays)
+
+
+def _origin_from(given: Json, class_rows: Array) -> Origin:
+    """One origin."""
+    from hedgerow.exchange.files.classifiers import checked_number
+
+    if not isinstance(given, list) or len(given) != len(_NUMBERS) + 1 or given[0] not in COUNT_SENSES:
+        raise ModelFileError(f"an origin must be a word and {len(_NUMBERS)} numbers, got something else")
+    numbers = {
+        name: checked_number(f"{name} of an origin", value, kind, least, most)
+        for value, (name, kind, least, most) in zip(given[1:], _NUMBERS, strict=True)
+    }
+    if numbers["bag_rows"] > numbers["n_rows"]:
+        raise ModelFileError("an origin must have counted the rows it was grown on, got fewer")
+    grid = Grid(numbers.pop("centre"), numbers.pop("exponent"))
+    return Origin(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
+
+
+def _later_from(forest: Forest, arrays: Arrays) -> LaterMoments:
+    """What leaves held after growing, and the sums of what has come since."""
+    n_leaves = int(forest.leaf_start[-1])
+    moments = [take(arrays, f"later.{name}", np.float64, length=n_leaves) for name in _MOMENTS]
+    if forest.variances is None or not all(np.isfinite(each).all() for each in moments):
+        raise ModelFileError("what leaves held after growing must be finite, and of a regression, got something else")
+    if not (moments[0] > 0).all() or not (moments[2] >= 0).all():
+        raise ModelFileError("leaves must have had rows and variances >= 0 after growing, got others")
+    sums = take(arrays, "later.sums", np.int64, shape=(n_leaves, 6))
+    return LaterMoments(moments[0], moments[1], moments[2], sums.reshape(n_leaves, 3, 2))

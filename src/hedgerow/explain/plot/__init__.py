@@ -1,0 +1,37 @@
+"""Plot: a fitted forest, or what it said -> pictures, as scikit-learn's Display classes.
+
+=======================  ====================================================================================
+`IntervalDisplay`        lower and upper probability of each class, for some rows
+`TernaryDisplay`         the distributions that remain possible among three classes
+`RiskCoverageDisplay`    error against the share of rows answered
+`CautionPathDisplay`     what more caution does, to many rows or to one
+`LeafEvidenceDisplay`    the leaves one row reaches: share and interval of each tree
+`ImportanceDisplay`      importance of features, with error bars
+`ProximityMapDisplay`    rows that share leaves, close together on a map
+`TreeDisplay`            one tree, with the evidence in its leaves
+=======================  ====================================================================================
+
+Each has ``from_estimator``, ``from_predictions`` and ``plot(ax=None)``, after which ``ax_`` and ``figure_`` are set.
+Needs matplotlib (``pip install 'hedgerow[plot]'``), which is imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+from hedgerow.explain.plot.curves import CautionPathDisplay, RiskCoverageDisplay
+from hedgerow.explain.plot.importance import ImportanceDisplay
+from hedgerow.explain.plot.intervals import IntervalDisplay
+from hedgerow.explain.plot.leaves import LeafEvidenceDisplay
+from hedgerow.explain.plot.proximity import ProximityMapDisplay
+from hedgerow.explain.plot.ternary import TernaryDisplay
+from hedgerow.explain.plot.trees import TreeDisplay
+
+__all__ = [
+    "CautionPathDisplay",
+    "ImportanceDisplay",
+    "IntervalDisplay",
+    "LeafEvidenceDisplay",
+    "ProximityMapDisplay",
+    "RiskCoverageDisplay",
+    "TernaryDisplay",
+    "TreeDisplay",
+]

@@ -1,0 +1,96 @@
+"""Canvas: what is to be drawn -> axes to draw it on; the only place that imports matplotlib for good."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.exchange.export.svg import colour_of
+
+Floats = NDArray[np.float64]
+
+INK, SOFT, LINE, TRACK = "#1f2421", "#5d665f", "#dcdcd2", "#ecebe3"
+ACCENT, OPEN, WRONG = "#2c6e4f", "#b27400", "#b8401c"
+#: A name that is longer is cut.
+LONGEST = 28
+
+
+class Display:
+    """What every display shares: where it was drawn."""
+
+    ax_: Any
+    figure_: Any
+
+    def _on(self, ax: Any, figsize: tuple[float, float]) -> Any:
+        """Axes or None -> axes, remembered; a new figure arranges itself."""
+        if ax is None:
+            _, ax = pyplot().subplots(figsize=figsize, layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, or how to get it."""
+    try:
+        return import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise ImportError(
+            "hedgerow.plot must have matplotlib to draw, got none installed; pip install 'hedgerow[plot]'"
+        ) from error
+
+
+def patches() -> Any:
+    """matplotlib.patches."""
+    pyplot()
+    return import_module("matplotlib.patches")
+
+
+def lines() -> Any:
+    """matplotlib.lines."""
+    pyplot()
+    return import_module("matplotlib.lines")
+
+
+def calm(ax: Any, *, grid: str | None = None) -> None:
+    """Axes without a frame around them, and with thin lines to read values by."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(LINE)
+    ax.tick_params(colors=SOFT, labelcolor=INK)
+    if grid:
+        ax.grid(axis=grid, color=LINE, linewidth=0.7)
+        ax.set_axisbelow(True)
+
+
+def percent_axis(axis: Any) -> None:
+    """Shares on an axis -> per cent."""
+    axis.set_major_formatter(import_module("matplotlib.ticker").PercentFormatter(1.0, symbol=" %"))
+
+
+def class_legend(ax: Any, classes: list[str], **where: Any) -> None:
+    """A square of each class's colour and its name."""
+    if len(classes) > 12:
+        return
+    squares = [patches().Patch(color=colour_of(k), label=name) for k, name in enumerate(classes)]
+    ax.legend(handles=squares, frameon=False, **where)
+
+
+def class_names(classes: Any, n_classes: int) -> list[str]:
+    """Classes or None -> as many short names."""
+    if classes is None:
+        return [f"class {k}" for k in range(n_classes)]
+    names = [cut(name) for name in np.asarray(classes).tolist()]
+    if len(names) != n_classes:
+        raise ValueError(f"classes must name the {n_classes} classes, got {len(names)}")
+    return names
+
+
+def cut(value: Any) -> str:
+    """Any value -> a short text on one line that matplotlib does not read as a formula."""
+    words = " ".join(str(value).split())
+    words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    return words.replace("$", r"\$")

@@ -1,0 +1,195 @@
+"""Trees: one tree -> its splits and the evidence in its leaves, drawn."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+
+from hedgerow.exchange.export.describe import answer_words, check_caution, split_of, tree_of
+from hedgerow.exchange.export.svg import Box, colour_of, lay_out
+from hedgerow.explain.plot.canvas import INK, SOFT, Display, class_legend, class_names, patches
+from hedgerow.forest.tree import Tree
+
+#: Letters and gaps, in the units of the layout; an inch has 72 of them where the figure is not given.
+_LETTERS, _SMALL, _PAD, _LINE, _BAR = 12.0, 10.0, 9.0, 17.0, 8.0
+
+
+class TreeDisplay(Display):
+    """A tree with the evidence in its leaves: rows of each class as words and as a bar.
+
+    Letters are drawn as shapes, so that they stay inside their boxes in a picture of any size.
+    `hedgerow.exchange.export.export_svg` makes the same picture without matplotlib, to be looked at in a browser.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    max_depth : int or None
+        Nodes so deep are drawn with the number of nodes below them.
+    decimals : int
+        Decimals of thresholds.
+    caution : float or None
+        With a number, leaves show the bounds of their likeliest class.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from hedgerow import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> len(TreeDisplay.from_estimator(tree).boxes_)
+    3
+    """
+
+    def __init__(self, tree: Tree, max_depth: int | None, decimals: int, caution: float | None) -> None:
+        self.tree, self.max_depth, self.decimals, self.caution = tree, max_depth, decimals, caution
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        *,
+        number: int = 0,
+        max_depth: int | None = 4,
+        decimals: int = 2,
+        caution: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """One tree of a model.
+
+        Parameters
+        ----------
+        model : fitted tree or forest of hedgerow
+            Of a forest, tree `number` is drawn.
+        number : int, default=0
+            Which tree of a forest.
+        max_depth : int or None, default=4
+            Nodes so deep are drawn with the number of nodes below them; None draws everything.
+        decimals : int, default=2
+            Decimals of thresholds.
+        caution : float, default=None
+            With a number, leaves show the bounds of their likeliest class.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        TreeDisplay
+        """
+        found = model if isinstance(model, Tree) or hasattr(model, "tree_") else model.trees_[number]
+        return cls.from_predictions(found, max_depth=max_depth, decimals=decimals, caution=caution, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        tree: Any,
+        *,
+        max_depth: int | None = 4,
+        decimals: int = 2,
+        caution: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """A tree that has been taken out of its model.
+
+        Parameters
+        ----------
+        tree : Tree
+            One of ``forest.trees_``.
+        max_depth, decimals, caution, ax
+            As in `from_estimator`.
+
+        Returns
+        -------
+        TreeDisplay
+        """
+        check_caution(caution)
+        return cls(tree_of(tree), max_depth, decimals, caution).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None makes a new figure, as large as the tree.
+
+        Returns
+        -------
+        TreeDisplay
+        """
+        boxes = lay_out(self.tree, max_depth=self.max_depth, decimals=self.decimals, caution=self.caution, top=8.0)
+        right = max(box.x + box.width / 2 for box in boxes.values()) + 8
+        bottom = max(box.y + box.height for box in boxes.values()) + 8
+        ax = self._on(ax, (min(right / 72, 40), min(bottom / 72, 40) + 0.4))
+        self.boxes_ = boxes
+        self._edges(ax)
+        for box in boxes.values():
+            self._box(ax, box)
+        ax.set_xlim(0, right)
+        ax.set_ylim(bottom, 0)
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+        names = class_names(self.tree.classes, len(self.tree.classes))
+        class_legend(ax, names, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.1)
+        return self
+
+    def _edges(self, ax: Any) -> None:
+        """Curves from each box to its children, as thick as many rows go there, and what leads there."""
+        path, rows = import_module("matplotlib.path").Path, self.tree.counts.sum(axis=1)
+        for box in self.boxes_.values():
+            if not box.children:
+                continue
+            for number, answer in zip(box.children, answer_words(split_of(self.tree.at(box.number))), strict=True):
+                child = self.boxes_[number]
+                start, middle = box.y + box.height, (box.y + box.height + child.y) / 2
+                curve = path([(box.x, start), (box.x, middle), (child.x, middle), (child.x, child.y)], [1, 4, 4, 4])
+                thick = 0.8 + 3.5 * float(rows[number]) / max(float(rows[0]), 1.0)
+                ax.add_patch(patches().PathPatch(curve, fill=False, edgecolor="#c4c4bb", linewidth=thick, zorder=1))
+                self._words(ax, child.x, child.y - 8, answer, _SMALL, SOFT, child.width, ground=True)
+
+    def _box(self, ax: Any, box: Box) -> None:
+        """A box with its words and the bar of its classes."""
+        leaf, left = bool(self.tree.is_leaf[box.number]), box.x - box.width / 2
+        frame = patches().FancyBboxPatch(
+            (left, box.y),
+            box.width,
+            box.height,
+            boxstyle="round,pad=0,rounding_size=6",
+            facecolor="#ffffff" if leaf else "#f4f3ee",
+            edgecolor="#555555" if leaf else "#b5b5ab",
+            linewidth=0.9,
+            zorder=2,
+        )
+        ax.add_patch(frame)
+        for line, words in enumerate(box.lines):
+            colour = SOFT if line and not leaf else INK
+            self._words(ax, box.x, box.y + _PAD + _LINE * (line + 0.72), words, _LETTERS, colour, box.width - _PAD)
+        weights, at = self.tree.weights[box.number], left + _PAD
+        total = float(weights.sum())
+        for k in np.flatnonzero(weights).tolist():
+            width = (box.width - 2 * _PAD) * float(weights[k]) / total
+            bar = (at, box.y + box.height - _PAD - _BAR + 3)
+            ax.add_patch(patches().Rectangle(bar, width, _BAR, facecolor=colour_of(k), linewidth=0, zorder=3))
+            at += width
+
+    def _words(
+        self, ax: Any, x: float, y: float, words: str, size: float, colour: str, room: float, *, ground: bool = False
+    ) -> None:
+        """Words as shapes around x on a line at y, made narrower where they need more than the room."""
+        shape = import_module("matplotlib.textpath").TextPath((0, 0), words.replace("$", r"\$"), size=size)
+        box = shape.get_extents()
+        narrow = min(1.0, room / max(box.width, 1.0))
+        move = import_module("matplotlib.transforms").Affine2D()
+        place = move.translate(-(box.x0 + box.width / 2), 0).scale(narrow, -1).translate(x, y)
+        if ground:
+            wide = box.width * narrow + 6
+            white = patches().Rectangle((x - wide / 2, y - size), wide, size + 4, color="#ffffff", alpha=0.85, zorder=2)
+            ax.add_patch(white)
+        ax.add_patch(
+            patches().PathPatch(shape, transform=place + ax.transData, facecolor=colour, linewidth=0, zorder=4)
+        )

@@ -1,0 +1,104 @@
+"""Cases: a forest and some rows -> the evidence of their leaves, packed so that a page can fold it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.plausibility import preference
+from hedgerow.explain.report.pack import packed
+from hedgerow.forest.fold import evidence_of_leaves
+from hedgerow.forest.tree import Forest
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: What the evidence of all cases may take in the page, in bytes; fewer cases are kept where it takes more.
+EVIDENCE_BYTES = 1_100_000
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The leaves of m cases, each distinct content once.
+
+    Attributes
+    ----------
+    counts : (D, K)
+        The distinct contents: rows of each class.
+    start : (m + 1,)
+        Where the entries of each case begin.
+    content, times : (entries,)
+        Which content, and in how many trees the case meets it.
+    """
+
+    counts: Floats
+    start: Ints
+    content: Ints
+    times: Ints
+
+    def pack(self) -> dict[str, Any]:
+        """-> JSON. Counts are stored sparsely; with each content goes the weight of evidence for its largest class.
+
+        That weight is the root of an equation the page had better not solve again; Dempster, cautious and
+        plausibility need nothing else.
+        """
+        leaf, label = np.nonzero(self.counts)
+        n_entries = np.bincount(leaf, minlength=len(self.counts))
+        return {
+            "start": packed(self.start),
+            "content": packed(self.content),
+            "times": packed(self.times),
+            "size": packed(n_entries),
+            "label": packed(label),
+            "count": packed(self.counts[leaf, label]),
+            "weight": packed(preference(self.counts).weight),
+        }
+
+
+def contents_of(forest: Forest, codes: NDArray[Any]) -> Contents:
+    """Forest, codes (p, m) -> what the leaves hold that m rows reach; the order of the trees is not kept."""
+    leaves = forest.leaves(codes)
+    reached, where = np.unique(leaves + forest.leaf_start[:-1], return_inverse=True)
+    counts, of_leaf = np.unique(evidence_of_leaves(forest, reached), axis=0, return_inverse=True)
+    ids = np.sort(of_leaf.reshape(-1)[where.reshape(leaves.shape)], axis=1)
+    fresh = np.ones(ids.shape, dtype=bool)
+    fresh[:, 1:] = ids[:, 1:] != ids[:, :-1]
+    first = np.flatnonzero(fresh.ravel())
+    return Contents(
+        counts=counts,
+        start=np.concatenate([[0], np.cumsum(fresh.sum(axis=1))]),
+        content=ids[fresh],
+        times=np.diff(np.append(first, ids.size)),
+    )
+
+
+def choose_cases(is_open: NDArray[np.bool_], most: int) -> Ints:
+    """Which rows are undecided (n,), how many may be kept -> their numbers: all, or the undecided ones first.
+
+    Where not all of a kind fit, they are taken evenly over the table.
+    """
+    if len(is_open) <= most:
+        return np.arange(len(is_open))
+    undecided, decided = np.flatnonzero(is_open), np.flatnonzero(~is_open)
+    first = _evenly(undecided, most)
+    return np.sort(np.concatenate([first, _evenly(decided, most - len(first))]))
+
+
+def pack_cases(
+    forest: Forest, codes: NDArray[Any], is_open: NDArray[np.bool_], most: int
+) -> tuple[Ints, dict[str, Any]]:
+    """Forest, codes (p, n), undecided (n,) -> the rows that are kept, and their evidence within the budget."""
+    while True:
+        rows = choose_cases(is_open, most)
+        evidence = contents_of(forest, np.ascontiguousarray(codes[:, rows])).pack()
+        if most <= 1 or sum(len(array["d"]) for array in evidence.values()) <= EVIDENCE_BYTES:
+            return rows, evidence
+        most = len(rows) // 2
+
+
+def _evenly(rows: Ints, most: int) -> Ints:
+    """At most so many of the rows, spread over them."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, max(most, 0)).astype(np.int64)]

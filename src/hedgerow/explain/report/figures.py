@@ -1,0 +1,260 @@
+"""Figures: a forest, rows and their classes -> what a report says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import metrics
+from hedgerow.belief import Opinion
+from hedgerow.decide import columns_from_labels
+from hedgerow.explain.report.places import Place, undecided_places
+from hedgerow.metrics import SetConfusion
+from hedgerow.table import Factors, NamedColumns, Table, check_table
+
+Floats = NDArray[np.float64]
+
+#: A column of the confusion matrix beyond these is added to the others.
+WIDEST = 8
+#: Features, those the trees look at most, in which places of undecided rows are looked for.
+DESCRIBING = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a forest says of n rows, and what is true of them where it is known."""
+
+    codes: NDArray[Any]  # (p, n)
+    table: NamedColumns
+    opinion: Opinion
+    chosen: NDArray[np.bool_]  # (n, K)
+    truth: NDArray[np.int64] | None  # (n,): number of the class
+
+    @property
+    def label(self) -> NDArray[np.int64]:
+        """(n,): number of the most probable class."""
+        return np.asarray(self.opinion.probability.argmax(axis=1))
+
+    @property
+    def is_open(self) -> NDArray[np.bool_]:
+        """(n,): whether more than one class remains."""
+        return np.asarray(self.chosen.sum(axis=1) > 1)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_] | None:
+        """(n,): whether the label is not the true class."""
+        return None if self.truth is None else np.asarray(self.label != self.truth)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column: what it holds, what it held in training, and how much the trees look at it."""
+
+    name: str
+    nominal: bool
+    training: str
+    missing: int
+    importance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """What a report says besides the cases themselves."""
+
+    n_rows: int
+    n_open: int
+    n_wrong: int | None
+    wrong_and_open: int | None
+    metrics: list[tuple[str, str, str]]  # name, value, meaning
+    values: dict[str, float | None]  # the same, as numbers
+    confusion: Confusion | None
+    places: list[Place]
+    model: list[tuple[str, str]]
+    features: list[Feature]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Rows of each true class by set, ready to be shown."""
+
+    columns: list[str]
+    rows: list[tuple[str, list[int]]]
+
+
+def answers_of(forest: Any, X: Any, y: Any = None) -> Answers:
+    """A forest, rows (n) and perhaps their classes (n,) -> what it says of them."""
+    codes = forest._codes(X)
+    opinion = forest._opinion(codes)
+    truth = None
+    if y is not None:
+        given = np.asarray(y)
+        if given.shape != (len(opinion),):
+            raise ValueError(
+                f"y must have one class for each of the {len(opinion)} rows of X, got shape {given.shape};"
+                " leave it out where the classes are not known"
+            )
+        truth = columns_from_labels(given, len(forest.classes_), forest.classes_)[0]
+    return Answers(codes, _columns_of(check_table(forest, X, forest._schema)), opinion, forest._decide(opinion), truth)
+
+
+def figures_of(forest: Any, answers: Answers) -> Figures:
+    """A forest and what it said -> what the report says."""
+    wrong, is_open = answers.wrong, answers.is_open
+    values = _values(forest.classes_, answers)
+    return Figures(
+        n_rows=len(is_open),
+        n_open=int(is_open.sum()),
+        n_wrong=None if wrong is None else int(wrong.sum()),
+        wrong_and_open=None if wrong is None else int((wrong & is_open).sum()),
+        metrics=_told(values),
+        values=values,
+        confusion=None if answers.truth is None else _confusion(forest.classes_, answers),
+        places=undecided_places(_most_important(forest, answers.table), is_open),
+        model=_model_facts(forest),
+        features=_features(forest, answers),
+    )
+
+
+def _most_important(forest: Any, table: NamedColumns) -> NamedColumns:
+    """The columns the trees look at most, under their names: rules on the others would be chance."""
+    order = np.argsort(-forest.feature_importances_, kind="stable")[:DESCRIBING].tolist()
+    names = tuple(name_of(table, number) for number in order)
+    return NamedColumns(names, [table.listed[number] for number in order])
+
+
+def name_of(table: NamedColumns, number: int) -> str:
+    """The column's name, or ``x[i]``."""
+    return table.names[number] if table.names else f"x[{number}]"
+
+
+def _values(classes: NDArray[Any], answers: Answers) -> dict[str, float | None]:
+    """-> figures of labels and sets; without true classes only those that need none."""
+    sets = answers.chosen
+    known: dict[str, float | None] = {
+        "determinacy": float(np.mean(~answers.is_open)),
+        "mean_set_size": float(sets.sum(axis=1).mean()),
+    }
+    if answers.truth is None:
+        return known
+    y, labels = classes[answers.truth], classes[answers.label]
+    return {
+        "accuracy": float(np.mean(labels == y)),
+        "determinacy": known["determinacy"],
+        "single_set_accuracy": metrics.single_set_accuracy(y, sets, classes=classes),
+        "abstention_accuracy": metrics.abstention_accuracy(y, sets, labels, classes=classes),
+        "coverage": metrics.coverage(y, sets, classes=classes),
+        "mean_set_size": known["mean_set_size"],
+        "u65": metrics.u65(y, sets, classes=classes),
+        "u80": metrics.u80(y, sets, classes=classes),
+    }
+
+
+#: What each figure is called, how it is shown, and what it means.
+_MEANING = {
+    "accuracy": ("Accuracy", "%", "of all labels are right"),
+    "determinacy": ("Decided", "%", "of the rows: one class remains"),
+    "single_set_accuracy": ("Right where decided", "%", "of the decided rows"),
+    "abstention_accuracy": ("Right where undecided", "%", "of the labels, had they been trusted"),
+    "coverage": ("Coverage", "%", "of the sets hold the true class"),
+    "mean_set_size": ("Classes per set", "2", "on average; 1 is fully decided"),
+    "u65": ("u65", "3", "a right pair of classes is worth 0.65, a right single class 1"),
+    "u80": ("u80", "3", "the same for the more cautious: a right pair is worth 0.80"),
+}
+
+
+def _told(values: dict[str, float | None]) -> list[tuple[str, str, str]]:
+    """Numbers -> name, number in words, meaning."""
+    told = []
+    for key, value in values.items():
+        name, form, meaning = _MEANING[key]
+        shown = "–" if value is None else f"{100 * value:.1f} %" if form == "%" else f"{value:.{form}f}"
+        told.append((name, shown, meaning))
+    return told
+
+
+def _confusion(classes: NDArray[Any], answers: Answers) -> Confusion:
+    """-> rows of each true class by set; many sets of two and more are added up."""
+    assert answers.truth is not None
+    found: SetConfusion = metrics.confusion_matrix_with_sets(classes[answers.truth], answers.chosen, classes=classes)
+    counts, heads, n_classes = found.counts, list(found.column_labels), len(classes)
+    if len(heads) > max(WIDEST, n_classes):
+        counts = np.hstack([counts[:, :n_classes], counts[:, n_classes:].sum(axis=1, keepdims=True)])
+        heads = [*heads[:n_classes], "more than one"]
+    return Confusion(heads, [(str(name), row) for name, row in zip(classes.tolist(), counts.tolist(), strict=True)])
+
+
+def _model_facts(forest: Any) -> list[tuple[str, str]]:
+    """-> what the model is, in pairs."""
+    trees = forest.forest_
+    caution = f"{forest._caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
+    classes = [str(name) for name in forest.classes_.tolist()]
+    named = ", ".join(classes[:8]) + (f" … ({len(classes)} in all)" if len(classes) > 8 else "")
+    facts = [
+        ("Model", type(forest).__name__),
+        ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
+        ("Rule", _in_words(forest._rule)),
+        ("Caution", caution),
+        ("Decision", _in_words(forest._decision())),
+        ("Classes", named),
+    ]
+    if getattr(forest, "oob_score_", None) is not None:
+        facts.append(("Out-of-bag score", f"{forest.oob_score_:.3f}"))
+    return facts
+
+
+def _in_words(made: Any) -> str:
+    """A rule or decision -> its name, and the first sentence about it."""
+    about = (type(made).__doc__ or "").strip().split("\n\n")[0].replace("``", "").replace("`", "")
+    return f"{made}: {' '.join(about.split())}"
+
+
+def _features(forest: Any, answers: Answers) -> list[Feature]:
+    """-> the columns, those the trees look at most first."""
+    importance = forest.feature_importances_
+    found = []
+    for number in np.argsort(-importance, kind="stable").tolist():
+        column = answers.table.listed[number]
+        gaps = column.codes < 0 if isinstance(column, Factors) else np.isnan(column)
+        nominal = isinstance(column, Factors)
+        found.append(
+            Feature(
+                name_of(answers.table, number),
+                nominal,
+                _training(forest, number),
+                int(gaps.sum()),
+                float(importance[number]),
+            )
+        )
+    return found
+
+
+def _training(forest: Any, number: int) -> str:
+    """A column's values in training: from the smallest to the largest, or the first categories."""
+    known = forest._schema.categories[number]
+    if known is not None:
+        names = [str(value) for value in known.tolist()]
+        return ", ".join(names[:5]) + (f" … ({len(names)} in all)" if len(names) > 5 else "")
+    span = training_range(forest, number)
+    return "–" if span is None else f"{span[0]:.4g} to {span[1]:.4g}"
+
+
+def training_range(forest: Any, number: int) -> tuple[float, float] | None:
+    """A numeric column -> about the smallest and the largest value the model has learned from."""
+    bins = forest._bins
+    centers = bins.centers[bins.center_start[number] : bins.center_start[number + 1]]
+    finite = centers[np.isfinite(centers)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else None
+
+
+def _columns_of(table: Table) -> NamedColumns:
+    """A table as the model reads it -> columns, nominal ones with the categories of the training table."""
+    listed: list[Any] = []
+    for _, columns in table.column_blocks():
+        listed.extend(np.asarray(column) for column in columns)
+    for number, known in enumerate(table.schema.categories):
+        if known is not None:
+            listed[number] = Factors(listed[number], known)
+    return NamedColumns(table.schema.names, listed)

@@ -1,0 +1,267 @@
+"""Page: a forest, rows and their classes -> one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hedgerow
+from hedgerow.exchange.export.svg import COLOURS
+from hedgerow.explain.report.cases import pack_cases
+from hedgerow.explain.report.figures import Answers, Figures, answers_of, figures_of, name_of, training_range
+from hedgerow.explain.report.pack import cut, packed, safe_json
+from hedgerow.explain.report.settings import page_decision, page_rule
+from hedgerow.explain.report.why import explanations_of
+from hedgerow.table import Factors
+
+#: Rows whose evidence is kept in the page, unless told otherwise.
+MAX_CASES = 1000
+#: How long smallest changes are looked for, unless told otherwise.
+SECONDS = 5.0
+#: Features whose values are shown with a case: those the trees look at most.
+SHOWN_FEATURES = 12
+#: Features listed with the model.
+LISTED_FEATURES = 40
+#: Undecided rows a reader without scripts still sees.
+PLAIN_ROWS = 200
+#: Digits of the values shown with a case.
+DIGITS = 6
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """A report that is ready: one HTML page without anything from elsewhere.
+
+    Attributes
+    ----------
+    html : str
+        The page.
+    figures : dict
+        What it says in numbers: ``rows``, ``indeterminate``, ``places`` and, where the classes are known, the metrics.
+    """
+
+    html: str
+    figures: dict[str, Any]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file -> its path."""
+        target = Path(path)
+        target.write_text(self.html, encoding="utf-8", newline="\n")
+        return target
+
+    def _repr_html_(self) -> str:
+        """In a notebook the page shows in a frame of its own."""
+        return f'<iframe title="hedgerow report" width="100%" height="900" srcdoc="{escape(self.html)}"></iframe>'
+
+    def __repr__(self) -> str:
+        said = f"{self.figures['rows']:,} rows, {self.figures['indeterminate']:,} undecided"
+        return f"Report({said}, {len(self.html.encode()) / 1e6:.2f} MB)"
+
+
+def make_report(
+    forest: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    names: Any = None,
+    title: str = "What the forest knows, and what it does not",
+    max_cases: int = MAX_CASES,
+    seconds: float = SECONDS,
+    train: Any = None,
+    y_train: Any = None,
+    first: int = 0,
+) -> Report:
+    """A fitted forest and rows -> a page with metrics, where the undecided cases live, and each case to look into.
+
+    Rule, caution and decision can be changed in the page, which folds the leaf counts of the cases again.
+
+    Parameters
+    ----------
+    forest : fitted classifier of hedgerow
+        Its rule, caution and decision are where the page starts.
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        Rows the forest has not been trained on.
+    y : array-like of shape (n_samples,), default=None
+        Their classes; without them the report has no metrics.
+    names : array-like of shape (n_samples,), default=None
+        What to call the rows; None takes their numbers.
+    title : str
+        The headline.
+    max_cases : int, default=1000
+        How many rows can be looked into at most, undecided ones first; fewer where their leaves take too much room.
+    seconds : float, default=5.0
+        How long to look for the smallest changes that would settle undecided rows, all of them together; 0 for not at
+        all. Where it is too short, the changes found are not the smallest, the page says so, and another run may find
+        others.
+    train, y_train : as X and y, default=None
+        The training rows and their classes, to show those nearest to an undecided row, where the forest has not kept
+        them, as after loading.
+    first : int, default=0
+        The number of the first row, here and among the training rows.
+
+    Returns
+    -------
+    Report
+        With ``html``, ``figures`` and ``save(path)``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
+    >>> report = make_report(forest, X[1::2], y[1::2])
+    >>> report.figures["rows"], "</html>" in report.html
+    (75, True)
+    """
+    _check(forest, max_cases, seconds)
+    answers = answers_of(forest, X, y)
+    called = _names(names, len(answers.is_open))
+    figures = figures_of(forest, answers)
+    rows, evidence = pack_cases(forest.forest_, answers.codes, answers.is_open, max_cases)
+    undecided = rows[answers.is_open[rows]]
+    why = explanations_of(forest, answers.table, undecided, seconds=seconds, train=train, y_train=y_train, first=first)
+    data = _data(forest, answers, called, rows, first) | {
+        "evidence": evidence,
+        "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
+    }
+    called = called or [str(row + first) for row in range(len(answers.is_open))]
+    return Report(_rendered(forest, answers, figures, data, called, title), _plain(figures))
+
+
+def _data(
+    forest: Any, answers: Answers, called: list[str] | None, rows: NDArray[np.int64], first: int
+) -> dict[str, Any]:
+    """-> what the page's script reads, besides evidence and explanations."""
+    truth = None if answers.truth is None else packed(answers.truth[rows])
+    return {
+        "classes": [cut(name) for name in forest.classes_.tolist()],
+        "prior": forest._prior.tolist(),
+        "nRows": len(answers.is_open),
+        "nTrees": int(forest.forest_.n_trees),
+        "settings": {
+            "caution": forest._caution,
+            "rule": page_rule(forest._rule),
+            "decision": page_decision(forest._decision(), forest._rule),
+        },
+        "rows": packed(rows + first),
+        "names": None if called is None else [called[row] for row in rows.tolist()],
+        "truth": truth,
+        "label": packed(answers.label[rows]),
+        "sets": [np.flatnonzero(answers.chosen[row]).tolist() for row in rows.tolist()],
+        "features": _values(forest, answers, rows),
+    }
+
+
+def _values(forest: Any, answers: Answers, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """-> what the cases have in the features the trees look at most."""
+    shown = []
+    for number in np.argsort(-forest.feature_importances_, kind="stable")[:SHOWN_FEATURES].tolist():
+        column = answers.table.listed[number]
+        feature: dict[str, Any] = {"name": cut(name_of(answers.table, number))}
+        if isinstance(column, Factors):
+            codes = np.asarray(column.codes)[rows]
+            used, code = np.unique(codes[codes >= 0], return_inverse=True)
+            where = np.full(len(rows), -1)
+            where[codes >= 0] = code
+            feature |= {"categories": [cut(value) for value in column.values[used].tolist()], "values": where.tolist()}
+        else:
+            numbers = [float(f"{value:.{DIGITS}g}") for value in np.asarray(column, dtype=np.float64)[rows].tolist()]
+            finite = [value if np.isfinite(value) else None if np.isnan(value) else str(value) for value in numbers]
+            feature |= {"values": finite, "range": training_range(forest, number)}
+        shown.append(feature)
+    return shown
+
+
+def _rendered(
+    forest: Any, answers: Answers, figures: Figures, data: dict[str, Any], called: list[str], title: str
+) -> str:
+    """Everything -> the page."""
+    import jinja2
+    from markupsafe import Markup
+
+    assets = files("hedgerow.explain.report") / "assets"
+    texts = {name: (assets / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", "arithmetic.js")}
+    script = "(() => {\n'use strict';\n" + texts["arithmetic.js"] + (assets / "page.js").read_text("utf-8") + "})();\n"
+    style = texts["style.css"] + _class_colours()
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {"cut": cut, "percent": lambda share: f"{100 * share:.1f} %"}
+    undecided = np.flatnonzero(answers.is_open)[:PLAIN_ROWS].tolist()
+    return environment.from_string(texts["page.html"]).render(
+        title=title,
+        version=hedgerow.__version__,
+        figures=figures,
+        features=figures.features[:LISTED_FEATURES],
+        n_features=len(figures.features),
+        top_importance=max((feature.importance for feature in figures.features), default=0.0) or 1.0,
+        plain_rows=[_plain_row(forest, answers, row, called) for row in undecided],
+        policy=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'",
+        style=Markup(style),  # the project's own files; what comes from the data is escaped or JSON
+        script=Markup(script),
+        data=Markup(safe_json(data)),
+    )
+
+
+def _plain_row(forest: Any, answers: Answers, row: int, called: list[str]) -> tuple[str, str, str, str]:
+    """An undecided row -> its name, what remains, the most probable class with its bounds, the true one."""
+    label = int(answers.label[row])
+    remains = " or ".join(cut(name) for name in forest.classes_[answers.chosen[row]].tolist())
+    bounds = f"{100 * answers.opinion.lower[row, label]:.1f} to {100 * answers.opinion.upper[row, label]:.1f} %"
+    truth = "" if answers.truth is None else cut(forest.classes_[answers.truth[row]])
+    return called[row], remains, f"{cut(forest.classes_[label])}: {bounds}", truth
+
+
+def _plain(figures: Figures) -> dict[str, Any]:
+    """Figures -> plain Python."""
+    places = [
+        {"conditions": list(place.conditions), "rows": place.rows, "undecided": place.undecided}
+        for place in figures.places
+    ]
+    return {"rows": figures.n_rows, "indeterminate": figures.n_open, **figures.values, "places": places}
+
+
+def _class_colours() -> str:
+    """-> style of the classes, in colours that colour-blind readers can tell apart."""
+    return "".join(
+        f".k{k} {{ fill: {colour}; background-color: {colour}; }} .line.k{k} {{ fill: none; stroke: {colour}; }}\n"
+        for k, colour in enumerate(COLOURS)
+    )
+
+
+def _digest(text: str) -> str:
+    """A script or style -> how a content security policy names it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _names(names: Any, n_rows: int) -> list[str] | None:
+    """Names (n,) -> text, or None where there are none."""
+    if names is None:
+        return None
+    called = [cut(name) for name in np.asarray(names).tolist()]
+    if len(called) != n_rows:
+        raise ValueError(f"names must have one name for each of the {n_rows} rows, got {len(called)}")
+    return called
+
+
+def _check(forest: Any, max_cases: int, seconds: float) -> None:
+    """Refuse what cannot be reported."""
+    if not hasattr(forest, "report"):
+        raise TypeError(
+            f"forest must be a tree or forest of classes, got {type(forest).__name__}; the page is about the"
+            " classes in leaves"
+        )
+    if not (isinstance(max_cases, int | np.integer) and max_cases >= 1):
+        raise ValueError(f"max_cases must be a whole number >= 1, got {max_cases!r}; 1000 is usual")
+    if not seconds >= 0:
+        raise ValueError(f"seconds must be a number >= 0, got {seconds!r}; 0 looks for no changes")

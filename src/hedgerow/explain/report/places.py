@@ -1,0 +1,171 @@
+"""Places: rows and which of them are undecided -> where they live, in a few rules of plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.estimators import DecisionTreeClassifier
+from hedgerow.exchange.export.describe import Split, number_words, split_of
+from hedgerow.forest.tree import Tree
+from hedgerow.table import Factors, NamedColumns
+
+#: As many rules a reader takes in; fewer where fewer say something.
+MOST_PLACES = 5
+#: A place has at least so many undecided rows, and so many times the share of all rows.
+FEWEST, CLEARLY = 2, 1.1
+#: Categories named before the rest is counted.
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Place:
+    """Rows that share some conditions: how many they are, and how many of them are undecided."""
+
+    conditions: tuple[str, ...]
+    rows: int
+    undecided: int
+
+    @property
+    def rate(self) -> float:
+        """Share of the rows that are undecided."""
+        return self.undecided / self.rows
+
+
+def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Place]:
+    """Rows (n) and which are undecided (n,) -> at most five places with clearly more of them than elsewhere.
+
+    A small tree is grown that tells undecided from decided rows; its leaves are the places. They describe the rows
+    given, they do not predict.
+
+    Parameters
+    ----------
+    table : NamedColumns
+        The rows.
+    is_open : bool (n,)
+        Which of them are undecided.
+
+    Returns
+    -------
+    list of Place
+
+    Examples
+    --------
+    >>> x = np.arange(40.0)
+    >>> found = undecided_places(NamedColumns(("age",), [x]), (x > 9) & (x < 20))
+    >>> [(place.conditions, place.undecided, place.rows) for place in found]
+    [(('age between 9.5 and 19.5',), 10, 10)]
+    """
+    n_rows = len(is_open)
+    if not is_open.any() or is_open.all():
+        return []
+    tree = DecisionTreeClassifier(
+        max_leaf_nodes=10, max_depth=4, min_samples_leaf=max(5, n_rows // 50), random_state=0
+    ).fit(table, is_open)
+    reached = tree.apply(table)
+    gaps = [_has_gaps(column) for column in table.listed]
+    places = []
+    for leaf in np.unique(reached).tolist():
+        here = reached == leaf
+        place = Place(_conditions(tree.tree_, leaf, gaps), int(here.sum()), int(is_open[here].sum()))
+        if place.undecided >= FEWEST and place.rate >= CLEARLY * is_open.mean():
+            places.append(place)
+    # How many more are undecided than their number would make one expect.
+    return sorted(places, key=lambda place: place.rows * is_open.mean() - place.undecided)[:MOST_PLACES]
+
+
+@dataclass
+class _Range:
+    """What a path asks of one feature."""
+
+    name: str
+    low: float = -np.inf
+    high: float = np.inf
+    allowed: list[Any] | None = None
+    known: list[Any] = field(default_factory=list)
+    missing: bool = True
+    only_missing: bool = False
+
+    def take(self, split: Split, child: int) -> None:
+        """One more step of the path."""
+        left = child == 0
+        if split.values is not None:
+            self._keep([split.values[child]] if child < len(split.values) else [], split.values)
+            self.missing &= child == len(split.values)
+            self.only_missing |= child == len(split.values)
+        elif split.left is not None and split.right is not None:
+            self._keep(split.left if left else split.right, split.left + split.right)
+            self.missing &= split.missing_left == left
+            self.only_missing |= not (split.left if left else split.right)
+        elif split.threshold is not None and np.isinf(split.threshold):
+            self.missing &= not left
+            self.only_missing |= not left
+        elif split.threshold is not None:
+            self.low, self.high = (
+                (self.low, min(self.high, split.threshold)) if left else (max(self.low, split.threshold), self.high)
+            )
+            self.missing &= split.missing_left == left
+
+    def words(self) -> str:
+        """What is true of the feature."""
+        if self.only_missing:
+            return f"{self.name} missing"
+        tail = " or missing" if self.missing else ""
+        if self.allowed is not None:
+            return f"{self.name} {_category_words(self.allowed, self.known)}{tail}"
+        low, high = (_number_words(value) for value in (self.low, self.high))
+        if np.isinf(self.low) and np.isinf(self.high):
+            return f"{self.name} known"
+        if np.isinf(self.low):
+            return f"{self.name} at most {high}{tail}"
+        return (
+            f"{self.name} above {low}{tail}" if np.isinf(self.high) else f"{self.name} between {low} and {high}{tail}"
+        )
+
+    def _keep(self, values: list[Any], every: list[Any]) -> None:
+        """Categories that are still possible."""
+        self.known = every
+        self.allowed = [value for value in values if self.allowed is None or value in self.allowed]
+
+
+def _conditions(tree: Tree, leaf: int, gaps: list[bool]) -> tuple[str, ...]:
+    """A leaf -> what is true of its rows, one condition a feature, in the order they are asked."""
+    path = [leaf]
+    while tree.parent[path[-1]] >= 0:
+        path.append(int(tree.parent[path[-1]]))
+    ranges: dict[int, _Range] = {}
+    for above, below in zip(path[:0:-1], path[-2::-1], strict=True):
+        split = split_of(tree.at(above))
+        asked = ranges.setdefault(split.feature, _Range(split.name, missing=gaps[split.feature]))
+        asked.take(split, below - int(tree.first_child[above]))
+    return tuple(each.words() for each in ranges.values())
+
+
+def _has_gaps(column: Any) -> bool:
+    """A column -> whether a value is missing."""
+    return bool((column.codes < 0).any() if isinstance(column, Factors) else np.isnan(column).any())
+
+
+def _number_words(value: float) -> str:
+    """A threshold with the digits that matter."""
+    words = number_words(value, 2)
+    return words if "e" in words or "." not in words else words.rstrip("0").rstrip(".")
+
+
+def _category_words(allowed: list[Any], known: list[Any]) -> str:
+    """Categories allowed among those known -> ``is a or b``, or ``is not c`` where that is shorter."""
+    others = [value for value in known if value not in allowed]
+    if others and len(others) < len(allowed):
+        return f"is not {_either(others)}"
+    return f"is {_either(allowed)}"
+
+
+def _either(values: list[Any]) -> str:
+    """Values -> ``a, b or c``, the first few by name."""
+    named = [str(value) for value in values[:MOST_NAMED]]
+    more = len(values) - len(named)
+    named += [f"{more} others"] if more > 0 else []
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"

@@ -1,0 +1,100 @@
+"""Why: undecided cases -> what `forest.explain` says of them, in words that fit a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.explain import Explanation, explain
+from hedgerow.explain.cases import value_words
+from hedgerow.explain.report.pack import cut, safe_json
+from hedgerow.explain.text import shown_features
+from hedgerow.explain.words import percents, settle_words
+from hedgerow.table import Factors, NamedColumns
+
+#: Cases that are explained at most, and what all explanations may take in the page, in bytes.
+MOST_EXPLAINED, WHY_BYTES = 200, 500_000
+#: Nearest training rows shown, and features shown with them.
+NEAREST, SHOWN = 4, 3
+#: A sentence that is longer is cut.
+LONGEST_SENTENCE = 400
+
+
+def explanations_of(
+    forest: Any, table: NamedColumns, rows: NDArray[np.int64], *, seconds: float, train: Any, y_train: Any, first: int
+) -> dict[int, dict[str, Any]]:
+    """A forest, a table and the rows (m,) to explain -> row -> words, as many as there is room for.
+
+    The smallest change of each is looked for during its part of the seconds.
+    """
+    rows = rows[:MOST_EXPLAINED]
+    if not len(rows):
+        return {}
+    some = NamedColumns(table.names, [_taken(column, rows) for column in table.listed])
+    limit = min(1.0, seconds / len(rows))
+    found = explain(forest, some, train=train, y_train=y_train, cases=NEAREST, time_limit=limit)
+    said: dict[int, dict[str, Any]] = {}
+    room = WHY_BYTES
+    for row, explanation in zip(rows.tolist(), found, strict=True):
+        words = _words(explanation, first)
+        room -= len(safe_json(words).encode())
+        if room < 0:
+            break
+        said[row] = words
+    return said
+
+
+def _words(explanation: Explanation, first: int) -> dict[str, Any]:
+    """An explanation -> what the page shows of it."""
+    shares = percents([cause.share for cause in explanation.doubt])
+    doubt = [[share, _line(cause.text)] for share, cause in zip(shares, explanation.doubt, strict=True) if share > 0]
+    return {
+        "sentence": _line(explanation.sentence),
+        "doubt": doubt,
+        "settle": [_line(line) for line in settle_words(explanation)],
+        "rules": [_line(line) for line in explanation.rules],
+        "near": _nearest(explanation, first),
+        "adds": _added(explanation),
+    }
+
+
+def _nearest(explanation: Explanation, first: int) -> dict[str, Any] | None:
+    """-> training rows that weigh most, with the features that matter; None where the model has not kept its rows."""
+    if not explanation.cases:
+        return None
+    names = shown_features(explanation)[:SHOWN]
+    return {
+        "names": [cut(name) for name in names],
+        "own": [cut(value_words(explanation.values[name])) for name in names],
+        "cases": [
+            [case.row + first, round(case.weight, 3), "?" if case.label is None else cut(case.label)]
+            + [cut(value_words(case.values[name])) for name in names]
+            for case in explanation.cases
+        ],
+    }
+
+
+def _added(explanation: Explanation) -> dict[str, Any] | None:
+    """-> what values add to the label and to the width, the features that matter; None where it is no sum."""
+    shap = explanation.shap
+    if shap is None:
+        return None
+    rows = []
+    for name in shown_features(explanation):
+        at = shap.features.index(name)
+        width = None if shap.width is None else round(shap.width[at], 4)
+        words = f"{cut(name)} = {cut(value_words(explanation.values[name]))}"
+        rows.append([words, round(shap.label[at], 4), width])
+    return {"unit": "probability" if shap.unit == "probability" else "log-odds", "rows": rows}
+
+
+def _taken(column: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of a column."""
+    return Factors(column.codes[rows], column.values) if isinstance(column, Factors) else column[rows]
+
+
+def _line(words: str) -> str:
+    """A sentence on one line, cut where it is too long."""
+    return cut(words, LONGEST_SENTENCE)

@@ -1,0 +1,246 @@
+"""Impute: a table with gaps -> the table with what rows in the same leaves have there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.estimators import RandomForestClassifier, RandomForestRegressor, UnsupervisedForest
+from hedgerow.forest.proximity import proximity_blocks
+from hedgerow.table import Factors, NamedColumns, Schema, Table, check_table, read_training_table, remember_features
+from hedgerow.table.bins import Codes
+
+Columns = list[NDArray[Any]]
+
+
+class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Fill gaps with what the training rows have that share leaves with the row.
+
+    A gap in a numeric column becomes the mean of the values there, weighed by proximity, in a nominal one the category
+    with the most weight; where no such row has a value, the median or the most frequent category. Trees take gaps as
+    they are, so nothing must be guessed before the first round; every further round grows a forest on the table as the
+    round before has filled it, and fills the gaps anew.
+
+    Parameters
+    ----------
+    forest : estimator, default=None
+        A forest of hedgerow. None takes 100 trees: a `RandomForestClassifier` where y are classes, a
+        `RandomForestRegressor` where they are numbers, an `UnsupervisedForest` where there are none.
+    n_rounds : int, default=2
+        How often the gaps are filled.
+    random_state : int, RandomState or None, default=None
+        Of the forests, where `forest` is None.
+
+    Attributes
+    ----------
+    forests_ : list of estimators
+        One per round.
+    n_features_in_, feature_names_in_
+        As in `RandomForestClassifier`.
+
+    References
+    ----------
+    L. Breiman, A. Cutler: Random forests, manual of version 5, "Missing value replacement". 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow.structure import ProximityImputer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> gapped = X.copy()
+    >>> gapped[10, 2] = np.nan
+    >>> filled = ProximityImputer(random_state=0).fit_transform(gapped, y)
+    >>> X[10, 2], filled[10, 2].round(1)
+    (np.float64(1.5), np.float64(1.5))
+    """
+
+    def __init__(self, forest: Any = None, *, n_rounds: int = 2, random_state: Any = None) -> None:
+        self.forest = forest
+        self.n_rounds = n_rounds
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Grow the forests.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Numbers and categories; NaN, None and null are gaps.
+        y : array-like of shape (n_samples,), default=None
+            Labels or targets, which `transform` does not need.
+
+        Returns
+        -------
+        self
+        """
+        if not (isinstance(self.n_rounds, int | np.integer) and self.n_rounds >= 1):
+            raise ValueError(f"n_rounds must be an int >= 1, got {self.n_rounds!r}; 2 is usual")
+        table = read_training_table(X)
+        known = _columns(table)
+        seen = _Seen(table.schema, known, _usual(known))
+        rounds: list[_Round] = []
+        columns = known
+        for number in range(self.n_rounds):
+            if number > 0:
+                columns = _fill(rounds[-1], seen, columns, known)
+            forest = self._new_forest(y).fit(_named(columns, table.schema), y)
+            rounds.append(_Round(forest, forest._codes(_named(columns, table.schema))))
+        # Only now does the estimator change: after everything has succeeded.
+        self.forests_: list[Any] = [each.forest for each in rounds]
+        self._rounds, self._seen = rounds, seen
+        remember_features(self, table.schema)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Fill the gaps.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        filled : ndarray or pandas data frame of shape (n_samples, n_features)
+            A data frame of pandas where X is one. A column without a single training value stays as it is.
+        """
+        check_is_fitted(self)
+        schema = self._seen.schema
+        given = _columns(check_table(self, X, schema))
+        columns = given
+        for each in self._rounds:
+            columns = _fill(each, self._seen, columns, given)
+        return _as_given(X, columns, given, schema)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---- behind the scenes ----------------------------------------------------------------
+
+    def _new_forest(self, y: Any) -> Any:
+        """What is grown in a round."""
+        if self.forest is not None:
+            return clone(self.forest)
+        if y is None:
+            return UnsupervisedForest(random_state=self.random_state)
+        is_number = type_of_target(y).startswith("continuous")
+        return (RandomForestRegressor if is_number else RandomForestClassifier)(random_state=self.random_state)
+
+
+class _Seen(NamedTuple):
+    """The training rows: their schema, their columns with gaps, and what is usual in each."""
+
+    schema: Schema
+    known: Columns
+    usual: list[float]
+
+
+class _Round(NamedTuple):
+    """What one round has grown: a forest, and codes (p, m) of the training rows as it saw them."""
+
+    forest: Any
+    codes: Codes
+
+
+def _fill(grown: _Round, seen: _Seen, columns: Columns, given: Columns) -> Columns:
+    """Columns as the round before left them, and with their gaps -> the latter with their gaps filled."""
+    gaps = np.array([_is_gap(column) for column in given])
+    rows = np.flatnonzero(gaps.any(axis=0))
+    filled = [column.copy() for column in given]
+    if not len(rows):
+        return filled
+    forest = grown.forest
+    codes = forest._codes(_named([column[rows] for column in columns], seen.schema))
+    for first, block in proximity_blocks(forest.forest_, codes, grown.codes, n_threads=forest._many_threads(codes)):
+        there = rows[first : first + block.shape[0]]
+        for feature in np.flatnonzero(gaps[:, there].any(axis=1)):
+            which = gaps[feature, there]
+            guesses = _guesses(block[which], seen.known[feature], seen.usual[feature])
+            filled[feature][there[which]] = guesses
+    return filled
+
+
+def _guesses(proximity: sparse.csr_array, known: NDArray[Any], usual: float) -> NDArray[Any]:
+    """Proximities (n, m), training values (m,) with gaps -> (n,): mean by proximity, or the category most alike."""
+    if known.dtype == np.int32:
+        kinds = np.arange(known.max(initial=-1) + 1)
+        weight = proximity @ (known[:, None] == kinds).astype(np.float64)
+        return np.where(weight.sum(axis=1) > 0, kinds[weight.argmax(axis=1)] if len(kinds) else -1, int(usual))
+    seen = ~np.isnan(known)
+    weight = proximity @ seen.astype(np.float64)
+    total = proximity @ np.where(seen, known, 0.0)
+    return np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), usual)
+
+
+def _columns(table: Table) -> Columns:
+    """-> float64 with NaN for gaps, or of a nominal column int32 category numbers with -1, (n,) each."""
+    found: Columns = []
+    for first, columns in table.column_blocks():
+        for feature, column in enumerate(columns, first):
+            found.append(np.array(column, dtype=np.int32 if table.schema.nominal[feature] else np.float64))
+    return found
+
+
+def _is_gap(column: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(column < 0 if column.dtype == np.int32 else np.isnan(column))
+
+
+def _usual(columns: Columns) -> list[float]:
+    """-> median of each numeric column, most frequent category of each nominal one; NaN or -1 without values."""
+    found = []
+    for column in columns:
+        values = column[~_is_gap(column)]
+        if column.dtype == np.int32:
+            found.append(float(np.bincount(values).argmax()) if len(values) else -1.0)
+        else:
+            found.append(float(np.median(values)) if len(values) else np.nan)
+    return found
+
+
+def _named(columns: Columns, schema: Schema) -> NamedColumns:
+    """Columns -> a table that forests read."""
+    listed: list[Any] = [
+        column if categories is None or column.dtype != np.int32 else Factors(column, categories)
+        for column, categories in zip(columns, schema.categories, strict=True)
+    ]
+    return NamedColumns(schema.names, listed)
+
+
+def _as_given(X: Any, columns: Columns, given: Columns, schema: Schema) -> Any:
+    """Filled columns -> the container they came in, if that is an array or a data frame of pandas."""
+    values = [_decoded(column, known) for column, known in zip(columns, schema.categories, strict=True)]
+    if not hasattr(X, "isetitem"):
+        plain = all(value.dtype != object for value in values)
+        return np.column_stack([value if plain else value.astype(object) for value in values])
+    filled = X.copy()
+    for feature, column in enumerate(given):
+        gaps = _is_gap(column)
+        if gaps.any() and schema.categories[feature] is None:
+            filled.isetitem(feature, values[feature])
+        elif gaps.any():
+            series = filled.iloc[:, feature].copy()
+            series[gaps] = values[feature][gaps]
+            filled.isetitem(feature, series)
+    return filled
+
+
+def _decoded(column: NDArray[Any], categories: NDArray[Any] | None) -> NDArray[Any]:
+    """Category numbers (n,) -> values; numbers stay what they are."""
+    if categories is None:
+        return column
+    values = np.asarray(categories[np.maximum(column, 0)])
+    if (column < 0).any():
+        values = values.astype(np.float64 if values.dtype.kind in "iuf" else object)
+        values[column < 0] = np.nan if values.dtype.kind == "f" else None
+    return values

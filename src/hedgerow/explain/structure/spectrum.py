@@ -1,0 +1,145 @@
+"""Spectrum: proximities, never written down -> their leading eigenvectors -> a map, or clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hedgerow.forest.proximity import leaf_table
+
+Floats = NDArray[np.float64]
+Product = Callable[[Floats], Floats]
+
+
+def proximity_map(
+    forest: Any, X: Any = None, *, n_components: int = 2, oob: bool = False, random_state: Any = 0
+) -> Floats:
+    """Rows as points whose squared distances are 1 - proximity, as nearly as so few dimensions allow.
+
+    Classical multidimensional scaling. Proximities are products of rows of leaves, so the table of all pairs is not
+    needed: memory grows with rows × trees.
+
+    Parameters
+    ----------
+    forest : fitted forest
+        Any that has trees.
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
+        Samples; None takes the training rows of a bootstrapped forest that was fitted here.
+    n_components : int, default=2
+        Dimensions of the map.
+    oob : bool, default=False
+        Whether only trees that have seen neither of two training rows count, so that labels the trees have learned by
+        heart do not pull rows apart. The pairs that ever meet are then kept.
+    random_state : int or RandomState, default=0
+        Where the search for eigenvectors starts; it decides nothing but the last digits.
+
+    Returns
+    -------
+    points : ndarray of shape (n_samples, n_components)
+        Axes in descending order of what they show; the point farthest out on an axis is on its positive side.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> points = proximity_map(RandomForestClassifier(random_state=0).fit(X, y))
+    >>> points.shape
+    (150, 2)
+    """
+    product, n_rows = _proximity_product(forest, X, oob)
+    if not (isinstance(n_components, int | np.integer) and 1 <= n_components <= n_rows):
+        raise ValueError(f"n_components must be an int from 1 to the {n_rows} rows, got {n_components!r}; 2 is a map")
+
+    def centred(vector: Floats) -> Floats:
+        moved = product(vector - vector.mean(axis=0))
+        return np.asarray((moved - moved.mean(axis=0)) / 2)
+
+    values, vectors = _leading(centred, n_rows, int(n_components), random_state)
+    farthest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    return np.asarray(vectors * np.sign(farthest) * np.sqrt(np.maximum(values, 0)))
+
+
+def cluster_rows(
+    forest: Any, n_clusters: int, X: Any = None, *, oob: bool = False, random_state: Any = 0
+) -> NDArray[np.int32]:
+    """Clusters of rows that share leaves: normalised spectral clustering with proximities as affinities.
+
+    Parameters
+    ----------
+    forest : fitted forest
+        A classifier finds clusters by what matters for its classes, an unsupervised forest by what goes together.
+    n_clusters : int
+        How many.
+    X, oob
+        As in `proximity_map`.
+    random_state : int or RandomState, default=0
+        Where the search for eigenvectors and the means start.
+
+    Returns
+    -------
+    clusters : int32 ndarray of shape (n_samples,)
+        Numbers from 0 in the order of their first rows.
+
+    References
+    ----------
+    A. Ng, M. Jordan, Y. Weiss: On spectral clustering: analysis and an algorithm. NeurIPS 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clusters = cluster_rows(RandomForestClassifier(random_state=0).fit(X, y), 3)
+    >>> clusters[[0, 50, 149]]
+    array([0, 1, 2], dtype=int32)
+    """
+    product, n_rows = _proximity_product(forest, X, oob)
+    if not (isinstance(n_clusters, int | np.integer) and 1 <= n_clusters <= n_rows):
+        raise ValueError(f"n_clusters must be an int from 1 to the {n_rows} rows, got {n_clusters!r}")
+    rng = check_random_state(random_state)
+    degree = product(np.ones(n_rows))
+    scale = 1 / np.sqrt(np.where(degree > 0, degree, 1.0))
+
+    def normalised(vector: Floats) -> Floats:
+        by = scale if vector.ndim == 1 else scale[:, None]
+        return by * product(by * vector)
+
+    _, vectors = _leading(normalised, n_rows, int(n_clusters), rng)
+    length = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+    directions = vectors / np.where(length > 0, length, 1.0)
+    found = KMeans(int(n_clusters), n_init=10, random_state=rng).fit(directions).labels_
+    _, first, number = np.unique(found, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[number], dtype=np.int32)
+
+
+def _proximity_product(forest: Any, X: Any, oob: bool) -> tuple[Product, int]:
+    """-> what multiplies a vector (n,) or table (n, k) by the proximities of n rows, and n."""
+    check_is_fitted(forest)
+    if oob:
+        table = forest.proximity(X, oob=True)
+        return (lambda vector: np.asarray(table @ vector)), table.shape[0]
+    codes = forest._training_codes() if X is None else forest._codes(X)
+    leaves = leaf_table(forest.forest_, codes, forest._many_threads(codes))
+    across, n_trees = leaves.T.tocsr(), forest.forest_.n_trees
+    return (lambda vector: np.asarray(leaves @ (across @ vector)) / n_trees), codes.shape[1]
+
+
+def _leading(product: Product, n_rows: int, how_many: int, random_state: Any) -> tuple[Floats, Floats]:
+    """A symmetric product of n rows -> its largest eigenvalues (k,), descending, and their vectors (n, k)."""
+    if n_rows <= max(50, 2 * how_many + 1):  # too few for Lanczos
+        whole = product(np.eye(n_rows))
+        values, vectors = np.linalg.eigh((whole + whole.T) / 2)
+    else:
+        start = check_random_state(random_state).uniform(-1, 1, n_rows)
+        operator = LinearOperator((n_rows, n_rows), matvec=product, matmat=product, dtype=np.float64)
+        values, vectors = eigsh(operator, k=how_many, which="LA", v0=start)
+    order = np.argsort(-values)[:how_many]
+    return values[order], vectors[:, order]

@@ -1,0 +1,1 @@
+"""Fit: parameters and a table -> everything a fitted model is made of."""

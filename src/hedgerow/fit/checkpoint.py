@@ -1,0 +1,256 @@
+"""Checkpoint: trees as they are grown -> files in a folder, from which an interrupted fit goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import reduce
+from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import CheckpointError
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.tree import Forest, counted_rows, join_forests, some_trees
+from hedgerow.table.bins import Bins, Codes
+from hedgerow.target.base import Labels, Numbers
+
+#: Trees are written when so many seconds have passed since the last were.
+SECONDS = 10.0
+FORMAT = 1
+_IDENTITY = "checkpoint.json"
+_PART = re.compile(r"trees-(\d+)-(\d+)\.npz")
+
+Grow = Callable[..., Forest]
+
+
+class Checkpoint:
+    """A folder that keeps the trees of one fit.
+
+    A tree depends on the table, the parameters and its number, so those that are there need not be grown again, and the
+    fit that goes on ends with the same forest, bit for bit, as one that was never interrupted. Files appear whole or
+    not at all.
+
+    Parameters
+    ----------
+    folder : str or path
+        Made if need be. It must be empty, or hold trees of the same table, labels and parameters; the number of trees,
+        of threads, and what is not about growing may differ.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        self._identity = self._read_identity()
+
+    def seed(self, random_state: Any, drawn: int) -> int:
+        """The seed to grow with: without a ``random_state`` that of the folder, if it has one."""
+        if random_state is not None or self._identity is None:
+            return drawn
+        seed = self._identity.get("seed")
+        return seed if isinstance(seed, int) else drawn
+
+    def around(
+        self,
+        grow: Grow,
+        estimator: str,
+        labels: Labels | Numbers,
+        codes: Codes,
+        bins: Bins,
+        settings: GrowSettings,
+        ccp_alpha: float,
+        n_threads: int,
+    ) -> Grow:
+        """What grows trees -> the same, looking into the folder first and writing there what it has grown."""
+        self._settle(identity_of(estimator, labels, codes, bins, settings, ccp_alpha))
+
+        def kept(first_tree: int, n_trees: int, progress: Callable[[int], bool] | None = None) -> Forest:
+            parts: list[Forest] = []
+            done, last = first_tree, first_tree + n_trees
+            batch, pause, stopped = n_threads, SECONDS, False
+            while done < last:
+                found = self._read(done, last, bins, labels)
+                if found is None:
+                    began = time.monotonic()
+                    end = min(last, done + batch, self._next(done))
+                    found = grow(first_tree=done, n_trees=end - done, progress=_from(done - first_tree, progress))
+                    self._write(done, found)
+                    spent = max(time.monotonic() - began, 1e-6)
+                    batch = max(n_threads, n_threads * int(batch * pause / spent / n_threads))
+                    stopped = found.n_trees < end - done
+                parts.append(found)
+                done += found.n_trees
+                if stopped or (progress is not None and progress(done - first_tree)):
+                    break
+            return reduce(join_forests, parts)
+
+        return kept
+
+    def _settle(self, identity: dict[str, Any]) -> None:
+        """Refuse a folder of another fit; mark an empty one as that of this fit."""
+        if self._identity is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _write_whole(self._folder / _IDENTITY, json.dumps(identity, indent=1).encode())
+            self._identity = identity
+            return
+        different = _differences(self._identity, identity)
+        if different:
+            raise CheckpointError(
+                f"checkpoint {str(self._folder)!r} must be of the same fit, got one that differs in"
+                f" {', '.join(different)}; fit with what it was begun with, or name another folder"
+            )
+
+    def _read_identity(self) -> dict[str, Any] | None:
+        """What the folder says it is of, None when it is new."""
+        path = self._folder / _IDENTITY
+        try:
+            identity = json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            if self._folder.exists() and (not self._folder.is_dir() or any(map(_is_seen, self._folder.iterdir()))):
+                raise CheckpointError(
+                    f"checkpoint must be a new or empty folder, or one of an earlier fit, got {str(self._folder)!r},"
+                    " which is something else; name another folder"
+                ) from None
+            return None
+        except (json.JSONDecodeError, UnicodeDecodeError) as reason:
+            raise CheckpointError(f"{str(path)!r} must be JSON, got something else; name another folder") from reason
+        if not isinstance(identity, dict):
+            raise CheckpointError(f"{str(path)!r} must describe a fit, got something else; name another folder")
+        return identity
+
+    def _spans(self) -> Iterator[tuple[int, int, Path]]:
+        """First tree, last tree + 1 and path of every part in the folder; files of other names are none of ours."""
+        for path in sorted(self._folder.iterdir()):
+            if found := _PART.fullmatch(path.name):
+                yield int(found[1]), int(found[2]), path
+
+    def _next(self, tree: int) -> int:
+        """The next tree after this one that is there, or a number beyond all."""
+        return min((first for first, _, _ in self._spans() if first > tree), default=2**31)
+
+    def _read(self, tree: int, last: int, bins: Bins, labels: Labels | Numbers) -> Forest | None:
+        """The trees from this one on, at most up to last - 1, as far as one part goes; None when it is not there."""
+        for begin, end, path in self._spans():
+            if begin <= tree < end:
+                part = forest_from_bytes(path, bins, labels)
+                if part.n_trees != end - begin:
+                    raise CheckpointError(f"{path.name} must hold {end - begin} trees, got {part.n_trees}; delete it")
+                return some_trees(part, tree - begin, min(last, end) - begin)
+        return None
+
+    def _write(self, first: int, forest: Forest) -> None:
+        """Trees from number `first` on -> a file."""
+        if forest.n_trees == 0:
+            return
+        buffer = BytesIO()
+        np.savez(buffer, n_classes=np.int64(forest.n_classes), **forest.arrays())  # type: ignore[arg-type]
+        name = f"trees-{first:07}-{first + forest.n_trees:07}.npz"
+        _write_whole(self._folder / name, buffer.getvalue())
+
+
+def _is_seen(path: Path) -> bool:
+    """Whether people see the file: systems leave hidden ones in folders they show."""
+    return not path.name.startswith(".")
+
+
+def identity_of(
+    estimator: str, labels: Labels | Numbers, codes: Codes, bins: Bins, settings: GrowSettings, ccp_alpha: float
+) -> dict[str, Any]:
+    """Everything trees depend on -> JSON of a few words and checksums."""
+    told = {each.name: getattr(labels, each.name) for each in fields(labels)}
+    grown = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    seed = grown.pop("seed")
+    return {
+        "format": FORMAT,
+        "version of hedgerow": _version(),
+        "estimator": estimator,
+        "seed": seed,
+        "table": [list(codes.shape), zlib.crc32(np.ascontiguousarray(codes).data), _checksum(vars(bins))],
+        "labels or weights": _checksum(told),
+        "parameters": {name: repr(value) for name, value in grown.items()} | {"ccp_alpha": repr(ccp_alpha)},
+    }
+
+
+def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers) -> Forest:
+    """A file of trees -> the trees, checked by the core, of the same kind as those grown for such labels."""
+    arrays = _read_arrays(path)
+    try:
+        n_classes = int(arrays.pop("n_classes"))
+        absent = {each.name: None for each in fields(Forest) if each.name not in ("n_classes", *arrays)}
+        forest = Forest(n_classes=n_classes, **arrays, **absent)  # type: ignore[arg-type]
+        _check_kind(forest, labels)
+        counted_rows(forest, bins)
+    except (KeyError, TypeError, ValueError) as reason:
+        raise _damaged(path, reason) from reason
+    return forest
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """A file -> its arrays by name, not yet checked."""
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except Exception as reason:  # the readers of archives, of compression and of arrays fail in ways of their own
+        raise _damaged(path, reason) from reason
+
+
+def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
+    """Refuse trees that could not stand in one forest with those grown for such labels."""
+    n_classes = 1 if isinstance(labels, Numbers) else labels.n_classes
+    if forest.n_classes != n_classes:
+        raise ValueError(f"trees must count {n_classes} classes, got {forest.n_classes}")
+    if (forest.values is None) == isinstance(labels, Numbers):
+        raise ValueError("leaves must predict numbers in a regression, and only there")
+
+
+def _damaged(path: Path, reason: Exception) -> CheckpointError:
+    """What to say of a file that cannot be gone on with."""
+    return CheckpointError(f"{path.name} must hold trees, got a damaged file: {reason}; delete it")
+
+
+def _version() -> str:
+    """Of hedgerow: another one may grow other trees."""
+    try:
+        return version("hedgerow")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _differences(there: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Two identities -> in what they differ, parameters by name."""
+    differ = [name for name in wanted if name != "parameters" and there.get(name) != wanted[name]]
+    held = there.get("parameters")
+    held = held if isinstance(held, dict) else {}
+    return differ + [name for name, value in wanted["parameters"].items() if held.get(name) != value]
+
+
+def _checksum(values: dict[str, Any]) -> int:
+    """Arrays and numbers by name -> one number."""
+    total = 0
+    for name, value in sorted(values.items()):
+        data = np.ascontiguousarray(value).tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+        total = zlib.crc32(data, zlib.crc32(name.encode(), total))
+    return total
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write a file that appears only when it is complete, also after a loss of power."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with open(part, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+
+
+def _from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
+    """Progress of a part -> progress of the whole."""
+    return None if progress is None else lambda done: progress(first + done)

@@ -1,0 +1,245 @@
+"""Unite: forests over different cuts -> one forest over all of them, every split what it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.add import own_numbers, widen
+from hedgerow.forest.tree import Forest, join_forests
+from hedgerow.table import MAX_CATEGORIES, Schema
+from hedgerow.table.bins import Bins
+from hedgerow.table.schema import label
+
+#: A feature can be cut into this many bins: codes have two bytes, and missing values need one code.
+MOST_BINS = np.iinfo(np.uint16).max
+_SUBSET, _MULTIWAY = 1, 2
+
+
+class Part(NamedTuple):
+    """A forest to be united with another, what its codes mean, and where class k of it stands among all classes."""
+
+    forest: Forest
+    bins: Bins
+    schema: Schema
+    places: NDArray[np.intp]
+
+
+def unite_forests(first: Part, second: Part, n_classes: int) -> tuple[Forest, Bins, Schema]:
+    """Two forests over the same columns -> the trees of both, all cuts and all categories.
+
+    Thresholds are values: in a finer table of bins the same value has another code. A category that a forest did not
+    know goes where it always went in its trees, with the missing ones. So every row goes the same way. Uniting is
+    associative, and but for the order of the trees commutative.
+    """
+    schema = unite_schemas(first.schema, second.schema)
+    parts = [part._replace(forest=move_categories(part.forest, part.schema, schema)) for part in (first, second)]
+    united = unite_bins(first.bins, second.bins, schema)
+    if not _fits(united):
+        here, there = (cuts_in_use(part.forest, part.bins) for part in parts)
+        united = unite_bins(here, there, schema)
+    if not _fits(united):
+        raise ValueError(
+            f"forests must cut each feature in at most {MOST_BINS - 1:,} places together to be merged, got more; merge"
+            " fewer of them"
+        )
+    moved = [widen(move_codes(part.forest, part.bins, united), part.places, n_classes) for part in parts]
+    return join_forests(*moved), united, schema
+
+
+def unite_schemas(first: Schema, second: Schema) -> Schema:
+    """Two schemas of the same columns -> what both say, with all categories; a ValueError names what differs."""
+    if first.n_features != second.n_features:
+        raise ValueError(
+            f"forests must know the same columns to be merged, got {first.n_features} and {second.n_features}"
+        )
+    if first.names != second.names:
+        raise ValueError(
+            f"forests must know the same columns to be merged, got {_some(first.names)} and {_some(second.names)}"
+        )
+    categories: list[NDArray[Any] | None] = []
+    for feature in range(first.n_features):
+        pair = [(each.nominal[feature], each.kinds[feature]) for each in (first, second)]
+        known = [each.categories[feature] for each in (first, second)]
+        if pair[0] != pair[1] or (known[0] is None) != (known[1] is None):
+            words = [f"a {'nominal' if nominal else 'numeric'} {kind}" for nominal, kind in pair]
+            raise ValueError(
+                f"{label(first.names, feature)} must be of the same kind in forests to be merged, got {words[0]} and"
+                f" {words[1]}"
+            )
+        categories.append(_all_categories(known, label(first.names, feature)))
+    return replace(first, categories=tuple(categories))
+
+
+def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
+    """A forest that knows some categories -> the same with more of them, which go where missing values go."""
+    places = [_places(known, more) for known, more in zip(schema.categories, wider.categories, strict=True)]
+    if all(place is None for place in places):
+        return forest
+    node, feature = _nominal_splits(forest, _SUBSET)
+    across = np.unique(_nominal_splits(forest, _MULTIWAY)[1])
+    for i in across.tolist():
+        if places[i] is not None:
+            raise ValueError(
+                f"{label(schema.names, i)} must have the same categories in forests to be merged whose splits have a"
+                f" child for each, got {_some(schema.categories[i])} of {_some(wider.categories[i])}; fit both on rows"
+                " with all of them"
+            )
+    tree = np.searchsorted(forest.node_start, node, side="right") - 1
+    order = np.lexsort((forest.payload[node], tree))
+    node, feature, tree = node[order], feature[order], tree[order]
+    words = [
+        _moved_words(forest, at, f, t, schema, wider, places) for at, f, t in zip(node, feature, tree, strict=True)
+    ]
+    lengths = np.array([len(each) for each in words], dtype=np.int64)
+    of_tree = np.bincount(tree, weights=lengths, minlength=forest.n_trees).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(of_tree)])
+    payload = forest.payload.copy()
+    payload[node] = (np.cumsum(lengths) - lengths - start[tree]).astype(np.int32)
+    together = np.concatenate(words) if words else forest.set_words
+    return replace(forest, payload=payload, set_words=together, set_start=start)
+
+
+def unite_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
+    """All cuts of both; a bin's typical value is where it ends, of the last the largest that either has.
+
+    A choice among the typical values of both would depend on the order in which several are united.
+    """
+    cuts, centers = [], []
+    for feature in range(len(first.nominal)):
+        both = np.union1d(first.cuts_of(feature), second.cuts_of(feature))
+        cuts.append(both)
+        if first.nominal[feature]:
+            centers.append(np.empty(0))
+            continue
+        centers.append(np.append(both, max(_centers_of(each, feature)[-1] for each in (first, second))))
+    n_categories = [0 if known is None else len(known) for known in schema.categories]
+    n_bins = np.where(first.nominal > 0, n_categories, [len(each) + 1 for each in cuts])
+    return Bins(first.nominal, n_bins, np.concatenate(cuts), _starts(cuts), np.concatenate(centers), _starts(centers))
+
+
+def cuts_in_use(forest: Forest, bins: Bins) -> Bins:
+    """Bins without the cuts at which no node splits."""
+    feature, code = _thresholds(forest)[1:]
+    used = np.zeros(len(bins.cuts), dtype=bool)
+    inside = code < np.diff(bins.cut_start)[feature]
+    used[bins.cut_start[feature[inside]] + code[inside]] = True
+    cuts = [bins.cuts_of(i)[used[bins.cut_start[i] : bins.cut_start[i + 1]]] for i in range(len(bins.nominal))]
+    centers = []
+    for i, kept in enumerate(cuts):
+        typical = _centers_of(bins, i)
+        at = np.searchsorted(kept, typical, side="left")
+        centers.append(typical[np.unique(at, return_index=True)[1]])
+    n_bins = np.where(bins.nominal > 0, bins.n_bins, [len(each) + 1 for each in cuts])
+    return Bins(bins.nominal, n_bins, np.concatenate(cuts), _starts(cuts), np.concatenate(centers), _starts(centers))
+
+
+def move_codes(forest: Forest, bins: Bins, finer: Bins) -> Forest:
+    """A forest over some cuts -> the same over more of them: each threshold gets the code its value has there."""
+    if np.array_equal(bins.cut_start, finer.cut_start) and np.array_equal(bins.cuts, finer.cuts):
+        return forest
+    node, feature, code = _thresholds(forest)
+    n_cuts = np.diff(bins.cut_start)
+    moved = np.concatenate(
+        [np.searchsorted(finer.cuts_of(i), bins.cuts_of(i), side="left") for i in range(len(n_cuts))] + [np.zeros(1)]
+    ).astype(np.int64)
+    at = np.minimum(bins.cut_start[feature] + code, len(moved) - 1)
+    beyond = np.diff(finer.cut_start)[feature]  # every value goes left: still so
+    new = np.where(code < n_cuts[feature], moved[at], beyond).astype(np.uint64)
+    nodes = forest.nodes.copy()
+    nodes[node] = (nodes[node] & ~np.uint64(0xFFFF)) | new
+    return replace(forest, nodes=nodes)
+
+
+def _fits(bins: Bins) -> bool:
+    """Whether two bytes are enough for codes."""
+    return bool(bins.n_bins.max(initial=0) <= MOST_BINS)
+
+
+def _all_categories(known: list[NDArray[Any] | None], column: str) -> NDArray[Any] | None:
+    """Categories of a column in two forests -> all of them, sorted."""
+    first, second = known
+    if first is None or second is None:
+        return None
+    if first.dtype != second.dtype:
+        raise ValueError(
+            f"{column} must have categories of one type in forests to be merged, got {first.dtype} and {second.dtype}"
+        )
+    if first.tolist() == second.tolist():
+        return first
+    together = np.array(sorted({*first.tolist(), *second.tolist()}), dtype=first.dtype)
+    if len(together) > MAX_CATEGORIES:
+        raise ValueError(f"{column} must have at most {MAX_CATEGORIES:,} categories together, got {len(together):,}")
+    return together
+
+
+def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[np.int64] | None:
+    """Categories (k,) among more of them -> where each stands (k,); None where nothing changes."""
+    if known is None or wider is None or len(known) == len(wider):
+        return None
+    where = {name: place for place, name in enumerate(wider.tolist())}
+    return np.array([where[name] for name in known.tolist()], dtype=np.int64)
+
+
+def _moved_words(
+    forest: Forest,
+    node: int,
+    feature: int,
+    tree: int,
+    schema: Schema,
+    wider: Schema,
+    places: list[NDArray[np.int64] | None],
+) -> NDArray[np.uint64]:
+    """A subset split -> the bits of the categories that go left, among all of them."""
+    known, more, place = schema.categories[feature], wider.categories[feature], places[feature]
+    assert known is not None
+    assert more is not None
+    first = forest.set_start[tree] + forest.payload[node]
+    words = forest.set_words[first : first + (len(known) + 63) // 64]
+    if place is None:
+        return words
+    left = np.unpackbits(words.view(np.uint8), bitorder="little")[: len(known)]
+    missing_left = (int(forest.nodes[node]) >> 35) & 1
+    bits = np.zeros(64 * ((len(more) + 63) // 64), dtype=np.uint8)
+    bits[: len(more)] = missing_left
+    bits[place] = left
+    return np.packbits(bits, bitorder="little").view(np.uint64)
+
+
+def _nominal_splits(forest: Forest, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """-> the nodes that split by subsets of categories, or have a child for each, and their features, (m,) each."""
+    child = (forest.nodes >> np.uint64(36)).astype(np.int64)
+    found = (forest.nodes >> np.uint64(33)) & np.uint64(3)
+    node = np.flatnonzero((child != own_numbers(forest)) & (found == kind))
+    return node, ((forest.nodes[node] >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
+
+
+def _thresholds(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """-> the nodes that split at a threshold, their features, and the last codes that go left, (m,) each."""
+    child = (forest.nodes >> np.uint64(36)).astype(np.int64)
+    kind = (forest.nodes >> np.uint64(33)) & np.uint64(3)
+    node = np.flatnonzero((child != own_numbers(forest)) & (kind == 0))
+    bits = forest.nodes[node]
+    feature = ((bits >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
+    return node, feature, (bits & np.uint64(0xFFFF)).astype(np.int64)
+
+
+def _centers_of(bins: Bins, feature: int) -> NDArray[np.float64]:
+    """-> (bins,) typical values of a numeric feature."""
+    return bins.centers[bins.center_start[feature] : bins.center_start[feature + 1]]
+
+
+def _starts(parts: list[NDArray[np.float64]]) -> NDArray[np.int64]:
+    """Arrays -> where each begins when they stand end to end, and the end."""
+    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+
+
+def _some(values: Any) -> str:
+    """A few of many, for a message."""
+    if values is None:
+        return "no names"
+    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return f"{listed[:5]}{' …' if len(listed) > 5 else ''}"

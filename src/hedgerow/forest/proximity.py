@@ -1,0 +1,147 @@
+"""Proximity: the leaves rows fall into -> sparse tables of which rows meet there, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hedgerow import _core
+from hedgerow.forest.grow import COUNT_SENSES
+from hedgerow.forest.tree import Forest
+from hedgerow.table.bins import Codes
+
+#: Rows that are compared with all others at a time.
+BLOCK_ROWS = 1024
+
+_SHARE_OF_TREES, _SHARE_OF_OUTSIDE, _SHARE_OF_LEAF = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Bags:
+    """What the bags of a forest were drawn with, and which rows its leaves count.
+
+    Parameters
+    ----------
+    seed, bag_mean : int, float
+        As in growing; a mean of 0 is no bootstrap.
+    leaf_counts : {"all", "inbag", "distinct", "oob"}
+        Which rows a leaf counts.
+    """
+
+    seed: int = 0
+    bag_mean: float = 0.0
+    leaf_counts: str = "all"
+
+
+class NearestRows(NamedTuple):
+    """The training rows that weigh most in a prediction, heaviest first: ``rows`` and ``weights``, (n, k) each.
+
+    Where a prediction rests on fewer than k rows, row -1 with weight 0 fills the place.
+    """
+
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+def proximity_table(
+    forest: Forest, codes: Codes, others: Codes, *, most: int = 0, n_threads: int = 1
+) -> sparse.csr_array:
+    """Codes (p, n), codes of other rows (p, m) -> (n, m): share of the trees in which two rows fall into one leaf.
+
+    `most` > 0 keeps as many of each row's largest proximities.
+    """
+    known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
+    return _joined(_meetings(forest, codes, known, _SHARE_OF_TREES, most, n_threads), others.shape[1])
+
+
+def proximity_blocks(
+    forest: Forest, codes: Codes, others: Codes, *, n_threads: int = 1
+) -> Iterator[tuple[int, sparse.csr_array]]:
+    """The rows of `proximity_table` in blocks, for those who need not keep them: number of the first row, (rows, m)."""
+    known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
+    first = 0
+    for start, columns, values in _meetings(forest, codes, known, _SHARE_OF_TREES, 0, n_threads):
+        yield first, _sparse(start, columns, values, others.shape[1])
+        first += len(start) - 1
+
+
+def outside_proximity_table(
+    forest: Forest, codes: Codes, bags: Bags, *, most: int = 0, n_threads: int = 1
+) -> sparse.csr_array:
+    """Codes (p, n) of the training rows -> (n, n): share of the trees in which two rows fall into one leaf, among the
+    trees that have seen neither of them."""
+    leaves = _leaves(forest, codes, n_threads)
+    known = _core.RowsInLeaves(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.bag_mean)
+    return _joined(_meetings(forest, codes, known, _SHARE_OF_OUTSIDE, most, n_threads), codes.shape[1])
+
+
+def weight_table(
+    forest: Forest, codes: Codes, training: Codes, bags: Bags, *, most: int = 0, n_threads: int = 1
+) -> sparse.csr_array:
+    """Codes (p, n), codes of the training rows (p, m) -> (n, m): the weight of each training row in the mean of the
+    leaves reached; rows sum to one unless `most` leaves some out."""
+    leaves = _leaves(forest, training, n_threads)
+    sense = COUNT_SENSES[bags.leaf_counts if bags.bag_mean > 0 else "all"]
+    known = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.bag_mean)
+    return _joined(_meetings(forest, codes, known, _SHARE_OF_LEAF, most, n_threads), training.shape[1])
+
+
+def heaviest_rows(table: sparse.csr_array, k: int) -> NearestRows:
+    """(n, m) with at most k entries in each row -> these, heaviest first, of equals the first."""
+    rows, weights = np.full((table.shape[0], k), -1), np.zeros((table.shape[0], k))
+    length = np.diff(table.indptr)
+    sample = np.repeat(np.arange(table.shape[0]), length)
+    order = np.lexsort((table.indices, -table.data, sample))
+    place = np.arange(len(sample)) - np.repeat(table.indptr[:-1], length)
+    rows[sample, place], weights[sample, place] = table.indices[order], table.data[order]
+    return NearestRows(rows, weights)
+
+
+def leaf_table(forest: Forest, codes: Codes, n_threads: int = 1) -> sparse.csr_array:
+    """Codes (p, n) -> (n, leaves of all trees): 1 for the leaf reached in each tree."""
+    n_rows, n_leaves = codes.shape[1], int(forest.leaf_start[-1])
+    columns = (forest.leaves(codes, n_threads) + forest.leaf_start[:-1]).ravel()
+    start = np.arange(0, n_rows * forest.n_trees + 1, forest.n_trees)
+    return sparse.csr_array((np.ones(len(columns)), columns, start), shape=(n_rows, n_leaves))
+
+
+def _leaves(forest: Forest, codes: Codes, n_threads: int) -> NDArray[np.int32]:
+    """Codes (p, n) -> (n, T)."""
+    return forest.leaves(np.ascontiguousarray(codes), n_threads)
+
+
+def _meetings(
+    forest: Forest, codes: Codes, known: _core.RowsInLeaves, meeting: int, most: int, n_threads: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]]:
+    """Codes (p, n) -> starts, columns and values of sparse rows, block by block."""
+    for first in range(0, codes.shape[1], BLOCK_ROWS):
+        leaves = _leaves(forest, codes[:, first : first + BLOCK_ROWS], n_threads)
+        yield _core.meet(leaves, known, forest.leaf_start, meeting, first, most, n_threads)
+
+
+def _joined(
+    parts: Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]], n_columns: int
+) -> sparse.csr_array:
+    """Blocks of sparse rows -> one table."""
+    starts = [np.zeros(1, dtype=np.int64)]
+    columns, values = np.empty(0, dtype=np.int32), np.empty(0)
+    for start, column, value in parts:
+        before = len(columns)
+        starts.append(start[1:] + before)
+        for whole, part in ((columns, column), (values, value)):
+            whole.resize(before + len(part), refcheck=False)  # grows in place: joining a list would need twice as much
+            whole[before:] = part
+    return _sparse(np.concatenate(starts), columns, values, n_columns)
+
+
+def _sparse(
+    start: NDArray[np.int64], columns: NDArray[np.int32], values: NDArray[np.float64], n_columns: int
+) -> sparse.csr_array:
+    """-> (rows, n_columns). Starts are as short as columns where they can be: SciPy widens the shorter of the two."""
+    short = start.astype(np.int32) if start[-1] <= np.iinfo(np.int32).max else start
+    return sparse.csr_array((values, columns, short), shape=(len(start) - 1, n_columns))

@@ -1,0 +1,92 @@
+"""Quantiles: the training rows in the leaves a sample reaches -> quantiles of its target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.forest.tree import Forest
+from hedgerow.table.bins import Codes
+
+Floats = NDArray[np.float64]
+
+WEIGHTINGS = ("tree", "row")
+INTERPOLATIONS = ("linear", "inverse")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeafRows:
+    """The training rows in every leaf of a forest, each as often as the bag of the tree holds it.
+
+    Parameters
+    ----------
+    row_start : (L + 1,) int64
+        Where the rows of each leaf begin, all trees end to end.
+    ranks : (E,) uint32
+        Their ranks: rows are numbered in the order of their targets.
+    values : (n,) float64
+        The targets in ascending order.
+    weights : (n,) float64 or None
+        Weights by rank, where rows are weighted.
+    """
+
+    row_start: NDArray[np.int64]
+    ranks: NDArray[np.uint32]
+    values: Floats
+    weights: Floats | None
+
+
+def find_leaf_rows(
+    forest: Forest, codes: Codes, y: Floats, weights: Floats | None, seed: int, bag_mean: float, n_threads: int
+) -> LeafRows:
+    """The training table, codes (p, n) and targets (n,), sent down the trees once -> which rows each leaf holds."""
+    order = np.argsort(y, kind="stable")
+    leaves = forest.leaves(np.ascontiguousarray(codes[:, order]), n_threads)
+    starts, ranks = [np.zeros(1, dtype=np.int64)], []
+    for tree in range(forest.n_trees):
+        times = _core.bag(seed, tree, len(y), bag_mean)[order]
+        rank = np.repeat(np.arange(len(y), dtype=np.uint32), times)
+        leaf = leaves[rank, tree]
+        ranks.append(rank[np.argsort(leaf, kind="stable")])
+        n_leaves = forest.leaf_start[tree + 1] - forest.leaf_start[tree]
+        starts.append(starts[-1][-1] + np.cumsum(np.bincount(leaf, minlength=n_leaves)))
+    sorted_weights = None if weights is None else weights[order]
+    return LeafRows(np.concatenate(starts), np.concatenate(ranks), y[order], sorted_weights)
+
+
+def quantiles_of(
+    forest: Forest,
+    leaves: NDArray[np.int32],
+    rows: LeafRows,
+    quantiles: Any,
+    weighting: str,
+    interpolation: str,
+    n_threads: int,
+) -> Floats:
+    """Leaves (n, T), quantiles (q,) -> (n, q)."""
+    try:
+        wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+    except (TypeError, ValueError):
+        wanted = np.empty(0)
+    if wanted.ndim != 1 or not wanted.size or not ((wanted >= 0) & (wanted <= 1)).all():
+        raise ValueError(f"quantiles must be numbers in [0, 1], got {quantiles!r}")
+    if weighting not in WEIGHTINGS:
+        raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
+    if interpolation not in INTERPOLATIONS:
+        raise ValueError(f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}")
+    return _core.quantiles(
+        leaves,
+        forest.leaf_start,
+        rows.row_start,
+        rows.ranks,
+        rows.values,
+        rows.weights,
+        wanted,
+        weighting == "tree",
+        interpolation == "inverse",
+        n_threads,
+    )

@@ -1,0 +1,77 @@
+"""Criteria: a criterion with an open parameter and a table -> the one that judges held-out rows best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.table.bins import Bins, Codes
+from hedgerow.target.base import Labels
+from hedgerow.target.criteria import LAMBDAS, Criterion
+
+N_FOLDS = 5
+MOST_TREES = 10
+"""Trees per candidate: enough to rank them."""
+
+
+def choose_lam(
+    codes: Codes, bins: Bins, labels: Labels, settings: GrowSettings, n_trees: int, n_threads: int = 1
+) -> Criterion:
+    """Codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows rightly.
+
+    The folds are cut once and serve all candidates; of equals the largest ``lam``, which grows the larger trees,
+    is taken. A table with fewer rows than folds gets the middle of the range.
+    """
+    candidates: list[Criterion] = [clone(settings.criterion).set_params(lam=lam) for lam in LAMBDAS]
+    numbers = _first_numbers(labels)
+    n_folds = min(N_FOLDS, int(np.bincount(numbers).max()))
+    if n_folds < 2:
+        return candidates[len(candidates) // 2]
+    right = np.zeros(len(candidates))
+    fold_of = _folds(numbers, n_folds, settings.seed)
+    for fold in range(n_folds):
+        train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        held_in, held_out = np.ascontiguousarray(codes[:, train]), np.ascontiguousarray(codes[:, test])
+        for number, criterion in enumerate(candidates):
+            forest = grow_forest(
+                held_in,
+                bins,
+                _rows_of(labels, train),
+                replace(settings, criterion=criterion),
+                n_trees=min(n_trees, MOST_TREES),
+                n_threads=n_threads,
+            )
+            guessed = forest.probability(held_out, n_threads).argmax(axis=1)
+            right[number] += (guessed == numbers[test]).sum()
+    return candidates[len(candidates) - 1 - int(right[::-1].argmax())]
+
+
+def _first_numbers(labels: Labels) -> NDArray[np.uint16]:
+    """Labels -> (n,): the class of each row, the most probable one where it may be of several."""
+    if labels.rows is None:
+        return labels.numbers
+    return labels.numbers[np.flatnonzero(np.diff(labels.rows, prepend=-1))]
+
+
+def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.int64]:
+    """(n,) classes -> (n,) folds: shuffled, then dealt out class after class."""
+    shuffled = np.random.default_rng(seed).permutation(len(numbers))
+    by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
+    folds = np.empty(len(numbers), dtype=np.int64)
+    folds[by_class] = np.arange(len(numbers)) % n_folds
+    return folds
+
+
+def _rows_of(labels: Labels, rows: NDArray[np.int64]) -> Labels:
+    """Labels of some of the rows, given in ascending order."""
+    if labels.rows is None:
+        kept, of = rows, None
+    else:
+        kept = np.flatnonzero(np.isin(labels.rows, rows))
+        of = np.searchsorted(rows, labels.rows[kept]).astype(np.uint32)
+    weights = None if labels.weights is None else labels.weights[kept]
+    return replace(labels, numbers=labels.numbers[kept], weights=weights, rows=of)

@@ -1,0 +1,380 @@
+"""Evidence: samples and a fitted forest -> leaves, counts, and opinions under any rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, mass_from_counts, resolve_rule
+from hedgerow.belief.combine import checked_weights
+from hedgerow.belief.leaf import idm_bounds
+from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
+from hedgerow.belief.rules import UncertaintyParts
+from hedgerow.decide import Decision, decide, resolve_decision
+from hedgerow.forest.fold import (
+    OutOfBag,
+    StateCache,
+    distinct_rows,
+    entry_numbers,
+    evidence_without_own,
+    fold,
+    known_rows,
+    leaf_evidence,
+    out_of_bag_rows,
+    reached_evidence,
+    without_own_row,
+)
+from hedgerow.forest.together import Together, group_by_merge
+from hedgerow.forest.tree import Forest
+from hedgerow.metrics.scorers import scorer
+from hedgerow.table.bins import Codes
+
+Floats = NDArray[np.float64]
+
+#: Cautions that ``caution="auto"`` chooses among.
+CAUTIONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
+#: Tree weights are learned on at most this many cells of rows × trees × classes.
+LEARNING_CELLS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence:
+    """What the leaves reached by some samples hold, ready to be combined.
+
+    Made by ``forest.evidence(X)`` and, for the training rows, each judged only by trees that have not seen it and
+    without its own count, by ``forest.oob_evidence_``.
+
+    Parameters
+    ----------
+    forest, codes : Forest, (p, n) codes
+        The trees and the samples.
+    rule, caution : Rule, float
+        What `combine` uses unless told otherwise.
+    prior : (K,) float64
+        Class shares of the training rows.
+    out_of_bag : OutOfBag or None
+        Which trees may judge a row.
+    """
+
+    forest: Forest
+    codes: Codes
+    rule: Rule
+    caution: float
+    prior: Floats
+    out_of_bag: OutOfBag | None = None
+    n_threads: int = 1
+    cache: StateCache = field(default_factory=StateCache)
+
+    @property
+    def n_samples(self) -> int:
+        """n."""
+        return int(self.codes.shape[1])
+
+    @property
+    def leaves(self) -> NDArray[np.int32]:
+        """(n, T): number of the leaf reached within each tree."""
+        return self.forest.leaves(self.codes, self.n_threads)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """(n, T): whether the tree may judge the sample; for out-of-bag evidence, whether it has not seen the row."""
+        if self.out_of_bag is None:
+            return np.ones((self.n_samples, self.forest.n_trees), dtype=bool)
+        trees = range(self.forest.n_trees)
+        return np.stack([out_of_bag_rows(self.out_of_bag, tree, self.n_samples) for tree in trees], axis=1)
+
+    @property
+    def counts(self) -> Floats:
+        """(n, T, K): rows of each class in the leaf reached; of out-of-bag evidence without the row itself.
+
+        This is the one large array; `combine` does without it. Trees that may not judge a sample have zeros.
+        """
+        return self._counts() if self.out_of_bag is None else self._counts() * self.seen[:, :, None]
+
+    def combine(
+        self,
+        rule: str | Rule | None = None,
+        *,
+        caution: float | None = None,
+        prior: Any = None,
+        weights: Any = None,
+    ) -> Opinion:
+        """The opinion of a rule about the samples, at the price of one prediction.
+
+        Parameters
+        ----------
+        rule : str or Rule, default=None
+            See `hedgerow.rules`; None takes the forest's.
+        caution : float, default=None
+            Unseen rows each leaf keeps in reserve; None takes the forest's.
+        prior : array-like of shape (K,), default=None
+            Class probabilities before any evidence; None takes the shares in the training rows.
+        weights : array-like of shape (T,), default=None
+            Tree weights.
+
+        Returns
+        -------
+        Opinion
+        """
+        chosen = self.rule if rule is None else resolve_rule(rule)
+        weights = checked_weights(weights, chosen, self.forest.n_trees)
+        setting = self._setting(caution, prior)
+        return fold(
+            self.forest,
+            self.codes,
+            chosen,
+            setting,
+            tree_weights=weights,
+            out_of_bag=self.out_of_bag,
+            cache=self.cache,
+            n_threads=self.n_threads,
+        )
+
+    def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
+        """The opinions of several rules and cautions, the trees being read once for all that merge alike.
+
+        Parameters
+        ----------
+        asked : sequence of (str or Rule, float)
+            Rules, each with its caution.
+
+        Returns
+        -------
+        list of Opinion
+            In the order asked; each is what `combine` would return.
+        """
+        rules = [resolve_rule(rule) for rule, _ in asked]
+        for rule in rules:
+            checked_weights(None, rule, self.forest.n_trees)
+        settings = [self._setting(caution, None) for _, caution in asked]
+        opinions: dict[int, Opinion] = {}
+        for group in group_by_merge(rules):
+            if len(group) == 1:
+                opinions[group[0]] = self.combine(rules[group[0]], caution=settings[group[0]].caution)
+                continue
+            together = Together([(rules[position], settings[position]) for position in group])
+            found = fold(
+                self.forest,
+                self.codes,
+                together,
+                settings[group[0]],
+                out_of_bag=self.out_of_bag,
+                n_threads=self.n_threads,
+            )
+            opinions.update(zip(group, found, strict=True))
+        return [opinions[position] for position in range(len(rules))]
+
+    def mass(
+        self, model: str = "idm", *, caution: float | None = None, alpha: float = 0.05, ordinal: bool = False
+    ) -> Floats:
+        """The mean of the masses that the leaves reached justify, over all subsets of at most sixteen classes.
+
+        Parameters
+        ----------
+        model, alpha, ordinal
+            As in `hedgerow.belief.mass_from_counts`.
+        caution : float, default=None
+            Unseen rows each leaf keeps in reserve; None takes the forest's.
+
+        Returns
+        -------
+        mass : float64 (n, 2^K)
+            Index = bit mask of the set; vacuous where no tree may judge the sample.
+        """
+        amount = self.caution if caution is None else caution
+        mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # or refused
+        if model in ("idm", "dabt"):  # K + 1 sets have mass, not 2^K
+            focal = self._mean_mass(lambda counts: idm_focal_mass(counts, amount if model == "idm" else 1.0))
+            return mass_from_focal(focal)
+        return self._mean_mass(
+            lambda counts: mass_from_counts(counts, model, caution=amount, alpha=alpha, ordinal=ordinal)
+        )
+
+    def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
+        """Counts (m, K) -> masses (m, S); (n, S): their mean over the leaves reached, of no rows where none is."""
+        leaves, seen = self.leaves.astype(np.int64), self.seen
+        blank = mass_of(np.zeros((1, self.forest.n_classes)))
+        total = np.zeros((self.n_samples, blank.shape[1]))
+        for tree in range(self.forest.n_trees):
+            distinct, where = distinct_rows(self._counts_in(tree, leaves[:, tree])[seen[:, tree]])
+            total[seen[:, tree]] += mass_of(distinct)[where]
+        judges = seen.sum(axis=1)[:, None]
+        return np.where(judges > 0, total / np.maximum(judges, 1), blank)
+
+    def uncertainty(self) -> UncertaintyParts:
+        """Entropy split into aleatoric and epistemic, and the relative-likelihood pair, (n,) each."""
+        return fold(
+            self.forest,
+            self.codes,
+            Uncertainty(),
+            self._setting(None, None),
+            out_of_bag=self.out_of_bag,
+            cache=self.cache,
+            n_threads=self.n_threads,
+        )
+
+    def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
+        """Class numbers (n,) -> tree weights (T,), learned on the samples, or on as many as memory allows."""
+        n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
+        most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
+        known = np.flatnonzero(self.known)
+        rows = known[np.linspace(0, len(known) - 1, min(most, len(known))).astype(np.int64)]  # it may be sorted
+        seen = self.seen[rows]
+        counts = self._of_rows(rows)._counts() * seen[:, :, None]
+        amount = self.caution if caution is None else caution
+        lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
+        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=seen)
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """(n,): whether any tree may judge the sample; a training row can be in every bag."""
+        if self.out_of_bag is None:
+            return np.ones(self.n_samples, dtype=bool)
+        judged = np.zeros(self.n_samples, dtype=bool)
+        for tree in range(self.forest.n_trees):
+            judged |= out_of_bag_rows(self.out_of_bag, tree, self.n_samples)
+        return judged
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(n,): whether the class of the sample is certain, so that it can teach or judge."""
+        if self.out_of_bag is None:
+            return np.ones(self.n_samples, dtype=bool)
+        return known_rows(self.out_of_bag, self.n_samples)
+
+    def as_forest(self) -> Evidence:
+        """Out-of-bag evidence with the sums of each row's judges scaled up to the whole forest, to calibrate on."""
+        if self.out_of_bag is None:
+            return self
+        return replace(self, out_of_bag=replace(self.out_of_bag, as_forest=True))
+
+    def _of_rows(self, rows: NDArray[np.int64]) -> Evidence:
+        """The evidence of some samples; who has seen them is not known any more."""
+        outside = None if self.out_of_bag is None else self.out_of_bag.of_rows(rows)
+        return replace(self, codes=np.ascontiguousarray(self.codes[:, rows]), out_of_bag=outside)
+
+    def _setting(self, caution: float | None, prior: Any) -> Setting:
+        amount = self.caution if caution is None else caution
+        if prior is None and isinstance(amount, float):
+            return _setting_of(self.forest.n_classes, amount, self.prior.tobytes())
+        return Setting.of(self.forest.n_classes, amount, prior)
+
+    def _counts(self) -> Floats:
+        """(n, T, K): the leaves reached, without the rows' own counts where they have been counted."""
+        leaves = self.leaves
+        if self.out_of_bag is None:
+            return reached_evidence(self.forest, leaves)
+        trees = range(self.forest.n_trees)
+        return np.stack([self._counts_in(tree, leaves[:, tree].astype(np.int64)) for tree in trees], axis=1)
+
+    def _counts_in(self, tree: int, leaves: NDArray[np.int64]) -> Floats:
+        """Leaves (n,) reached in one tree -> (n, K), without the rows' own counts where they have been counted."""
+        outside = self.out_of_bag
+        if outside is not None and outside.own is not None:
+            return evidence_without_own(self.forest, tree, leaves, outside.own)
+        if outside is None or outside.labels is None:
+            return leaf_evidence(self.forest, tree)[leaves]
+        labels = outside.labels.astype(np.int64)
+        dense = self.forest.entry_class is None
+        rows = leaves * self.forest.n_classes + labels if dense else entry_numbers(self.forest, tree)[leaves, labels]
+        return without_own_row(self.forest, tree)[rows]
+
+    def __repr__(self) -> str:
+        kind = "" if self.out_of_bag is None else "out-of-bag, "
+        return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
+
+
+@lru_cache(maxsize=64)
+def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
+    """A forest's own setting, checked once: for one row the checks would take as long as its leaves."""
+    return Setting.of(n_classes, caution, np.frombuffer(prior))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Opinions and sets in the shape scikit-learn's scorers expect: an estimator that already has its answers."""
+
+    classes_: NDArray[Any]
+    probability: Floats
+    sets: NDArray[np.bool_]
+
+    def predict(self, X: Any, return_set: bool = False) -> Any:
+        """Labels, and with `return_set` the sets."""
+        labels = self.classes_[self.probability.argmax(axis=1)]
+        return (labels, self.sets) if return_set else labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, K)."""
+        return self.probability
+
+
+def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> float:
+    """A metric by name, "accuracy", or a callable of (y, sets) -> how good the sets are, larger is better."""
+    if callable(metric):
+        return float(metric(y, sets))
+    judged = Judged(classes, opinion.probability, sets)
+    if metric == "accuracy":
+        return float(np.mean(judged.predict(None) == y))
+    return scorer(metric)(judged, None, y)
+
+
+def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any]) -> Decision:
+    """A decision that keeps a promise is calibrated on out-of-bag opinions (a copy of it); others stay as they are."""
+    resolved = resolve_decision(decision)
+    if not resolved.needs_calibration or hasattr(resolved, "threshold_"):
+        return resolved
+    if opinion is None:
+        raise ValueError(
+            f"decision must be calibrated to be used without out-of-bag evidence, got {resolved!r}; fit with"
+            " bootstrap=True, or hand in a calibrated one"
+        )
+    copy: Any = clone(resolved)
+    return copy.calibrate(opinion, labels, classes=np.arange(opinion.n_classes))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a rule, a caution and a decision do on out-of-bag evidence."""
+
+    opinion: Opinion
+    sets: NDArray[np.bool_]
+    decision: Decision
+    weights: Floats | None
+
+
+def try_out(
+    evidence: Evidence, labels: NDArray[Any], rule: Rule, caution: float, decision: str | Decision
+) -> tuple[Trial, NDArray[np.bool_]]:
+    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class that some tree can judge; which."""
+    require_certain(evidence.known)
+    weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
+    judged = evidence.judged & evidence.known
+    opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)[judged]
+    ready = calibrated(decision, opinion, labels[judged])
+    return Trial(opinion, decide(opinion, ready), ready, weights), judged
+
+
+def require_certain(known: NDArray[np.bool_]) -> None:
+    """Refuse rows (n,) none of which is of certain class, where something is to be learned on them."""
+    if not known.any():
+        raise ValueError(
+            "y must have rows of certain class for what is learned on out-of-bag rows, got none; leave out oob_score,"
+            " caution='auto', n_estimators='auto', max_features='oob', learned weights and calibrated decisions"
+        )
+
+
+def choose_caution(
+    evidence: Evidence, classes: NDArray[Any], labels: NDArray[Any], decision: str | Decision, metric: str = "u65"
+) -> float:
+    """The caution among `CAUTIONS` whose sets score best on out-of-bag evidence; of a tie, the smallest."""
+    scores = []
+    for caution in CAUTIONS:
+        trial, judged = try_out(evidence, labels, evidence.rule, caution, decision)
+        scores.append(score_sets(metric, classes, classes[labels[judged]], trial.opinion, trial.sets))
+    return CAUTIONS[int(np.argmax(scores))]

@@ -1,0 +1,159 @@
+"""Variance: a bootstrapped forest, its training rows and samples -> how its probabilities would vary with the table.
+
+A forest of B trees has, at a point x, the variance ρσ² + (1 − ρ)σ²/B: σ²(x) is the variance of one tree over training
+tables and its own randomness, ρ(x) the correlation of two trees grown on the same table. One forest knows both. The
+variance between its trees is (1 − ρ)σ². What all trees have in common, ρσ², is the variance of an endless forest over
+tables, and the jackknife finds it without another table: leave out one row after the other and see what changes. No
+tree is grown for that. Rows are drawn independently of each other, so the trees that have not seen a row are a forest
+grown without it (Efron's jackknife after bootstrap), once the row is taken out of their counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.forest.fold import leaf_evidence
+from hedgerow.forest.tree import Forest, some_trees
+from hedgerow.table.bins import Codes
+
+Floats = NDArray[np.float64]
+
+#: Influences of all training rows on so many samples at a time that they take about this many bytes.
+BLOCK_BYTES = 32 << 20
+
+
+class VarianceOf(NamedTuple):
+    """How the probabilities of a forest would vary with its training table, (n, K) each.
+
+    ``forest`` = ``correlation`` · ``tree`` + (1 − ``correlation``) · ``tree`` / B for a forest of B trees; ``limit`` =
+    ``correlation`` · ``tree`` is what no further tree can take away. The limit is an estimate, with noise of its own
+    that is smaller the more trees there are; where it would be negative it is 0.
+    """
+
+    forest: Floats
+    tree: Floats
+    correlation: Floats
+    limit: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """What a forest was grown on: training rows (p, n), class numbers (n,), bags, and which rows its leaves count."""
+
+    codes: Codes
+    labels: NDArray[np.uint16]
+    seed: int
+    bag_mean: float
+    leaf_counts: str
+
+    def outside(self, tree: int) -> NDArray[np.bool_]:
+        """-> (n,): which rows the tree has not seen."""
+        return np.asarray(_core.bag(self.seed, tree, len(self.labels), self.bag_mean) == 0)
+
+    @property
+    def counted(self) -> bool:
+        """Whether leaves count rows the tree has not seen."""
+        return self.leaf_counts in ("all", "oob")
+
+
+def forest_variance(forest: Forest, samples: Codes, grown: Grown, n_threads: int = 1) -> VarianceOf:
+    """Samples (p, m) -> variance of each class's probability, (m, K) each."""
+    if forest.n_trees < 2:
+        raise ValueError("variance must be asked of a forest of two trees or more, got one tree; grow more")
+    if forest.weights is not None and grown.leaf_counts in ("all", "oob"):
+        raise ValueError(
+            f"leaf_counts must be 'inbag' or 'distinct' for the variance of a weighted forest, got"
+            f" {grown.leaf_counts!r}; the weight of single rows is not kept"
+        )
+    block = max(1, BLOCK_BYTES // (8 * len(grown.labels) * forest.n_classes))
+    parts = []
+    for first in range(0, samples.shape[1], block):
+        part = np.ascontiguousarray(samples[:, first : first + block])
+        parts.append(_variance_of_block(forest, part, grown, n_threads))
+    limit, between = (np.concatenate(each) for each in zip(*parts, strict=True))
+    tree = limit + between
+    correlation = np.divide(limit, tree, out=np.zeros_like(tree), where=tree > 0)
+    return VarianceOf(limit + between / forest.n_trees, tree, correlation, limit)
+
+
+def _variance_of_block(forest: Forest, samples: Codes, grown: Grown, n_threads: int) -> tuple[Floats, Floats]:
+    """Samples (p, m) -> what all trees have in common and what is between them, (m, K) each."""
+    reached = forest.leaves(samples, n_threads)
+    shares = _shares(forest, reached)
+    centred = shares - shares.mean(axis=1, keepdims=True)
+    between = np.asarray(centred.var(axis=1, ddof=1))
+    n_rows = len(grown.labels)
+    change, judges = np.zeros((n_rows, *between.shape)), np.zeros(n_rows)
+    for tree, leaves in _leaves_by_tree(forest, grown, n_threads):
+        outside = grown.outside(tree)
+        judges += outside
+        change[outside] += centred[None, :, tree]
+        if grown.counted:
+            row, sample, moved = _without_rows(forest, tree, leaves, grown.labels, outside, reached[:, tree])
+            silent = np.isnan(moved)
+            change[row, sample] += np.where(silent, -centred[sample, tree], moved)
+    judged = judges > 0
+    change = change[judged] / judges[judged, None, None]
+    change -= change.mean(axis=0)
+    left_out = (change**2).sum(axis=0) * (n_rows - 1) / max(int(judged.sum()), 1)
+    # The mean of some of B trees differs from that of all of them even if no row matters.
+    chance = between * (1 / judges[judged] - 1 / forest.n_trees).sum() * (n_rows - 1) / max(int(judged.sum()), 1)
+    return np.maximum(left_out - chance, 0.0), between
+
+
+def _without_rows(
+    forest: Forest,
+    tree: int,
+    leaves: NDArray[np.int32],
+    labels: NDArray[np.uint16],
+    outside: NDArray[np.bool_],
+    reached: NDArray[np.int32],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    """-> rows (P,) the tree has not seen, samples (P,) in the same leaf, and what taking the row out changes (P, K).
+
+    The change is NaN where the leaf says nothing any more.
+    """
+    rows = np.flatnonzero(outside)
+    rows = rows[np.argsort(leaves[rows], kind="stable")]
+    first, last = (np.searchsorted(leaves[rows], reached, side=side) for side in ("left", "right"))
+    length = last - first
+    sample = np.repeat(np.arange(len(reached)), length)
+    row = rows[np.arange(len(sample)) + np.repeat(first - np.cumsum(length) + length, length)]
+    evidence = leaf_evidence(forest, tree)[leaves[row]]
+    held = evidence.sum(axis=1, keepdims=True)
+    away = np.zeros_like(evidence)
+    away[np.arange(len(row)), labels[row]] = 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.where(held > 1, (evidence / held - away) / (held - 1), np.nan)
+    return row, sample, moved
+
+
+def _shares(forest: Forest, reached: NDArray[np.int32]) -> Floats:
+    """Leaves (m, T) -> (m, T, K) what the trees say; an empty leaf says what the others do, and so changes nothing."""
+    shares = np.empty((*reached.shape, forest.n_classes))
+    for tree in range(forest.n_trees):
+        evidence = leaf_evidence(forest, tree)
+        total = evidence.sum(axis=1, keepdims=True)
+        shares[:, tree] = np.where(total > 0, evidence / np.where(total > 0, total, 1), np.nan)[reached[:, tree]]
+    silent = np.isnan(shares)
+    if silent.any():
+        heard = np.maximum((~silent).sum(axis=1, keepdims=True), 1)
+        mean = np.where(silent, 0.0, shares).sum(axis=1, keepdims=True) / heard
+        shares = np.where(silent, mean, shares)
+    return shares
+
+
+def _leaves_by_tree(forest: Forest, grown: Grown, n_threads: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """Tree by tree, the leaves that the training rows reach (n,)."""
+    group = max(1, BLOCK_BYTES // (4 * len(grown.labels)))
+    for first in range(0, forest.n_trees, group):
+        last = min(first + group, forest.n_trees)
+        leaves = some_trees(forest, first, last).leaves(grown.codes, n_threads)
+        for tree in range(first, last):
+            yield tree, leaves[:, tree - first]

@@ -1,0 +1,1 @@
+"""Study: public data, papers, formulas about learners."""

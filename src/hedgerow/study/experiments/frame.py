@@ -1,0 +1,206 @@
+"""Frame: an experiment -> its results, unit by unit, kept on disk, and its report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hedgerow.study.datasets import DatasetError, UnreachableError, find_dataset
+from hedgerow.study.experiments.report import Report
+
+Arguments = dict[str, Any]
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of work that can be done alone: its result is one small file.
+
+    Parameters
+    ----------
+    key : str
+        Name of the file.
+    arguments : dict
+        What `Experiment.work` is given; JSON. A kept result counts only if its arguments are the same.
+    cost : float
+        How long it takes, relative to the others; the longest go first.
+    """
+
+    key: str
+    arguments: Arguments
+    cost: float = 1.0
+
+
+@dataclass(frozen=True)
+class Results:
+    """Arguments and result of every unit, and the sets that could not be had."""
+
+    done: tuple[tuple[Arguments, Result], ...]
+    absent: dict[str, str]
+    quick: bool
+
+    def of(self, **wanted: Any) -> list[tuple[Arguments, Result]]:
+        """Those whose arguments have these values."""
+        return [pair for pair in self.done if all(pair[0].get(name) == value for name, value in wanted.items())]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A paper: which data it needs, what is to be done, and what to make of it.
+
+    Parameters
+    ----------
+    name, title : str
+    sets : callable (quick) -> names of data sets
+    plan : callable (names of the sets there are, quick) -> units
+    work : callable (arguments, data folder) -> result, JSON; called in other processes
+    report : callable (results) -> Report
+    """
+
+    name: str
+    title: str
+    sets: Callable[[bool], Sequence[str]]
+    plan: Callable[[Sequence[str], bool], list[Unit]]
+    work: Callable[[Arguments, Path | None], Result]
+    report: Callable[[Results], Report]
+
+
+def reproduce(
+    experiment: Experiment,
+    out: Path,
+    *,
+    data: Path | None = None,
+    quick: bool = False,
+    jobs: int = -1,
+    progress: bool = True,
+) -> Report:
+    """Do what is left of an experiment, write report and figures into a folder, and return the report.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    out : Path
+        Made if need be. Units done earlier are read from it, whether that run was quick or was interrupted.
+    data : Path, default=None
+        Folder of data sets, see `hedgerow.datasets`.
+    quick : bool, default=False
+        A first answer: a part of the units.
+    jobs : int, default=-1
+        Processes; -1 for as many as there are cores.
+    progress : bool, default=True
+        Whether to show a bar on standard error.
+
+    Returns
+    -------
+    Report
+    """
+    _require("pyarrow", "matplotlib")  # before the work, not after it
+    present, absent = _look_for(experiment.sets(quick), data)
+    units = experiment.plan(present, quick)
+    store = out / "units"
+    store.mkdir(parents=True, exist_ok=True)
+    done = {unit.key: kept for unit in units if (kept := _kept(store, unit)) is not None}
+    left = sorted((unit for unit in units if unit.key not in done), key=lambda unit: -unit.cost)
+    with _bar(experiment.name, units, done, progress) as step:
+        for unit, result in _worked(experiment.work, left, data, jobs):
+            _keep(store, unit, result)
+            done[unit.key] = result
+            step(unit.cost)
+    results = Results(tuple((unit.arguments, done[unit.key]) for unit in units), absent, quick)
+    report = experiment.report(results)
+    report.write(out)
+    return report
+
+
+def _require(*modules: str) -> None:
+    """Refuse to start without what reading data and drawing figures need."""
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        raise ImportError(
+            f"reproducing a paper needs {' and '.join(modules)}, got an installation without {' and '.join(missing)};"
+            " pip install 'hedgerow[reproduce]'"
+        )
+
+
+def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[str, str]]:
+    """Names -> those that can be had, and why the others cannot; refused when none can."""
+    present, absent, online = [], {}, True
+    for name in names:
+        try:
+            find_dataset(name, data=data, download=online)
+            present.append(name)
+        except DatasetError as reason:
+            absent[name] = str(reason)
+            online = online and not isinstance(reason, UnreachableError)  # wait for a silent server once
+    if names and not present:
+        raise DatasetError(next(iter(absent.values())))
+    return present, absent
+
+
+def _worked(
+    work: Callable[[Arguments, Path | None], Result], units: Sequence[Unit], data: Path | None, jobs: int
+) -> Iterator[tuple[Unit, Result]]:
+    """Units -> the same with their results, as they come."""
+    if jobs == 1 or len(units) < 2:
+        yield from ((unit, work(unit.arguments, data)) for unit in units)
+        return
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+    yield from parallel(delayed(_numbered)(work, unit, data) for unit in units)
+
+
+def _numbered(work: Callable[[Arguments, Path | None], Result], unit: Unit, data: Path | None) -> tuple[Unit, Result]:
+    """A unit -> it and its result, so that results may come in any order."""
+    return unit, work(unit.arguments, data)
+
+
+def _kept(store: Path, unit: Unit) -> Result | None:
+    """The result of an earlier run with the same arguments, None when there is none."""
+    try:
+        kept = json.loads((store / f"{unit.key}.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    result: Result | None = kept["result"] if kept.get("arguments") == unit.arguments else None
+    return result
+
+
+def _keep(store: Path, unit: Unit, result: Result) -> None:
+    """Write a result; the file appears only when it is complete."""
+    path = store / f"{unit.key}.json"
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps({"arguments": unit.arguments, "result": result}), encoding="utf-8")
+    os.replace(part, path)
+
+
+class _bar:
+    """A progress bar on standard error that counts cost; ``with _bar(...) as step: step(cost)``."""
+
+    def __init__(self, name: str, units: Sequence[Unit], done: dict[str, Result], shown: bool) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not shown)
+        total, before = sum(unit.cost for unit in units), sum(unit.cost for unit in units if unit.key in done)
+        self._task = self._progress.add_task(name, total=total, completed=0)
+        self._progress.advance(self._task, before)
+
+    def __enter__(self) -> Callable[[float], None]:
+        self._progress.start()
+        return lambda cost: self._progress.advance(self._task, cost)
+
+    def __exit__(self, *reason: object) -> None:
+        self._progress.stop()

@@ -1,0 +1,125 @@
+"""Open: what the paper does not say -> our choice, the alternatives, and how far they move the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hedgerow.study.experiments.frame import Results
+from hedgerow.study.experiments.report import Table
+from hedgerow.study.experiments.sutton_2012.paper import PAPER, Cell
+from hedgerow.study.experiments.sutton_2012.scores import SMALLER, Rates, alternatives, change, signed
+
+
+@dataclass(frozen=True)
+class Question:
+    """A thing the paper leaves open, what we do, and which alternatives are about it."""
+
+    what: str
+    choice: str
+    concerns: Callable[[str], bool]
+
+
+QUESTIONS = (
+    Question("s of the IDM", "1, with which two classes give the paper's equation 2", lambda name: name[:3] == "s ="),
+    Question(
+        "α of the confidence intervals, and the order of the quantile",
+        "0.05 with Goodman's 1 − α/K (printed: 1 − α, which with three classes is our α = 0.15)",
+        lambda name: name[:1] == "α",
+    ),
+    Question(
+        "grid of λ",
+        "0.1, 0.2, …, 1, the library's",
+        lambda name: name[:4] in ("λ in", "λ = "),
+    ),
+    Question("grid of β", "twelve values from 0 to 0.2", lambda name: name[:1] == "β"),
+    Question("ties between candidates", "the larger tree: largest λ, smallest β", lambda name: name == SMALLER),
+    Question(
+        "folds that choose λ", "ten, as printed; the library's own choice takes five", lambda name: "auto" in name
+    ),
+    Question(
+        "decision in a leaf",
+        "most frequent class: there, largest pignistic probability, belief and plausibility agree; for combined pairs"
+        " they do not, and we take the pignistic one",
+        lambda name: "decision" in name,
+    ),
+    Question(
+        "least rows of a child",
+        "as printed: at least 10 in Table 1, more than 10 in Table 3; the alternative exchanges them",
+        lambda name: "10 / 11" in name,
+    ),
+    Question(
+        "test sets", "four quarters drawn without regard to classes, see above", lambda name: "stratified" in name
+    ),
+    Question(
+        "nominal features (Tic-tac)", "a split sends any set of values left", lambda name: "nominal value" in name
+    ),
+)
+
+
+def open_table(results: Results, ours: dict[Cell, Rates]) -> Table:
+    """Every open question with our choice and the spread of results over the alternatives."""
+    tried = _changes(results, ours)
+    rows = []
+    for question in QUESTIONS:
+        about = {key: value for key, value in tried.items() if question.concerns(key[1])}
+        names = list(dict.fromkeys(_plain(name) for _, name in about))
+        if about:
+            low, high = min(about, key=lambda key: about[key]), max(about, key=lambda key: about[key])
+            spread = f"{signed(about[low])} ({_where(*low)}) to {signed(about[high])} ({_where(*high)})"
+            mean = f"{sum(map(abs, about.values())) / len(about):.2f}"
+        else:
+            spread, mean = "not run", ""
+        rows.append([question.what, question.choice, "; ".join(names), spread, mean])
+    return Table(
+        "What the paper leaves open, our choice, and the spread of results over the alternatives",
+        ("open", "our choice", "alternatives", "least and largest change of a cell, points", "mean change"),
+        rows,
+        "Changes of an error rate against our choice, same repetitions; the mean is of absolute changes over all cells"
+        " concerned. Alternatives that need other trees are run with fewer repetitions.",
+    )
+
+
+def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[Table]:
+    """Every alternative on every set, for both tables of the paper."""
+    tables = []
+    changes = _changes(results, ours)
+    for table in (1, 3):
+        titles = [title for title in PAPER[f"table_{table}"]["rows"] if any(cell.title == title for cell in ours)]
+        rows = []
+        for column in PAPER[f"table_{table}"]["columns"]:
+            cells = {cell.title: cell for cell in ours if cell.table == table and cell.column == column}
+            names = dict.fromkeys(name for cell, name in changes if cell in cells.values())
+            for name in names:
+                found = [changes.get((cells[title], name)) if title in cells else None for title in titles]
+                rows.append([f"{column}: {_plain(name)}", *("" if one is None else signed(one) for one in found)])
+        tables.append(
+            Table(
+                f"Alternatives to our choices, sets of Table {table}",
+                ("changed", *titles),
+                rows,
+                "Points of error rate against our choice, on the same rows but where the quarters are stratified.",
+                brief=False,
+            )
+        )
+    return tables
+
+
+def _changes(results: Results, ours: dict[Cell, Rates]) -> dict[tuple[Cell, str], float]:
+    """Cell and alternative -> change in points."""
+    return {
+        (cell, name): change(usual, other)
+        for cell, usual in ours.items()
+        for name, other in alternatives(results, cell.data_set, cell.way).items()
+    }
+
+
+def _plain(name: str) -> str:
+    """An alternative's name without the way it is of."""
+    first, _, rest = name.partition(", ")
+    return rest if first in ("CART", "IDM", "multi") else name
+
+
+def _where(cell: Cell, name: str) -> str:
+    """A cell and an alternative in words."""
+    return f"{cell.title}, {cell.column}: {_plain(name)}"

@@ -1,0 +1,259 @@
+"""Protocol: a data set and a way to grow trees -> errors of every candidate, inside and outside the training rows.
+
+Nothing is chosen here: the errors of all candidates are kept, and the summary chooses from the inner ones, by whatever
+grid and rule for ties. So these alternatives cost nothing and are judged on the same trees.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow import DecisionTreeClassifier
+from hedgerow.study.datasets import Dataset, load_dataset
+from hedgerow.study.experiments.frame import Arguments, Result, Unit
+from hedgerow.study.experiments.sutton_2012.paper import PAPER
+from hedgerow.study.experiments.sutton_2012.trees import Floats, Grow, Ints, belief_trees, gini_trees, pairwise_trees
+from hedgerow.target.criteria import BeliefGain
+
+QUARTERS = 4  # test sets of one repetition: the decimals of Table 3 allow no smaller number
+INNER_FOLDS: int = PAPER["protocol"]["inner_folds"]
+LAMS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+COARSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+THRESHOLDS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
+#: Ways to grow trees; what is tuned, and among which candidates.
+WAYS: dict[str, dict[str, Any]] = {
+    "CART": {"grow": "gini", "candidates": THRESHOLDS},
+    "IDM": {"grow": "belief", "candidates": LAMS},
+    "multi": {"grow": "belief", "candidates": LAMS, "mass": "multinomial"},
+    "combination": {"grow": "pairs", "candidates": COARSE},
+}
+#: What the paper leaves open, beyond grid and ties: name -> (way, what is changed).
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "s = 0.5": ("IDM", {"caution": 0.5}),
+    "s = 2": ("IDM", {"caution": 2.0}),
+    "s = 5": ("IDM", {"caution": 5.0}),
+    "α = 0.01": ("multi", {"alpha": 0.01}),
+    "α = 0.15, the printed quantile": ("multi", {"alpha": 0.15}),
+    "α = 0.5": ("multi", {"alpha": 0.5}),
+    "decision by belief": ("combination", {"decision": "belief"}),
+    "decision by plausibility": ("combination", {"decision": "plausibility"}),
+    "CART, children of 10 / 11 rows": ("CART", {"other_rows": True}),
+    "IDM, children of 10 / 11 rows": ("IDM", {"other_rows": True}),
+    "multi, children of 10 / 11 rows": ("multi", {"other_rows": True}),
+    "CART, quarters stratified": ("CART", {"stratified": True}),
+    "IDM, quarters stratified": ("IDM", {"stratified": True}),
+    "CART, nominal values as numbers": ("CART", {"as_numbers": True}),
+    "IDM, nominal values as numbers": ("IDM", {"as_numbers": True}),
+    "CART, a yes or no per nominal value": ("CART", {"as_dummies": True}),
+    "IDM, a yes or no per nominal value": ("IDM", {"as_dummies": True}),
+    'lam="auto", five folds': ("IDM", {"auto": True}),
+}
+#: Repetitions in full and in a quick run, and how many share a file.
+RUNS = {"table": (8, 2, 2), "variant": (2, 0, 2), "curve": (10, 10, 5)}
+CURVE_LAMS = tuple(round(0.05 * step, 2) for step in range(21))
+SLOW_LAMS = tuple(round(0.1 * step, 1) for step in range(11))
+#: Curves of Figure 1: the paper says neither which mass nor how small a child may be there.
+CURVES: dict[str, dict[str, Any]] = {
+    "IDM": {"min_rows": 11},
+    "IDM, children of any size": {"min_rows": 1},
+}
+SLOW_CURVE = "multinomial"
+TABLE_OF = {name: number for number in (1, 3) for name in PAPER[f"table_{number}"]["rows"]}
+
+
+def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
+    """Sets that are there -> units: both tables, what is left open, and the curves."""
+    units = []
+    for title, name in PAPER["sets"].items():
+        if name not in sets:
+            continue
+        if title == PAPER["figure_1"]["set"]:
+            units += _curves(name, quick)
+            continue
+        told = PAPER[f"table_{TABLE_OF[title]}"]
+        ways = ["CART", "IDM"] if TABLE_OF[title] == 1 else list(told["columns"])
+        for way in ways:
+            units += _blocks("table", title, name, quick, way=way)
+        for variant, (way, changed) in VARIANTS.items():
+            if way in ways and not (changed.keys() & {"as_numbers", "as_dummies"} and title != "Tic-tac"):
+                units += _blocks("variant", title, name, quick, way=way, variant=variant)
+    return units
+
+
+def work(arguments: Arguments, data: Path | None) -> Result:
+    """A unit's arguments -> its result; runs in a process of its own."""
+    dataset = load_dataset(arguments["set"], data=data)
+    if arguments["kind"] == "curve":
+        return curve(*read(dataset)[:2], range(*arguments["repetitions"]), **CURVES[arguments["curve"]])
+    if arguments["kind"] == "slow curve":
+        return slow_curve(*read(dataset)[:2], arguments["fold"])
+    title = next(title for title, name in PAPER["sets"].items() if name == arguments["set"])
+    changed = VARIANTS[arguments["variant"]][1] if arguments["kind"] == "variant" else {}
+    return judge(dataset, TABLE_OF[title], arguments["way"], range(*arguments["repetitions"]), **changed)
+
+
+def judge(
+    dataset: Dataset,
+    table: int,
+    way: str,
+    repetitions: Sequence[int],
+    *,
+    other_rows: bool = False,
+    stratified: bool = False,
+    as_numbers: bool = False,
+    as_dummies: bool = False,
+    auto: bool = False,
+    **mass: Any,
+) -> Result:
+    """Errors (repetitions, quarters, candidates), inner and outer, with leaves and the number of test rows."""
+    X, y, nominal = read(dataset, as_numbers=as_numbers, as_dummies=as_dummies)
+    min_rows = PAPER[f"table_{4 - table if other_rows else table}"]["min_rows"]
+    grow = _grow_auto(min_rows, nominal) if auto else _grow(way, min_rows, nominal, mass)
+    found: dict[str, list[Any]] = {"inner": [], "outer": [], "leaves": []}
+    for repetition in repetitions:
+        rows = [_judge_one(X, y, fit, test, grow, auto) for fit, test in quarters(y, repetition, stratified)]
+        for position, name in enumerate(found):
+            found[name].append([row[position] for row in rows])
+    return {**found, "rows": len(y) // QUARTERS}
+
+
+def _judge_one(
+    X: Floats, y: Ints, fit: Ints, test: Ints, grow: Grow, auto: bool
+) -> tuple[list[int], list[int], list[int]]:
+    """One training set and one test set -> inner errors, outer errors, leaves, for every candidate."""
+    guessed, leaves = grow(X[fit], y[fit], X[test])
+    outer = (guessed != y[test]).sum(axis=1)
+    inner = np.zeros_like(outer)
+    if not auto:
+        for train, held_out in inner_folds(y[fit]):
+            inner += (grow(X[fit][train], y[fit][train], X[fit][held_out])[0] != y[fit][held_out]).sum(axis=1)
+    return inner.tolist(), outer.tolist(), leaves.tolist()
+
+
+def quarters(y: Ints, repetition: int, stratified: bool = False) -> Iterator[tuple[Ints, Ints]]:
+    """Classes (n,), number of the repetition -> rows to fit and a quarter of the rows to test, four times.
+
+    A quarter is rounded down, which gives the sizes of Table 2; the rows left over are only learned from.
+
+    Examples
+    --------
+    >>> [(len(fit), len(test)) for fit, test in quarters(np.repeat([0, 1, 2], 50), 0)]
+    [(113, 37), (113, 37), (113, 37), (113, 37)]
+    """
+    order = np.random.default_rng(repetition).permutation(len(y))
+    size = len(y) // QUARTERS
+    if stratified:  # dealt out class after class
+        by_class = order[np.argsort(y[order], kind="stable")]
+        order = np.concatenate([by_class[start::QUARTERS][:size] for start in range(QUARTERS)])
+        order = np.concatenate([order, np.setdiff1d(by_class, order)])
+    for start in range(QUARTERS):
+        test = order[start * size : (start + 1) * size]
+        yield np.setdiff1d(order, test), np.sort(test)
+
+
+def inner_folds(y: Ints, seed: int = 0) -> Iterator[tuple[Ints, Ints]]:
+    """Classes (n,) -> rows to fit and rows held out, ten times; every fold has its share of each class."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    by_class = order[np.argsort(y[order], kind="stable")]
+    for start in range(INNER_FOLDS):
+        held_out = np.sort(by_class[start::INNER_FOLDS])
+        yield np.setdiff1d(by_class, held_out), held_out
+
+
+def read(dataset: Dataset, *, as_numbers: bool = False, as_dummies: bool = False) -> tuple[Floats, Ints, Any]:
+    """Data set -> features (n, p) as numbers, classes (n,) as 0, 1, ..., and which features are nominal."""
+    y: Ints = np.unique(dataset.y, return_inverse=True)[1].astype(np.int64)
+    if not dataset.about.nominal:
+        return dataset.as_floats(), y, None
+    columns = [np.unique(column.to_pylist(), return_inverse=True)[1] for column in dataset.X.itercolumns()]
+    if as_dummies:
+        return np.stack([column == value for column in columns for value in np.unique(column)], axis=1) * 1.0, y, None
+    X = np.stack(columns, axis=1).astype(np.float64)
+    return X, y, None if as_numbers else list(range(X.shape[1]))
+
+
+def curve(X: Floats, y: Ints, repetitions: Sequence[int], min_rows: int) -> Result:
+    """Errors and leaves (repetitions, lams) of trees with the IDM, by ten folds; leaves are means over folds."""
+    grow = belief_trees(CURVE_LAMS, min_rows)
+    errors, leaves = [], []
+    for repetition in repetitions:
+        folds = [_one_fold(X, y, train, test, grow) for train, test in inner_folds(y, repetition)]
+        errors.append(np.sum([fold[0] for fold in folds], axis=0).tolist())
+        leaves.append(np.mean([fold[1] for fold in folds], axis=0).tolist())
+    return {"errors": errors, "leaves": leaves, "rows": len(y)}
+
+
+def slow_curve(X: Floats, y: Ints, fold: int) -> Result:
+    """One fold of the curve with the multinomial mass of six classes: a linear programme per count vector."""
+    train, test = list(inner_folds(y))[fold]
+    start = time.process_time()
+    grow = belief_trees(SLOW_LAMS, PAPER["table_3"]["min_rows"], mass="multinomial")
+    errors, leaves = _one_fold(X, y, train, test, grow)
+    return {"errors": errors, "leaves": leaves, "rows": len(test), "seconds": round(time.process_time() - start, 1)}
+
+
+def _one_fold(X: Floats, y: Ints, train: Ints, test: Ints, grow: Grow) -> tuple[list[int], list[int]]:
+    """Rows to fit and to test -> errors and leaves of every candidate."""
+    guessed, leaves = grow(X[train], y[train], X[test])
+    return (guessed != y[test]).sum(axis=1).tolist(), leaves.tolist()
+
+
+def _grow(way: str, min_rows: int, nominal: Any, changed: dict[str, Any]) -> Grow:
+    """A way and what is changed in it -> how to grow."""
+    about = {**WAYS[way], **changed}
+    kind, candidates = about.pop("grow"), about.pop("candidates")
+    if kind == "gini":
+        return gini_trees(candidates, min_rows, nominal)
+    if kind == "pairs":
+        return pairwise_trees(candidates, min_rows, **about)
+    return belief_trees(candidates, min_rows, nominal, **about)
+
+
+def _grow_auto(min_rows: int, nominal: Any) -> Grow:
+    """How the library itself chooses lam: one candidate, already chosen."""
+
+    def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
+        tree = DecisionTreeClassifier(
+            criterion=BeliefGain("auto"), min_samples_leaf=min_rows, categorical_features=nominal, random_state=0
+        ).fit(X, y)
+        return np.array([tree.predict(X_test)]), np.array([tree.get_n_leaves()])
+
+    return grow
+
+
+def _curves(name: str, quick: bool) -> list[Unit]:
+    """The units of Figure 1; those with linear programmes one fold at a time."""
+    units = []
+    for label in CURVES:
+        units += _blocks("curve", PAPER["figure_1"]["set"], name, quick, curve=label)
+    if not quick:
+        for fold in range(INNER_FOLDS):
+            arguments = {"kind": "slow curve", "set": name, "fold": fold}
+            units.append(Unit(f"slow_curve-{name}-{fold}", arguments, cost=SLOW_COST))
+    return units
+
+
+#: Seconds of one repetition, measured on one core, by set and way; they only order the units and move the bar.
+SLOW_COST = 24.0
+COSTS = {
+    "Blood transfusion": 0.5, "Statlog heart": 0.6, "Tic-tac": 1.5, "Breast-cancer": 0.6, "Pima": 1.8, "Haberman": 0.5,
+    "Iris": 0.5, "Balance scale": 0.5, "Wine": 0.6, "Breast Tissue": 0.3,
+}  # fmt: skip
+FACTORS = {"CART": 0.1, "IDM": 1.0, "multi": 1.6, "combination": 5.0}
+
+
+def _blocks(kind: str, title: str, name: str, quick: bool, **also: Any) -> list[Unit]:
+    """Repetitions in blocks -> one unit each."""
+    in_full, in_brief, block = RUNS[kind]
+    units = []
+    for start in range(0, in_brief if quick else in_full, block):
+        label = "-".join("".join(c if c.isalnum() or c == "." else "_" for c in value) for value in also.values())
+        arguments = {"kind": kind, "set": name, "repetitions": [start, start + block], **also}
+        cost = block * COSTS[title] * FACTORS.get(also.get("way", "IDM"), 1.0)
+        units.append(Unit(f"{kind}-{name}-{label}-{start:02d}", arguments, cost=cost))
+    return units

@@ -1,0 +1,120 @@
+"""Summary: results of all units -> both tables, the figure, what the paper leaves open, and the verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow.study.datasets import describe_dataset
+from hedgerow.study.experiments.frame import Results
+from hedgerow.study.experiments.report import Figure, Report, Table
+from hedgerow.study.experiments.sutton_2012.curves import collect_curves, curve_table, figure_1
+from hedgerow.study.experiments.sutton_2012.open import alternative_tables, open_table
+from hedgerow.study.experiments.sutton_2012.paper import PAPER, Cell, is_attainable, printed
+from hedgerow.study.experiments.sutton_2012.protocol import QUARTERS
+from hedgerow.study.experiments.sutton_2012.scores import NEAR, Rates, rates_of, signed
+from hedgerow.study.experiments.sutton_2012.verdict import write_verdict
+
+MOST_TESTS = 6
+
+
+def report(results: Results) -> Report:
+    """Everything the paper shows, and how far what it does not say could move it."""
+    ours = collect_cells(results)
+    curves = collect_curves(results)
+    parts: list[Table | Figure] = [paper_table(1, ours), paper_table(3, ours), test_set_table()]
+    if curves:
+        parts += [figure_1(curves), curve_table(curves)]
+    parts += [open_table(results, ours), *alternative_tables(results, ours)]
+    return Report(
+        title=f"{PAPER['title']} (sutton-2012)",
+        source=f"{PAPER['authors']}. {PAPER['where']}.",
+        command="hedgerow reproduce sutton-2012" + (" --quick" if results.quick else ""),
+        verdict=write_verdict(results, ours, curves),
+        parts=parts,
+        data=_data(ours),
+    )
+
+
+def collect_cells(results: Results) -> dict[Cell, Rates]:
+    """Printed cells whose sets are there -> our error rates."""
+    found = {cell: rates_of(results, cell.data_set, cell.way) for table in (1, 3) for cell in printed(table)}
+    return {cell: rates for cell, rates in found.items() if rates is not None}
+
+
+def paper_table(table: int, ours: dict[Cell, Rates]) -> Table:
+    """Ours, the paper's, the difference, and how many standard deviations that is."""
+    told = PAPER[f"table_{table}"]
+    rows = []
+    for title in told["rows"]:
+        cells = [cell for cell in ours if cell.table == table and cell.title == title]
+        if cells:
+            rows.append([title, *(_shown(cell, ours[cell]) for cell in cells)])
+    repetitions = max((len(rates.rates) for cell, rates in ours.items() if cell.table == table), default=0)
+    return Table(
+        f"Table {table}: error rates in percent",
+        ("set", *told["columns"]),
+        rows,
+        f"Ours (standard deviation of a repetition) / the paper's, the difference; bold where it is more than {NEAR:g}"
+        " standard deviations of a difference of one repetition, the paper's, and the mean of ours. The paper calls"
+        f" the numbers accuracies; they are error rates. {repetitions} repetitions of four test sets."
+        + (" †: a misprint, see the verdict; not counted." if table == 3 else ""),
+    )
+
+
+def _shown(cell: Cell, rates: Rates) -> str:
+    """One cell in words."""
+    gap = signed(rates.gap(cell))
+    if cell.misprinted:
+        gap += " †"
+    elif not rates.is_near(cell):
+        gap = f"**{gap}**"
+    return f"{rates.mean:.1f} ({rates.scatter:.1f}) / {cell.percent:.1f} {gap}"
+
+
+def test_set_table() -> Table:
+    """How many test sets the decimals of the printed numbers allow."""
+    rows = []
+    for table in (1, 3):
+        for title in PAPER[f"table_{table}"]["rows"]:
+            cells = [cell for cell in printed(table) if cell.title == title]
+            size = describe_dataset(PAPER["sets"][title]).rows // QUARTERS
+            counts = [
+                "".join("·" if is_attainable(cell.percent, tests * size) else "✗" for cell in cells)
+                for tests in range(1, MOST_TESTS + 1)
+            ]
+            rows.append([title, f"{size}", *counts])
+    return Table(
+        "How many test sets the printed decimals allow",
+        ("set", "rows of a quarter", *map(str, range(1, MOST_TESTS + 1))),
+        rows,
+        "For each printed cell of a row: · when some number of errors gives it, ✗ when none does, if errors are counted"
+        " over so many test sets of a quarter of the rows (the sizes of Table 2). The smallest number that allows every"
+        f" cell but the misprinted one is {fewest_tests()}, and that is how many we take; the paper does not say it.",
+        brief=False,
+    )
+
+
+def fewest_tests() -> int:
+    """The smallest number of test sets that allows every printed cell but the misprinted one."""
+    cells = [cell for table in (1, 3) for cell in printed(table) if not cell.misprinted]
+    sizes = {cell: describe_dataset(cell.data_set).rows // QUARTERS for cell in cells}
+    return next(
+        tests for tests in range(1, 100) if all(is_attainable(cell.percent, tests * sizes[cell]) for cell in cells)
+    )
+
+
+def _data(ours: dict[Cell, Rates]) -> dict[str, Any]:
+    """The numbers behind the tables, for other programs."""
+    return {
+        f"table_{table}": [
+            {
+                "set": cell.title, "column": cell.column, "paper": cell.percent, "ours": round(rates.mean, 4),
+                "repetitions": np.round(rates.rates, 4).tolist(), "leaves": round(rates.leaves, 2),
+                "misprint": cell.misprinted,
+            }
+            for cell, rates in ours.items() if cell.table == table
+        ]
+        for table in (1, 3)
+    }  # fmt: skip

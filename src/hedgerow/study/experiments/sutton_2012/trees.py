@@ -1,0 +1,116 @@
+"""Trees: training rows and test rows -> errors and leaves for every candidate of what is tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import DecisionTreeClassifier
+from hedgerow.belief import mass_from_counts, mass_from_pairs
+from hedgerow.target.criteria import BeliefGain
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Rows to fit, classes, rows to test -> guessed classes (candidates, n) and leaves (candidates,).
+Grow = Callable[[Floats, Ints, Floats], tuple[Ints, Ints]]
+
+
+def belief_trees(lams: Sequence[float], min_rows: int, nominal: Any = None, **mass: Any) -> Grow:
+    """Candidates of lam -> how to grow one tree for each."""
+
+    def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
+        trees = [_tree(BeliefGain(lam, **mass), min_rows, nominal).fit(X, y) for lam in lams]
+        return np.array([tree.predict(X_test) for tree in trees]), np.array([tree.get_n_leaves() for tree in trees])
+
+    return grow
+
+
+def gini_trees(thresholds: Sequence[float], min_rows: int, nominal: Any = None) -> Grow:
+    """Candidates of the least gain of a split -> how to grow one tree for each.
+
+    The gain is that of the node itself, as in the paper's equation 1, so all candidates are tops of one tree: a node
+    stays closed when its best split, or that of a node above it, gains no more than the threshold.
+    """
+
+    def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
+        model = _tree("gini", min_rows, nominal).fit(X, y)
+        tree, reached = model.tree_, model.apply(X_test)
+        least = least_gain_above(tree.parent, tree.counts)
+        guesses, leaves = [], []
+        for threshold in thresholds:
+            stop = _last_open(tree.parent, least > threshold)
+            guesses.append(model.classes_[tree.counts.argmax(axis=1)[stop[reached]]])
+            leaves.append(len(np.unique(stop[tree.is_leaf])))
+        return np.array(guesses), np.array(leaves)
+
+    return grow
+
+
+def pairwise_trees(lams: Sequence[float], min_rows: int, decision: str = "pignistic") -> Grow:
+    """Candidates of lam -> how to grow one tree per pair of classes for each, and combine them by least squares."""
+
+    def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
+        pairs = list(combinations(np.unique(y).tolist(), 2))
+        guesses, leaves = [], []
+        for lam in lams:
+            masses, n_leaves = [], 0
+            for pair in pairs:
+                rows = np.isin(y, pair)
+                model = _tree(BeliefGain(lam), min_rows).fit(X[rows], y[rows])
+                masses.append(mass_from_counts(model.tree_.counts[model.apply(X_test)], model="dabt"))
+                n_leaves += model.get_n_leaves()
+            guesses.append(decide_among_pairs(np.stack(masses, axis=1), len(np.unique(y)), decision))
+            leaves.append(n_leaves)
+        return np.array(guesses), np.array(leaves)
+
+    return grow
+
+
+def least_gain_above(parent: Ints, counts: Ints) -> Floats:
+    """Parents (N,), counts (N, K) -> (N,): the least Gini gain among the splits that lead to a node; root infinite."""
+    amount = counts.sum(axis=1)
+    impurity = 1 - ((counts / np.maximum(amount, 1)[:, None]) ** 2).sum(axis=1)
+    gain = impurity.copy()
+    below = np.arange(1, len(parent))
+    np.subtract.at(gain, parent[below], amount[below] / amount[parent[below]] * impurity[below])
+    least = np.full(len(parent), np.inf)
+    for node in below:  # a parent comes before its children
+        least[node] = min(least[parent[node]], gain[parent[node]])
+    return least
+
+
+def decide_among_pairs(masses: Floats, n_classes: int, decision: str) -> Ints:
+    """Masses (n, pairs, 4) -> chosen classes (n,), by pignistic probability, belief or plausibility."""
+    combined = mass_from_pairs(masses)
+    subsets = np.arange(1 << n_classes)
+    members = (subsets[:, None] >> np.arange(n_classes)) & 1  # (2^K, K)
+    size = members.sum(axis=1, keepdims=True)
+    shares = {
+        "pignistic": members / np.maximum(size, 1),
+        "belief": members * (size == 1),
+        "plausibility": members,
+    }[decision]
+    # rounding must not tell apart classes that are equal
+    chosen: Ints = (combined @ shares).round(9).argmax(axis=1)
+    return chosen
+
+
+def _tree(criterion: Any, min_rows: int, nominal: Any = None) -> DecisionTreeClassifier:
+    """A tree as the paper grows it: all features at every node, children of at least so many rows."""
+    return DecisionTreeClassifier(
+        criterion=criterion, min_samples_leaf=min_rows, categorical_features=nominal, random_state=0
+    )
+
+
+def _last_open(parent: Ints, is_open: NDArray[np.bool_]) -> Ints:
+    """Parents (N,), open nodes (N,) -> (N,): the node itself when open, else the last open one above it."""
+    stop = np.arange(len(parent))
+    for node in range(1, len(parent)):
+        if not is_open[node]:
+            stop[node] = stop[parent[node]]
+    return stop

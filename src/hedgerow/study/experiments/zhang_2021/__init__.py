@@ -1,0 +1,33 @@
+"""Zhang, Quost and Masson 2021: cautious random forests -> Tables 1 to 3, and what lies beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hedgerow.study.datasets import describe_dataset
+from hedgerow.study.experiments.frame import Experiment, Unit
+from hedgerow.study.experiments.zhang_2021 import protocol
+from hedgerow.study.experiments.zhang_2021.paper import PAPER
+from hedgerow.study.experiments.zhang_2021.summary import report
+
+PAPER_SETS = tuple(PAPER["sets"].values())
+
+
+def _sets(quick: bool) -> Sequence[str]:
+    """The eight of the paper, and those of many classes."""
+    return (*PAPER_SETS, *(protocol.QUICK_MULTICLASS if quick else protocol.MULTICLASS))
+
+
+def _plan(sets: Sequence[str], quick: bool) -> list[Unit]:
+    """Sets that are there -> units."""
+    return protocol.plan(sets, quick, PAPER_SETS, {name: describe_dataset(name).rows for name in sets})
+
+
+EXPERIMENT = Experiment(
+    name="zhang-2021",
+    title=PAPER["title"],
+    sets=_sets,
+    plan=_plan,
+    work=protocol.work,
+    report=report,
+)

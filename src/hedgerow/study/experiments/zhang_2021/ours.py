@@ -1,0 +1,76 @@
+"""Ours: units of one way to do it -> means beside the printed cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.study.experiments.frame import Results
+from hedgerow.study.experiments.zhang_2021.paper import COLUMNS, PAPER, printed
+from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS, REPETITIONS
+
+Floats = NDArray[np.float64]
+
+GOAL = 0.4  # points of u65
+BASELINE = COLUMNS.index("baseline")
+
+
+@dataclass(frozen=True)
+class Ours:
+    """u65 in percent of one way to do it: (sets, cautions, rules), NaN for a set that is absent."""
+
+    name: str
+    repetitions: int
+    mean: Floats
+    error: Floats  # standard error of the difference to the paper, if the paper's repetitions scatter as ours do
+    scores: tuple[Floats | None, ...]  # (repetitions, cautions, rules) for each set
+
+    @property
+    def gap(self) -> Floats:
+        """Ours minus the paper's."""
+        return self.mean - printed()
+
+    @property
+    def within(self) -> int:
+        """Cells within the goal."""
+        return int((np.abs(self.gap) <= GOAL).sum())
+
+    @property
+    def cells(self) -> int:
+        """Cells there are."""
+        return int(np.isfinite(self.gap).sum())
+
+    @property
+    def deviation(self) -> float:
+        """Mean absolute difference to the paper."""
+        return float(np.nanmean(np.abs(self.gap)))
+
+
+def collect_decided(results: Results, name: str) -> Ours:
+    """The same of another way to decide, which stands beside the usual one."""
+    both = [(arguments, result["decided"]) for arguments, result in results.of(kind="tables") if "decided" in result]
+    other = tuple((arguments, {"u65": decided[name]}) for arguments, decided in both)
+    return collect(Results(other, results.absent, results.quick), name)
+
+
+def collect(results: Results, name: str, **wanted: Any) -> Ours:
+    """Units of one way to do it -> means, errors, scores."""
+    scores: list[Floats | None] = []
+    for data_set in PAPER["sets"].values():
+        found = [np.array(result["u65"]) for _, result in results.of(set=data_set, **wanted)]
+        scores.append(100 * np.concatenate(found) if found else None)
+    shape = (len(CAUTIONS), len(COLUMNS))
+    mean = np.array([np.full(shape, np.nan) if one is None else one.mean(axis=0) for one in scores])
+    error = np.array([_error(one) for one in scores])
+    return Ours(name, max((len(one) for one in scores if one is not None), default=0), mean, error, tuple(scores))
+
+
+def _error(scores: Floats | None) -> Floats:
+    """(repetitions, cautions, rules) -> standard error of the difference of our mean and the paper's."""
+    if scores is None or len(scores) < 2:
+        return np.full((len(CAUTIONS), len(COLUMNS)), np.nan)
+    error: Floats = scores.std(axis=0, ddof=1) * np.sqrt(1 / len(scores) + 1 / REPETITIONS)
+    return error

@@ -1,0 +1,1 @@
+"""Target: what rows are labelled with -> what trees are grown for, and how it is read."""

@@ -1,0 +1,266 @@
+"""Criteria: class counts of a node -> how much a split could still reduce there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+from sklearn.base import BaseEstimator
+
+from hedgerow.belief import discord, mass_from_counts, non_specificity, total_uncertainty_from_counts
+
+__all__ = [
+    "BeliefGain",
+    "Criterion",
+    "Entropy",
+    "Gini",
+    "ImpreciseGain",
+    "resolve_criterion",
+]
+
+Floats = NDArray[np.float64]
+
+#: What ``lam="auto"`` chooses from; with 0 the imprecise Dirichlet model never splits.
+LAMBDAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+CLOSED_FORM = 3
+"""Classes up to which a multinomial mass needs no linear programme."""
+
+
+class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
+    """What a split should reduce. Parameters are set by ``__init__`` alone, as in scikit-learn's estimators."""
+
+    name: ClassVar[str]
+
+    def impurity(self, counts: Floats) -> Floats:
+        """(N, K) -> (N,): what a node of these counts is left with."""
+        raise NotImplementedError(f"a criterion must define impurity, got none in {type(self).__name__}")
+
+    def check(self) -> None:
+        """Refuse parameters out of range."""
+
+    def in_core(self, n_classes: int) -> dict[str, Any]:
+        """What the compiled core must know of it."""
+        return {"name": self.name, "lam": 1.0, "caution": 0.0, "quantile": 0.0, "uncertainty": None}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every parameter is a number; otherwise `fit` chooses what is open."""
+        return True
+
+
+class Gini(Criterion):
+    """The chance that two rows of a node differ in class: 1 - sum of squared shares.
+
+    Examples
+    --------
+    >>> Gini().impurity(np.array([[2.0, 2.0]]))
+    array([0.5])
+    """
+
+    name = "gini"
+
+    def impurity(self, counts: Floats) -> Floats:
+        """(N, K) -> (N,)."""
+        return np.asarray(1 - (_shares(counts) ** 2).sum(axis=1))
+
+
+class Entropy(Criterion):
+    """The entropy of the class shares, in bits.
+
+    Examples
+    --------
+    >>> Entropy().impurity(np.array([[2.0, 2.0]]))
+    array([1.])
+    """
+
+    name = "entropy"
+
+    def impurity(self, counts: Floats) -> Floats:
+        """(N, K) -> (N,)."""
+        return _entropy(_shares(counts))
+
+
+class BeliefGain(Criterion):
+    """The uncertainty U of the mass function that stands for a node: it is split only while U falls.
+
+    U = (1 - lam) non-specificity + lam discord (Sutton-Charani et al., 2012): how little, and how divided, the
+    evidence of a node is. Small nodes are unspecific, so a tree stops growing by itself; rows of one class always
+    stay together.
+
+    Parameters
+    ----------
+    lam : float in [0, 1] or "auto", default=0.5
+        The share of discord. With 0 and "idm" no node is ever split; 1 with little caution is the gain of information.
+        "auto" chooses one of 0.1, 0.2, ..., 1 by cross-validation within `fit` (``criterion_``).
+    mass : {"idm", "multinomial"}, default="idm"
+        How counts become a mass: the imprecise Dirichlet model, or simultaneous confidence intervals (Denœux,
+        2006), whose linear programmes (more than three classes) make growing slow.
+    caution : float >= 0, default=1.0
+        How many unseen rows a node keeps in reserve, for "idm".
+    alpha : float in (0, 1), default=0.05
+        Level of the confidence intervals, for "multinomial".
+
+    Examples
+    --------
+    >>> BeliefGain(lam=0.5).impurity(np.array([[0.0, 0.0], [50.0, 0.0], [25.0, 25.0]])).round(3)
+    array([0.5  , 0.017, 0.5  ])
+    """
+
+    name = "belief"
+
+    def __init__(self, lam: float | str = 0.5, mass: str = "idm", caution: float = 1.0, alpha: float = 0.05) -> None:
+        self.lam = lam
+        self.mass = mass
+        self.caution = caution
+        self.alpha = alpha
+
+    def impurity(self, counts: Floats) -> Floats:
+        """(N, K) -> (N,): U in bits."""
+        lam = _number(self.lam)
+        if self.mass == "idm":
+            return np.asarray(total_uncertainty_from_counts(counts, lam, self.caution))
+        mass = mass_from_counts(counts, model="multinomial", alpha=self.alpha)
+        return np.asarray((1 - lam) * non_specificity(mass) + lam * discord(mass))
+
+    def check(self) -> None:
+        """Refuse parameters out of range."""
+        if self.lam != "auto" and not (_is_number(self.lam) and 0 <= float(self.lam) <= 1):
+            raise ValueError(f"lam must lie in [0, 1] or be 'auto', got {self.lam!r}; it is the share of discord")
+        if self.mass not in ("idm", "multinomial"):
+            raise ValueError(f"mass must be 'idm' or 'multinomial', got {self.mass!r}")
+        _check_caution(self.caution)
+        if not (_is_number(self.alpha) and 0 < self.alpha < 1):
+            raise ValueError(f"alpha must lie between 0 and 1, got {self.alpha!r}; 0.05 is usual")
+
+    def in_core(self, n_classes: int) -> dict[str, Any]:
+        """What the compiled core must know of it."""
+        known = super().in_core(n_classes) | {"lam": _number(self.lam), "caution": float(self.caution)}
+        if self.mass == "multinomial" and n_classes <= CLOSED_FORM:
+            known |= {"name": "multinomial", "quantile": float(chdtri(1, self.alpha / n_classes))}
+        elif self.mass == "multinomial":
+            known |= {"name": "python", "uncertainty": self._of_one_node(n_classes)}
+        return known
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every parameter is a number."""
+        return self.lam != "auto"
+
+    def _of_one_node(self, n_classes: int) -> Callable[[list[float]], float]:
+        """K -> a function from the counts of the classes that occur to U."""
+
+        def uncertainty(counts: list[float]) -> float:
+            padded = np.zeros((1, n_classes))
+            padded[0, : len(counts)] = counts
+            return float(self.impurity(padded)[0])
+
+        return uncertainty
+
+
+class ImpreciseGain(Criterion):
+    """The largest entropy a node's imprecise Dirichlet set allows (Abellán and Moral, 2003).
+
+    Parameters
+    ----------
+    caution : float >= 0, default=1.0
+        How many unseen rows a node keeps in reserve; they are poured onto its smallest classes.
+
+    Examples
+    --------
+    >>> ImpreciseGain().impurity(np.array([[3.0, 2.0], [3.0, 0.0]])).round(3)
+    array([1.   , 0.811])
+    """
+
+    name = "imprecise"
+
+    def __init__(self, caution: float = 1.0) -> None:
+        self.caution = caution
+
+    def impurity(self, counts: Floats) -> Floats:
+        """(N, K) -> (N,): upper entropy in bits."""
+        return _entropy(_shares(_levelled(np.asarray(counts, dtype=np.float64), self.caution)))
+
+    def check(self) -> None:
+        """Refuse parameters out of range."""
+        _check_caution(self.caution)
+
+    def in_core(self, n_classes: int) -> dict[str, Any]:
+        """What the compiled core must know of it."""
+        return super().in_core(n_classes) | {"caution": float(self.caution)}
+
+
+#: Names of criteria; "log_loss" is scikit-learn's other name for entropy.
+CRITERIA: dict[str, type[Criterion]] = {
+    "gini": Gini,
+    "entropy": Entropy,
+    "log_loss": Entropy,
+    "belief": BeliefGain,
+    "imprecise": ImpreciseGain,
+}
+
+
+def resolve_criterion(criterion: str | Criterion) -> Criterion:
+    """A criterion's name or a criterion -> the criterion, its parameters checked.
+
+    Parameters
+    ----------
+    criterion : str or Criterion
+
+    Returns
+    -------
+    Criterion
+
+    Examples
+    --------
+    >>> resolve_criterion("belief")
+    BeliefGain()
+    """
+    if isinstance(criterion, Criterion):
+        criterion.check()
+        return criterion
+    if isinstance(criterion, str) and criterion in CRITERIA:
+        return CRITERIA[criterion]()
+    raise ValueError(f"criterion must be a Criterion or one of {', '.join(CRITERIA)}, got {criterion!r}")
+
+
+def _shares(counts: Floats) -> Floats:
+    """(N, K) -> (N, K), rows that sum to one; empty rows stay zero."""
+    amount = counts.sum(axis=1, keepdims=True)
+    return np.asarray(counts / np.where(amount > 0, amount, 1))
+
+
+def _entropy(share: Floats) -> Floats:
+    """(N, K) -> (N,): entropy in bits."""
+    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=1))
+
+
+def _levelled(counts: Floats, caution: float) -> Floats:
+    """(N, K) -> (N, K): `caution` more rows, poured onto the smallest classes until they are level."""
+    ascending = np.sort(counts, axis=1)
+    n_level = np.arange(1, counts.shape[1] + 1)
+    levels = (np.cumsum(ascending, axis=1) + caution) / n_level
+    # the level is right for as many classes as lie below it
+    reached = np.maximum((ascending < levels).sum(axis=1), 1)
+    level = np.take_along_axis(levels, reached[:, None] - 1, axis=1)
+    return np.asarray(np.maximum(counts, level))
+
+
+def _number(lam: float | str) -> float:
+    """lam -> float; one that is still to be chosen is none."""
+    if isinstance(lam, str):
+        raise ValueError(f"lam must be a number here, got {lam!r}; `fit` chooses one")
+    return float(lam)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _check_caution(caution: Any) -> None:
+    if not (_is_number(caution) and caution >= 0):
+        raise ValueError(f"caution must be a number >= 0, got {caution!r}; 0 trusts the counts fully")

@@ -1,0 +1,592 @@
+"""Dask: the same forest, bit for bit, however the rows are partitioned and whichever worker dies."""
+
+from __future__ import annotations
+
+import _thread
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+from dask import compute, delayed  # noqa: E402
+from dask.sizeof import sizeof  # noqa: E402
+
+import hedgerow  # noqa: E402
+import hedgerow.dask  # noqa: E402
+from hedgerow.cluster.forest import join_small  # noqa: E402
+from hedgerow.cluster.limits import limits_for  # noqa: E402
+from hedgerow.cluster.part import join_parts  # noqa: E402
+from hedgerow.cluster.partitions import partitions_from, read_partition  # noqa: E402
+from hedgerow.cluster.run import Runner  # noqa: E402
+from hedgerow.cluster.training import read_on_cluster  # noqa: E402
+from hedgerow.commands.cli import _with_address, app  # noqa: E402
+
+#: So little that nodes of a few hundred rows are grown where their rows lie.
+LITTLE = 12_000
+N_ROWS = 2_400
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def make_frame(seed: int = 0) -> pd.DataFrame:
+    """Numbers, numbers with gaps, text with gaps, categories that are numbers; labels of two kinds and a target."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(N_ROWS, 4)).round(2), columns=list("abcd"))
+    frame.loc[rng.random(N_ROWS) < 0.1, "b"] = np.nan
+    frame["colour"] = rng.choice(np.array(["red", "green", "blue", "grey", None], dtype=object), N_ROWS)
+    frame["size"] = pd.Categorical(rng.integers(0, 4, N_ROWS))
+    score = frame["a"] + frame["b"].fillna(1) + (frame["colour"] == "red") + rng.normal(size=N_ROWS)
+    frame["class"] = np.where(score > 1.5, "high", np.where(score > 0, "middle", "low"))
+    frame["two"] = (score > 0.5).astype(int)
+    frame["number"] = score.round(3)
+    frame["weight"] = rng.integers(0, 3, N_ROWS) / 7
+    return frame
+
+
+def in_parts(frame: pd.DataFrame, lengths: list[int]) -> Any:
+    """A frame -> the same on Dask, with partitions of these lengths."""
+    ends = np.cumsum([0, *lengths])
+    parts = [delayed(frame.iloc[first:last]) for first, last in pairwise(ends)]
+    return dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+
+
+def fit_both(
+    name: str, target: str, lengths: list[int], weight: str | None = None, gather_bytes: int = LITTLE, **parameters: Any
+) -> tuple[Any, Any]:
+    """The same estimator fitted here and on the cluster."""
+    frame = make_frame()
+    X = frame[["a", "b", "c", "d", "colour", "size"]]
+    here = getattr(hedgerow, name)(random_state=1, **parameters)
+    here.fit(X, frame[target], None if weight is None else frame[weight])
+    there = getattr(hedgerow.dask, name)(random_state=1, **parameters)
+    parts = in_parts(frame, lengths)
+    weights = None if weight is None else parts[weight]
+    there.fit(parts[list(X.columns)], parts[target], weights, gather_bytes=gather_bytes)
+    return here, there
+
+
+def assert_same_bytes(here: Any, there: Any) -> None:
+    """Trees, cuts and schema agree to the last bit; and so do model files, where rows leave nothing behind."""
+    arrays = here.forest_.arrays()
+    assert arrays.keys() == there.forest_.arrays().keys()
+    for name, array in there.forest_.arrays().items():
+        assert (array.dtype, array.tobytes()) == (arrays[name].dtype, arrays[name].tobytes()), name
+    for name in ("nominal", "n_bins", "cuts", "cut_start", "centers", "center_start"):
+        assert getattr(there._bins, name).tobytes() == getattr(here._bins, name).tobytes(), name
+    assert there._schema == here._schema
+    if hasattr(here, "classes_"):
+        assert saved(there) == saved(here)
+
+
+def saved(model: Any) -> bytes:
+    """A model -> its file."""
+    file = io.BytesIO()
+    hedgerow.save(model, file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 16])
+def test_a_forest_does_not_depend_on_its_partitions(client: Any, n_parts: int) -> None:
+    lengths = np.diff(np.linspace(0, N_ROWS, n_parts + 1).astype(int)).tolist()
+    assert_same_bytes(*fit_both("RandomForestClassifier", "class", lengths, n_estimators=2))
+
+
+def test_partitions_may_be_empty_lack_a_class_or_be_a_hundred_times_as_long_as_others(client: Any) -> None:
+    frame = make_frame().sort_values("class", ignore_index=True)
+    lengths = [0, 20, 2_000, 0, 380]
+    X, y = frame[["a", "b"]], frame["class"]
+    here = hedgerow.RandomForestClassifier(3, random_state=0).fit(X, y)
+    parts = in_parts(frame, lengths)
+    there = hedgerow.dask.RandomForestClassifier(3, random_state=0)
+    assert_same_bytes(here, there.fit(parts[["a", "b"]], parts["class"], gather_bytes=LITTLE))
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "weight", "parameters"),
+    [
+        ("RandomForestClassifier", "two", None, {"n_estimators": 3, "criterion": "entropy", "min_samples_leaf": 3}),
+        ("RandomForestClassifier", "class", "weight", {"n_estimators": 2, "class_weight": "balanced"}),
+        ("RandomForestClassifier", "two", None, {"n_estimators": 2, "class_weight": "balanced_subsample"}),
+        ("ExtraTreesClassifier", "two", None, {"n_estimators": 3, "max_depth": 6}),
+        ("RandomDecisionTreesClassifier", "class", None, {"n_estimators": 3}),
+        ("DecisionTreeClassifier", "two", None, {"monotonic_cst": {"a": 1}, "max_depth": 5}),
+        ("RandomForestRegressor", "number", None, {"n_estimators": 3}),
+        ("RandomForestRegressor", "number", "weight", {"n_estimators": 2, "max_depth": 4}),
+        ("ExtraTreesRegressor", "two", None, {"n_estimators": 2, "criterion": "poisson"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_every_kind_of_tree_is_the_same_on_the_cluster(
+    client: Any, name: str, target: str, weight: str | None, parameters: dict[str, Any]
+) -> None:
+    assert_same_bytes(*fit_both(name, target, [700, 1_000, 700], weight, **parameters))
+
+
+def test_a_small_table_is_gathered_whole_and_its_trees_are_the_same(client: Any) -> None:
+    grown = fit_both("RandomForestClassifier", "two", [800, 1_600], None, 1 << 20, n_estimators=4, max_leaf_nodes=9)
+    assert_same_bytes(*grown)
+
+
+def test_what_is_gathered_follows_from_the_memory_of_the_smallest_worker(client: Any) -> None:
+    large, small = ({"memory_limit": gigabytes << 30, "nthreads": 4} for gigabytes in (16, 4))
+    assert limits_for([large, small]) == ((1024 - 64 << 20) // 8, (1024 - 64 << 20) // 16, 32 << 20)
+    assert limits_for([large]).sum_bytes == limits_for([]).sum_bytes == 64 << 20
+    tiny = limits_for([{"memory_limit": 100 << 20, "nthreads": 1}])
+    assert tiny.gather_bytes > tiny.sum_bytes > 100_000
+    assert limits_for([{"memory_limit": 0, "nthreads": 1}]) == limits_for([])
+    assert limits_for(Runner(client).workers()).gather_bytes > 0
+
+
+@pytest.mark.parametrize("index", ["numbered", "from zero in each", "shuffled"])
+def test_frames_from_different_sources_belong_together_partition_by_partition(client: Any, index: str) -> None:
+    frame, lengths = make_frame(), [900, 0, 700, 800]
+    if index == "from zero in each":
+        frame.index = np.concatenate([np.arange(length) for length in lengths])
+    elif index == "shuffled":
+        frame.index = np.random.default_rng(0).permutation(N_ROWS)
+    X, y, weight = frame[["a", "b"]], frame["class"], frame["weight"]
+    parts, other, third = (in_parts(frame[names], lengths) for names in (["a", "b"], ["class"], ["weight"]))
+    here = hedgerow.RandomForestClassifier(2, random_state=0).fit(X, y, weight)
+    there = hedgerow.dask.RandomForestClassifier(2, random_state=0)
+    assert_same_bytes(here, there.fit(parts, other["class"], third["weight"], gather_bytes=LITTLE))
+    with pytest.raises(ValueError, match="y must have the partitions of X, got 3 and 4; repartition"):
+        there.fit(parts, in_parts(frame, [900, 700, 800])["class"])
+    with pytest.raises(
+        ValueError, match=r"partitions of X and y must have the same rows, got \d+ and \d+; repartition"
+    ):
+        there.fit(parts, in_parts(frame, [800, 100, 700, 800])["class"])
+
+
+def test_frames_with_divisions_are_aligned_by_them(client: Any) -> None:
+    frame = make_frame()
+    X, y = dd.from_pandas(frame[["a", "b"]], npartitions=4), dd.from_pandas(frame["class"], npartitions=3)
+    here = hedgerow.RandomForestClassifier(2, random_state=0).fit(frame[["a", "b"]], frame["class"])
+    assert_same_bytes(here, hedgerow.dask.RandomForestClassifier(2, random_state=0).fit(X, y, gather_bytes=LITTLE))
+
+
+def test_small_parts_are_joined_though_not_into_fewer_than_threads_can_use(client: Any) -> None:
+    frame = make_frame()
+    lengths = [100] * 10 + [0] * 3 + [1_000] + [40] * 10
+    parts = in_parts(frame, lengths)
+    X, y = parts[["a", "b"]], parts["class"]
+    with Runner(client) as run:
+        training = read_on_cluster(
+            run, hedgerow.dask.RandomForestClassifier(2), partitions_from(X, y), regression=False
+        )
+        assert training.part_rows == lengths
+        whole = join_parts(*run.gather(training.parts, str))
+        pieces = run.gather(join_small(run, training.parts, lengths, 10_000), str)
+        assert [piece.n_rows for piece in pieces] == [1_000, 1_080, 320]  # 1,100 at most: a quarter, and half a part
+        again = join_parts(*pieces)
+        assert np.array_equal(again.codes, whole.codes)
+        assert np.array_equal(again.labels.numbers, whole.labels.numbers)
+        assert [piece.first_row for piece in pieces] == [0, 1_000, 2_080]
+
+
+def test_arrays_of_many_classes_in_uneven_chunks_are_sampled_and_grown_alike(client: Any) -> None:
+    """More than 4,096 rows, so that cuts come from quantiles; more than eight classes, so that leaves are sparse."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(5_000, 5)).astype(np.float32)
+    y = (np.digitize(X[:, 0] + rng.normal(size=5_000), np.linspace(-2, 2, 11))).astype(np.uint8)
+    here = hedgerow.RandomForestClassifier(2, random_state=2, max_depth=5).fit(X, y)
+    chunks = (100, 3_900, 1_000)
+    there = hedgerow.dask.RandomForestClassifier(2, random_state=2, max_depth=5)
+    there.fit(da.from_array(X, chunks=(chunks, 2)), da.from_array(y, chunks=2_500), gather_bytes=LITTLE)
+    assert_same_bytes(here, there)
+
+
+def test_parquet_files_are_fitted_and_predicted_where_they_are(client: Any, tmp_path: Any) -> None:
+    frame = make_frame().drop(columns=["two", "number", "weight"])
+    for i in range(3):
+        frame.iloc[800 * i : 800 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    here = hedgerow.RandomForestClassifier(3, random_state=0).fit(frame.drop(columns="class"), frame["class"])
+    there = hedgerow.dask.RandomForestClassifier(3, random_state=0)
+    there.fit_parquet(str(tmp_path / "*.parquet"), target="class")
+    assert_same_bytes(here, there)
+    X = dd.read_parquet(tmp_path).drop(columns="class")
+    probability = there.predict_proba(X)
+    assert isinstance(probability, dd.DataFrame)
+    expected = here.predict_proba(frame.drop(columns="class"))
+    computed = probability.compute()
+    assert (computed.to_numpy() == expected).all()
+    assert computed.columns.tolist() == ["high", "low", "middle"]
+    assert (computed.index == X.index.compute()).all()
+
+
+def test_the_command_line_fits_and_predicts_parquet_files(client: Any, tmp_path: Any) -> None:
+    frame = make_frame().drop(columns=["two", "number", "weight"])
+    for i in range(2):
+        frame.iloc[1_200 * i : 1_200 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    files, model, out = sorted(map(str, tmp_path.glob("*.parquet"))), str(tmp_path / "m.hedge"), str(tmp_path / "out")
+    on = ["--dask", client.scheduler.address]
+    options = ["--target", "class", "--drop", "d", "--nominal", "a", "--trees", "3", "--json"]
+    fitted = CliRunner().invoke(app, ["fit", *files, *on, *options, "-o", model])
+    assert fitted.exit_code == 0, fitted.output
+    assert json.loads(fitted.stdout)["features"] == {"all": 5, "numeric": 2, "nominal": 3}
+    predicted = CliRunner().invoke(app, ["predict", model, *files, *on, "-o", out, "--target", "class"])
+    assert predicted.exit_code == 0, predicted.output
+    answers = pd.read_parquet(out)
+    assert answers["class"].tolist() == frame["class"].tolist()
+    loaded = hedgerow.load(model)
+    assert answers["label"].tolist() == loaded.predict(frame[["a", "b", "c", "colour", "size"]]).tolist()
+    judged = CliRunner().invoke(app, ["evaluate", model, *files, *on, "--target", "class", "--json"])
+    assert judged.exit_code == 0, judged.output
+    frame.to_parquet(tmp_path / "all.parquet")
+    here = CliRunner().invoke(app, ["evaluate", model, str(tmp_path / "all.parquet"), "--target", "class", "--json"])
+    assert json.loads(judged.stdout) == json.loads(here.stdout)
+
+
+def test_the_command_line_says_which_partition_does_not_fit_the_model(client: Any, tmp_path: Any) -> None:
+    frame, model = make_frame()[["a", "b", "class"]], str(tmp_path / "m.hedge")
+    hedgerow.save(hedgerow.RandomForestClassifier(1).fit(frame[["a", "b"]], frame["class"]), model)
+    words = ["evaluate", model, str(tmp_path / "*.parquet"), "--dask", client.scheduler.address, "--target"]
+    for number in range(3):
+        frame.assign(later=number).to_parquet(tmp_path / f"{number}.parquet")
+    assert CliRunner().invoke(app, [*words, "class"]).stderr.count("not used by the model: later") == 1
+    frame.assign(**{"class": "none of these", "later": 1}).to_parquet(tmp_path / "1.parquet")
+    asked = CliRunner().invoke(app, [*words, "class"])
+    assert asked.exit_code == 3, asked.output
+    assert "partition 1: target 'class' must hold classes of the model" in " ".join(asked.stderr.split())
+    asked = CliRunner().invoke(app, [*words, "species"])
+    assert asked.exit_code == 3, asked.output
+    assert "species" in asked.stderr
+
+
+def test_predicting_on_a_cluster_refuses_what_it_would_ignore(tmp_path: Any) -> None:
+    frame = make_frame()[["a", "b", "class"]]
+    data, model, out = str(tmp_path / "data.parquet"), str(tmp_path / "m.hedge"), tmp_path / "out"
+    frame.to_parquet(data)
+    hedgerow.save(hedgerow.RandomForestClassifier(1).fit(frame[["a", "b"]], frame["class"]), model)
+
+    def refusal(*options: str) -> str:
+        asked = CliRunner().invoke(app, ["predict", model, data, "--dask", "tcp://127.0.0.1:1", *options])
+        assert asked.exit_code == 2, asked.output
+        return " ".join(asked.stderr.split())
+
+    assert "--missing must go without --dask" in refusal("-o", str(out), "--missing", "?")
+    assert "--coverage must go with a model of numbers" in refusal("-o", str(out), "--coverage", "0.9")
+    assert "--out must be a folder with --dask" in refusal("-o", data)
+    out.mkdir()
+    (out / "part-00007.parquet").touch()
+    assert "name an empty or new folder" in refusal("-o", str(out))
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
+def test_files_that_are_not_there_or_no_parquet_are_named(client: Any, tmp_path: Any, command: str) -> None:
+    frame, model = make_frame()[["a", "class"]], str(tmp_path / "m.hedge")
+    hedgerow.save(hedgerow.RandomForestClassifier(1).fit(frame[["a"]], frame["class"]), model)
+    (tmp_path / "no.parquet").write_text("a,class\n")
+    words = {"fit": ["fit"], "predict": ["predict", model], "evaluate": ["evaluate", model]}[command]
+    options = ["--target", "class", "--dask", client.scheduler.address]
+    options += [] if command == "evaluate" else ["-o", str(tmp_path / "out")]
+    for name, code, said in (("no", 3, "no.parquet must be Parquet files, got"), ("none", 1, "must be there, got no")):
+        asked = CliRunner().invoke(app, [*words, str(tmp_path / f"{name}.parquet"), *options])
+        assert asked.exit_code == code, asked.output
+        assert said in " ".join(asked.stderr.split())
+
+
+def test_an_address_may_be_left_out_on_the_command_line() -> None:
+    assert _with_address(["fit", "--dask", "--target", "y"]) == ["fit", "--dask", "local", "--target", "y"]
+    assert _with_address(["fit", "--dask", "tcp://h:1", "x"]) == ["fit", "--dask", "tcp://h:1", "x"]
+    assert _with_address(["fit", "a.parquet", "--dask"]) == ["fit", "a.parquet", "--dask", "local"]
+
+
+def test_every_prediction_is_lazy_and_the_same(client: Any) -> None:
+    frame = make_frame()[["a", "b", "class"]].set_index(np.arange(N_ROWS) * 3)
+    X, parts = frame[["a", "b"]], in_parts(frame[["a", "b"]], [1_000, 0, 1_400])
+    there = hedgerow.dask.RandomForestClassifier(3, random_state=0).fit(X, frame["class"])
+    here = there.to_local()
+    assert type(here) is hedgerow.RandomForestClassifier
+    assert (there.predict(parts).compute().to_numpy() == here.predict(X)).all()
+    assert (there.predict(parts).compute().index == X.index).all()
+    assert (there.predict_set(parts).compute().to_numpy() == here.predict_set(X)).all()
+    assert (there.predict_bounds(parts).compute().to_numpy() == here.predict_bounds(X).reshape(N_ROWS, -1)).all()
+    assert (there.predict_uncertainty(parts)["vacuity"].compute() == here.predict_uncertainty(X).vacuity).all()
+    opinion = here.evidence(X).combine("eva", caution=2.0)
+    combined = there.evidence(parts).combine("eva", caution=2.0).compute()
+    assert (combined.filter(like="probability").to_numpy() == opinion.probability).all()
+    blocks = da.from_array(X.to_numpy(), chunks=(900, 2))
+    assert (there.predict_bounds(blocks).compute() == here.predict_bounds(X)).all()
+    assert (there.predict_uncertainty(blocks).conflict.compute() == here.predict_uncertainty(X).conflict).all()
+
+
+@pytest.mark.parametrize("n_trees", [1, 3])
+def test_evidence_of_partitions_is_that_of_the_table(n_trees: int) -> None:
+    """Three trees, and three classes: leaves must not be called after classes."""
+    frame = make_frame()[["a", "d", "class"]]
+    X, lengths = frame[["a", "d"]], (1_000, 0, 1_400)
+    blocks = da.from_array(X.to_numpy(), chunks=(lengths, 2))
+    asked: dict[str, Any] = {"caution": 2, "prior": [0.7, 0.2, 0.1], "weights": np.arange(n_trees) + 1}
+    for X_here, X_there in ((X, in_parts(X, list(lengths))), (X.to_numpy(), blocks)):
+        model = hedgerow.RandomForestClassifier(n_trees, random_state=0, max_depth=5).fit(X_here, frame["class"])
+        here, there = model.evidence(X_here), hedgerow.dask.LazyEvidence(model, X_there)
+        leaves = there.leaves.compute(scheduler="synchronous")
+        assert np.array_equal(leaves, here.leaves)
+        assert np.asarray(leaves).dtype == here.leaves.dtype
+        assert list(getattr(leaves, "columns", "012"[:n_trees])) == list("012"[:n_trees])
+        opinion = here.combine("eva", **asked)
+        expected = np.stack([opinion.lower, opinion.probability, opinion.upper], axis=2)
+        combined = np.asarray(there.combine("eva", **asked).compute(scheduler="synchronous"))
+        assert np.array_equal(combined.reshape(expected.shape), expected)
+        with pytest.raises(ValueError, match=f"weights must be {n_trees} finite numbers"):
+            there.combine("eva", weights=[1.0] * (n_trees + 1))
+
+
+def test_a_result_of_several_arrays_is_a_tuple_of_lazy_ones() -> None:
+    frame, lengths = make_frame(), (1_000, 0, 1_400)
+    X = frame[["a", "d"]].set_index(np.arange(N_ROWS) * 3)
+    forest = hedgerow.RandomForestClassifier(3, random_state=0).fit(X, frame["class"])
+    labels, sets = forest.predict(X, return_set=True)
+    found = hedgerow.dask.lazily(forest, "predict", in_parts(X, list(lengths)), return_set=True)
+    there = compute(*found, scheduler="synchronous")
+    assert np.array_equal(there[0], labels)
+    assert np.array_equal(there[1], sets)
+    assert there[1].columns.tolist() == forest.classes_.tolist()
+    assert all((part.index == X.index).all() for part in there)
+    forest.fit(X.to_numpy(), frame["class"])
+    blocks = da.from_array(X.to_numpy(), chunks=(lengths, 1))
+    found = hedgerow.dask.lazily(forest, "predict", blocks, return_set=True)
+    assert [(part.shape, part.dtype) for part in found] == [(labels.shape, labels.dtype), (sets.shape, sets.dtype)]
+    there = compute(*found, scheduler="synchronous")
+    assert np.array_equal(there[0], labels)
+    assert np.array_equal(there[1], sets)
+    assert np.array_equal(found[1][::7].compute(scheduler="synchronous"), sets[::7])
+
+
+def test_evaluating_partitions_is_evaluating_the_table(client: Any) -> None:
+    frame = make_frame()
+    forest = hedgerow.RandomForestClassifier(5, random_state=0).fit(frame[["c", "d"]], frame["class"])
+    parts = in_parts(frame, [30, 0, 370, *[50] * 40])
+    found = hedgerow.dask.evaluate(forest, parts[["c", "d"]], parts["class"]).compute()
+    labels, sets = forest.predict(frame[["c", "d"]], return_set=True)
+    expected = hedgerow.metrics.tally_sets(frame["class"], labels, sets, classes=forest.classes_).figures()
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert found["rows"] == N_ROWS
+    with pytest.raises(ValueError, match="coverage must be None for a classifier"):
+        hedgerow.dask.evaluate(forest, parts[["c", "d"]], parts["class"], coverage=0.8).compute()
+
+
+def test_evaluating_a_regressor_judges_its_intervals_where_it_has_them(client: Any) -> None:
+    frame = make_frame()
+    X, y, parts = frame[["a", "b"]], frame["number"], in_parts(frame, [300, 0, 2_100])
+    forest = hedgerow.RandomForestRegressor(20, random_state=0).fit(X, y)
+    found = hedgerow.dask.evaluate(forest, parts[["a", "b"]], parts["number"], coverage=0.7).compute()
+    lower, upper = forest.predict_interval(X, 0.7).T
+    assert found["r2"] == pytest.approx(forest.score(X, y), abs=1e-12)
+    assert found["coverage"] == pytest.approx(np.mean((lower <= y) & (y <= upper)), abs=1e-12)
+    there = hedgerow.dask.RandomForestRegressor(3, random_state=0).fit(parts[["a", "b"]], parts["number"])
+    assert "coverage" not in hedgerow.dask.evaluate(there, parts[["a", "b"]], parts["number"]).compute()
+
+
+def test_every_kind_of_prediction_of_a_regressor_is_lazy(client: Any) -> None:
+    frame = make_frame()
+    X, y, parts = frame[["a", "b"]], frame["number"], in_parts(frame, [300, 0, 2_100])[["a", "b"]]
+    forest = hedgerow.RandomForestRegressor(20, leaf_rows=True, random_state=0).fit(X, y)
+    for name, options, expected in (
+        ("predict_interval", {"coverage": 0.8}, forest.predict_interval(X, 0.8)),
+        ("predict_quantiles", {"quantiles": [0.1, 0.5, 0.9]}, forest.predict_quantiles(X, [0.1, 0.5, 0.9])),
+        ("predict_uncertainty", {}, np.column_stack(forest.predict_uncertainty(X))),
+    ):
+        assert np.array_equal(hedgerow.dask.lazily(forest, name, parts, **options).compute(), expected), name
+    there = hedgerow.dask.RandomForestRegressor(3, random_state=0).fit(
+        parts, in_parts(frame, [300, 0, 2_100])["number"]
+    )
+    with pytest.raises(ValueError, match="predict_interval must be asked of a forest whose trees leave rows out"):
+        there.predict_interval(parts)
+
+
+@pytest.mark.parametrize(("name", "target"), [("RandomForestClassifier", "class"), ("RandomForestRegressor", "number")])
+def test_dask_knows_how_much_memory_things_take(client: Any, name: str, target: str) -> None:
+    frame = make_frame()
+    X, y = in_parts(frame[["a", "b"]], [N_ROWS]), in_parts(frame[[target]], [N_ROWS])
+    estimator, regression = getattr(hedgerow.dask, name)(3), target == "number"
+    with Runner(client) as run:
+        training = read_on_cluster(run, estimator, partitions_from(X, y), regression=regression)
+        (there,) = training.parts
+        part = run.gather([there], str)[0]
+        known = client.run_on_scheduler(lambda key, dask_scheduler: dask_scheduler.tasks[key].nbytes, there.key)
+    assert known >= part.codes.nbytes + (part.labels.values if regression else part.labels.numbers).nbytes
+    forest = getattr(hedgerow, name)(3).fit(frame[["a", "b"]], frame[target]).forest_
+    assert sizeof(forest) >= sum(array.nbytes for array in forest.arrays().values())
+
+
+def test_a_function_that_mentions_the_package_travels_to_workers() -> None:
+    function = cloudpickle.loads(cloudpickle.dumps(eval("lambda: hedgerow.load", {"hedgerow": hedgerow})))
+    assert function() is hedgerow.load
+
+
+def test_what_needs_the_training_rows_is_refused(client: Any) -> None:
+    parts = in_parts(make_frame(), [1_200, 1_200])
+    for parameters in (
+        {"oob_score": True},
+        {"caution": "auto"},
+        {"n_estimators": "auto"},
+        {"max_features": "oob"},
+        {"warm_start": True},
+    ):
+        for name in ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"):
+            with pytest.raises(ValueError, match=r"must be (given|False) on Dask"):
+                getattr(hedgerow.dask, name)(**parameters).fit(parts[["a"]], parts["two"])
+    with pytest.raises(ValueError, match="max_leaf_nodes must be None for a table of more than gather_bytes"):
+        hedgerow.dask.DecisionTreeClassifier(max_leaf_nodes=5).fit(parts[["a"]], parts["two"], gather_bytes=100)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"caution": -1}, {"caution": "x"}, {"leaf_rows": 3}, {"leaf_rows": None}, {"verbose": -1}],
+    ids=lambda parameters: str(*parameters.items()),
+)
+def test_parameters_of_a_regressor_are_refused_before_anything_is_read(client: Any, parameters: dict[str, Any]) -> None:
+    def read() -> None:
+        raise AssertionError("a partition was read")
+
+    frame = make_frame()
+    unread = dd.from_delayed([delayed(read)()], meta=frame.iloc[:0], verify_meta=False)
+    name = next(iter(parameters))
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        hedgerow.dask.RandomForestRegressor(**parameters).fit(unread[["a"]], unread["number"])
+
+
+def test_targets_of_several_columns_are_refused_as_on_one_machine(client: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, size=(40, 2))
+    blocks, frame = da.from_array(X, chunks=(20, 2)), in_parts(pd.DataFrame(X, columns=["a", "b"]), [20, 20])
+    several = da.from_array(y, chunks=(20, 2))
+    y_frame = in_parts(pd.DataFrame(y, columns=["y", "z"]), [20, 20])
+    for kind in ("DecisionTreeClassifier", "DecisionTreeRegressor"):
+        with pytest.raises(ValueError, match="1d array"):
+            getattr(hedgerow, kind)().fit(X, y)
+        for given in ((blocks, several), (frame, several), (blocks, y_frame), (frame, y_frame)):
+            with pytest.raises(
+                ValueError, match=r"y must be a 1d array .*got (an array of shape \(40, 2\)|the columns)"
+            ):
+                getattr(hedgerow.dask, kind)().fit(*given)
+    rows = read_partition(X[:20], y[:20, :1], None, None, None)
+    assert rows.y.tolist() == y[:20, 0].tolist()
+    with pytest.raises(ValueError, match="y must be a 1d array"):
+        read_partition(X[:20], y[:20], None, None, None)
+
+
+@pytest.mark.parametrize(("weight", "reason"), [(np.nan, "must be finite"), (-1.0, "must not be negative, got -1")])
+def test_weights_that_are_none_are_refused_though_a_partition_has_no_others(
+    client: Any, weight: float, reason: str
+) -> None:
+    frame = make_frame().assign(weight=1.0)
+    frame.loc[1_200:, "weight"] = weight
+    parts = in_parts(frame, [1_200, 1_200])
+    with pytest.raises(ValueError, match=f"partition 1.*sample_weight {reason}"):
+        hedgerow.dask.RandomForestClassifier(1).fit(parts[["a"]], parts["two"], parts["weight"])
+
+
+def test_a_partition_may_weigh_nothing_but_not_the_table(client: Any) -> None:
+    frame = make_frame().assign(weight=1.0)
+    frame.loc[1_200:, "weight"] = 0.0
+    here = hedgerow.RandomForestClassifier(2, random_state=0).fit(frame[["a"]], frame["two"], frame["weight"])
+    parts = in_parts(frame, [1_200, 1_200])
+    there = hedgerow.dask.RandomForestClassifier(2, random_state=0)
+    assert_same_bytes(here, there.fit(parts[["a"]], parts["two"], parts["weight"]))
+    with pytest.raises(ValueError, match="sample_weight must have at least one weight above zero"):
+        there.fit(parts[["a"]], parts["two"], 0 * parts["weight"])
+
+
+def test_a_partition_that_cannot_be_read_is_named(client: Any) -> None:
+    def fail(frame: pd.DataFrame, partition_info: Any = None) -> pd.DataFrame:
+        if partition_info is not None and partition_info["number"] == 2:
+            raise OSError("no such disk")
+        return frame
+
+    parts = in_parts(make_frame()[["a", "b", "two"]], [800, 800, 800])
+    broken = parts.map_partitions(fail, meta=parts._meta)
+    with pytest.raises(hedgerow.dask.ClusterError, match=r"partition 2 .*no such disk"):
+        hedgerow.dask.RandomForestClassifier(2).fit(broken[["a", "b"]], broken["two"])
+
+
+def test_a_killed_worker_changes_nothing(client: Any) -> None:
+    """Dask starts another, and runs again what was lost."""
+    frame = make_frame()
+    here = hedgerow.RandomForestClassifier(6, random_state=1).fit(frame[["a", "b", "c"]], frame["class"])
+    parts = in_parts(frame, [800, 800, 800])
+    pids = list(client.run(os.getpid).values())
+    killer = threading.Timer(0.6, os.kill, (pids[0], signal.SIGKILL))
+    killer.start()
+    there = hedgerow.dask.RandomForestClassifier(6, random_state=1)
+    there.fit(parts[["a", "b", "c"]], parts["class"], gather_bytes=LITTLE)
+    killer.join()
+    assert_same_bytes(here, there)
+    client.wait_for_workers(2, timeout=30)
+
+
+def test_an_interrupted_fit_leaves_no_task_behind(client: Any) -> None:
+    frame = make_frame()
+    parts = in_parts(frame, [800, 800, 800])
+    forest = hedgerow.dask.RandomForestClassifier(100_000, random_state=0)
+    before = client.run_on_scheduler(_task_keys)
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
+    try:
+        threading.Timer(1.0, _thread.interrupt_main).start()
+        with pytest.raises(KeyboardInterrupt):
+            forest.fit(parts[["a", "b", "c"]], parts["class"])
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert not hasattr(forest, "forest_")
+    given_up = time.monotonic() + 15
+    while left := client.run_on_scheduler(_task_keys) - before:
+        assert time.monotonic() < given_up, f"tasks go on: {sorted(left)[:5]}"
+        time.sleep(0.1)
+
+
+def _task_keys(dask_scheduler: Any) -> set[str]:
+    return set(map(str, dask_scheduler.tasks))
+
+
+def test_a_cluster_without_workers_is_given_up_soon() -> None:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster, distributed.Client(cluster) as alone:
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny"]
+        with subprocess.Popen([*command, "--nthreads", "1"], stderr=subprocess.DEVNULL) as worker:
+            alone.wait_for_workers(1, timeout=30)
+            threading.Timer(0.3, worker.kill).start()
+            parts = in_parts(make_frame(), [800, 800, 800])
+            begun = time.monotonic()
+            with pytest.raises(hedgerow.dask.ClusterError, match=r"got none for 2 seconds while .* was waited for"):
+                hedgerow.dask.RandomForestClassifier(200).fit(
+                    parts[["a", "b"]], parts["class"], client=alone, gather_bytes=LITTLE, patience=2
+                )
+            assert time.monotonic() - begun < 30
+
+
+def test_a_cluster_of_paused_workers_is_given_up() -> None:
+    """Workers whose memory stays full take no task, and say nothing."""
+    one = {"n_workers": 1, "processes": False, "memory_limit": 0, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**one) as cluster, distributed.Client(cluster, set_as_default=False) as full:
+        full.run(_pause)
+        parts = in_parts(make_frame(), [800, 800, 800])
+        with pytest.raises(
+            hedgerow.dask.ClusterError, match=r"got only paused ones for \d seconds while .*more, or make"
+        ):
+            hedgerow.dask.RandomForestClassifier(2).fit(parts[["a"]], parts["class"], client=full, patience=0.2)
+
+
+def _pause(dask_worker: Any) -> None:
+    dask_worker.status = distributed.Status.paused

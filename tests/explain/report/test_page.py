@@ -1,0 +1,244 @@
+"""The page as a file: one piece, small, the same every time, with nothing in it that the data could run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import hedgerow
+from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor, metrics
+from hedgerow.explain.report import make_report
+from hedgerow.explain.report.cases import choose_cases, contents_of
+from hedgerow.explain.report.pack import packed, safe_json
+
+TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i16": "<i2", "f64": "<f8"}
+
+
+@pytest.fixture(scope="module")
+def report(cancer):
+    forest, X, y = cancer
+    return forest.report(X, y, seconds=0)
+
+
+def data_of(report):
+    """-> what the page's script reads."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', report.html, re.S)[1])
+
+
+def unpacked(array):
+    """-> the numbers of a packed array."""
+    return np.frombuffer(base64.b64decode(array["d"]), TYPES[array["t"]])
+
+
+def test_figures_are_those_of_the_metrics(report, cancer):
+    forest, X, y = cancer
+    sets = forest.predict_set(X)
+    assert report.figures["rows"] == len(X)
+    assert report.figures["indeterminate"] == (sets.sum(axis=1) > 1).sum()
+    assert report.figures["accuracy"] == forest.score(X, y)
+    for name in ("u65", "u80", "coverage", "determinacy", "single_set_accuracy"):
+        assert report.figures[name] == getattr(metrics, name)(y, sets, classes=forest.classes_)
+    for name in ("u65", "u80"):
+        assert f"<b>{report.figures[name]:.3f}</b>" in report.html
+
+
+def test_packed_evidence_is_the_evidence(report, cancer):
+    forest, X, _ = cancer
+    packed_evidence = {name: unpacked(array) for name, array in data_of(report)["evidence"].items()}
+    contents = np.zeros((len(packed_evidence["size"]), 2))
+    leaf = np.repeat(np.arange(len(contents)), packed_evidence["size"])
+    contents[leaf, packed_evidence["label"]] = packed_evidence["count"]
+    start = packed_evidence["start"]
+    for row, counts in enumerate(forest.evidence(X).counts):
+        entries = slice(start[row], start[row + 1])
+        met = np.repeat(contents[packed_evidence["content"][entries]], packed_evidence["times"][entries], axis=0)
+        assert sorted(met.tolist()) == sorted(counts.tolist())
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([0, 255], "u8"),
+        ([256], "u16"),
+        ([70_000], "u32"),
+        ([0.5, 3], "f64"),
+        ([-1, 4], "i16"),
+        ([2**33], "f64"),
+        ([], "u8"),
+    ],
+)
+def test_packing_takes_the_smallest_type_and_loses_nothing(values, kind):
+    array = packed(np.array(values))
+    assert array["t"] == kind
+    assert unpacked(array).tolist() == values
+
+
+def test_json_in_the_page_cannot_end_its_element():
+    text = safe_json({"</script>": ["<!--", "&amp;", "\u2028", "ä"]})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"</script>": ["<!--", "&amp;", "\u2028", "ä"]}
+
+
+def test_policy_names_the_script_and_style_and_nothing_else(report):
+    policy = html.unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', report.html)[1])
+    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    script = re.search(r"<script>(.*?)</script>", report.html, re.S)[1]
+    style = re.search(r"<style>(.*?)</style>", report.html, re.S)[1]
+    for name, text in (("script-src", script), ("style-src", style)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert parts[name] == f"'sha256-{digest}'"
+    assert parts["default-src"] == parts["base-uri"] == parts["form-action"] == "'none'"
+    assert set(parts) == {"default-src", "script-src", "style-src", "img-src", "base-uri", "form-action"}
+
+
+def test_page_names_no_address_and_has_no_inline_style_or_handler(report):
+    markup = re.sub(r"<(script|style)\b.*?</\1>", "", report.html, flags=re.S)
+    assert re.findall(r'(?:href|src)="(?!#|data:,)[^"]*"', markup) == []
+    assert re.findall(r"<[^>]*\s(?:style|on\w+)\s*=", markup) == []
+    script = re.search(r"<script>(.*?)</script>", report.html, re.S)[1]
+    assert [
+        word for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "document.write") if word in script
+    ] == []
+
+
+def test_same_rows_give_the_same_page(report, cancer):
+    forest, X, y = cancer
+    assert forest.report(X, y, seconds=0).html == report.html
+
+
+def test_thousand_rows_of_ten_classes_and_a_hundred_trees_stay_below_two_megabytes():
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(100, random_state=0).fit(X[:700], y[:700])
+    report = forest.report(X[700:1700], y[700:1700], seconds=0)
+    assert len(report.html.encode()) < 2_000_000
+    assert len(data_of(report)["sets"]) == 1000
+
+
+def test_evidence_beyond_its_room_leaves_out_decided_rows_first():
+    X, y = load_digits(return_X_y=True)
+    weights = np.random.default_rng(0).uniform(0.5, 2, 700)  # makes every leaf another content
+    forest = RandomForestClassifier(300, caution=0.1, random_state=0).fit(X[:700], y[:700], sample_weight=weights)
+    report = forest.report(X[700:1700], y[700:1700], seconds=0)
+    data = data_of(report)
+    assert len(report.html.encode()) < 2_000_000
+    assert len(data["sets"]) < 1000
+    kept = set(unpacked(data["rows"]).tolist())
+    assert set(np.flatnonzero(forest.predict_set(X[700:1700]).sum(axis=1) > 1).tolist()) <= kept
+    assert data["nRows"] == 1000
+
+
+def test_cases_are_all_or_the_undecided_first_and_evenly():
+    is_open = np.arange(100) % 10 == 0
+    assert choose_cases(is_open, 100).tolist() == list(range(100))
+    some = choose_cases(is_open, 30)
+    assert len(some) == 30
+    assert set(range(0, 100, 10)) <= set(some.tolist())
+    assert some.max() - some.min() > 90
+    assert choose_cases(is_open, 4).tolist() == [0, 30, 60, 90]
+
+
+def test_contents_of_a_case_are_met_in_as_many_trees_as_there_are(cancer):
+    forest, X, _ = cancer
+    contents = contents_of(forest.forest_, forest._codes(X))
+    assert (np.add.reduceat(contents.times, contents.start[:-1]) == 50).all()
+    assert len(np.unique(contents.counts, axis=0)) == len(contents.counts)
+
+
+def test_every_undecided_case_is_explained_and_no_other(report, cancer):
+    forest, X, _ = cancer
+    data = data_of(report)
+    assert sorted(map(int, data["why"])) == [number for number, members in enumerate(data["sets"]) if len(members) > 1]
+    found = forest.explain(X, time_limit=0)
+    for number, why in data["why"].items():
+        assert why["sentence"] == found[int(number)].sentence
+        assert [case[0] for case in why["near"]["cases"]] == [case.row for case in found[int(number)].cases[:4]]
+
+
+def test_smallest_changes_are_looked_for_where_there_is_time(cancer):
+    forest, X, y = cancer
+    some = np.flatnonzero(forest.predict_set(X).sum(axis=1) > 1)[:3]
+    asked = data_of(forest.report(X.iloc[some], y[some], seconds=2))["why"]
+    unasked = data_of(forest.report(X.iloc[some], y[some], seconds=0))["why"]
+    assert all(len(asked[number]["settle"]) == len(unasked[number]["settle"]) + 1 for number in asked)
+
+
+def test_rows_are_numbered_from_where_they_are_asked_to(cancer):
+    forest, X, y = cancer
+    numbered = [data_of(forest.report(X[:60], y[:60], seconds=0, first=first)) for first in (0, 1)]
+    assert (unpacked(numbered[1]["rows"]) == unpacked(numbered[0]["rows"]) + 1).all()
+    near = [[why["near"]["cases"][0][0] for why in each["why"].values()] for each in numbered]
+    assert near[1] == [row + 1 for row in near[0]]
+
+
+def test_loaded_forest_shows_nearest_cases_where_training_rows_are_lent(cancer, tmp_path):
+    forest, X, y = cancer
+    hedgerow.save(forest, tmp_path / "m.hedge")
+    loaded = hedgerow.load(tmp_path / "m.hedge")
+    alone = data_of(loaded.report(X[:60], y[:60], seconds=0))["why"]
+    assert alone
+    assert all(why["near"] is None for why in alone.values())
+    lent = data_of(loaded.report(X[:60], y[:60], seconds=0, train=X[60:], y_train=y[60:]))["why"]
+    assert all(len(why["near"]["cases"]) == 4 for why in lent.values())
+
+
+def test_regressors_and_pairs_have_no_report(cancer):
+    _, X, y = cancer
+    with pytest.raises(TypeError, match="forest must be a tree or forest of classes, got RandomForestRegressor"):
+        make_report(RandomForestRegressor(3).fit([[1.0], [2.0]], [1.0, 2.0]), [[1.0]])
+    with pytest.raises(TypeError, match="got PairwiseTreesClassifier"):
+        make_report(PairwiseTreesClassifier().fit(X, y), X, y)
+
+
+def test_report_without_classes_has_no_metrics_of_them(cancer):
+    forest, X, _ = cancer
+    report = forest.report(X, seconds=0)
+    assert set(report.figures) == {"rows", "indeterminate", "determinacy", "mean_set_size", "places"}
+    assert "decided and wrong" not in re.sub(r"<script>.*?</script>", "", report.html, flags=re.S)
+    assert data_of(report)["truth"] is None
+
+
+def test_one_class_and_one_row_can_be_reported():
+    forest = RandomForestClassifier(3, random_state=0).fit([[1.0], [2.0]], ["a", "a"])
+    assert forest.report([[1.5]], ["a"]).figures["indeterminate"] == 0
+
+
+def test_rule_the_page_cannot_repeat_is_said(cancer):
+    _, X, y = cancer
+    forest = RandomForestClassifier(5, rule="median", random_state=0).fit(X, y)
+    data = data_of(forest.report(X, y, seconds=0))
+    assert data["settings"]["rule"] == {"name": None, "options": {}, "text": "Median()"}
+
+
+def test_notebook_shows_the_page_in_a_frame(report):
+    shown = report._repr_html_()
+    assert shown.startswith("<iframe")
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown)[1]) == report.html
+    assert re.fullmatch(r"Report\(284 rows, \d+ undecided, 0\.\d\d MB\)", repr(report))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": ["benign"]}, "y must have one class for each of the 284 rows"),
+        ({"names": ["a"]}, "names must have one name for each of the 284 rows, got 1"),
+        ({"seconds": -1}, "seconds must be a number >= 0, got -1"),
+        ({"max_cases": 0}, "max_cases must be a whole number >= 1, got 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(cancer, change, message):
+    forest, X, y = cancer
+    with pytest.raises(ValueError, match=message):
+        forest.report(X, **({"y": y} | change))
+
+
+def test_class_the_forest_does_not_know_is_refused(cancer):
+    forest, X, y = cancer
+    with pytest.raises(ValueError, match="y must"):
+        forest.report(X, np.where(y == "benign", "fine", y))

@@ -1,0 +1,110 @@
+"""Sums: exact whatever the order and the parts; histograms: what NumPy adds up."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hedgerow import _core
+from hedgerow.cluster.top import MULTIWAY, SUBSET, THRESHOLD, Split, leaf_bits, split_bits
+from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
+
+FINITE = hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e300, 1e300))
+
+
+@given(FINITE)
+def test_a_sum_is_the_float_next_to_the_exact_one(values: np.ndarray) -> None:
+    exact = sum(map(Fraction, values.tolist()))
+    spread = spread_of(values)
+    assert spread.sum == float(exact)
+    assert spread.mean == float(exact / len(values))
+    assert (spread.low, spread.high) == (values.min(), values.max())
+
+
+@given(FINITE, st.randoms(use_true_random=False))
+def test_neither_order_nor_parts_change_a_spread(values: np.ndarray, random: object) -> None:
+    shuffled = values.copy()
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    middle = len(values) // 2
+    assert spread_of(shuffled[:middle]) + spread_of(shuffled[middle:]) == spread_of(values)
+
+
+def test_nothing_is_neutral() -> None:
+    some = spread_of(np.array([1.0, -2.5]))
+    assert some + spread_of(np.empty(0)) == some == Spread(2, some.exact, -2.5, 1.0)
+
+
+@given(hnp.arrays(np.int64, 40, elements=st.integers(0, 4)), hnp.arrays(np.float64, 40, elements=st.floats(0, 1e9)))
+def test_sums_of_groups_are_exact(group: np.ndarray, values: np.ndarray) -> None:
+    expected = [float(sum(map(Fraction, values[group == k].tolist()), Fraction(0))) for k in range(5)]
+    assert floats_from_exact(exact_sums_by(group, values, 5)).tolist() == expected
+    assert floats_from_exact(exact_sums_by(group, None, 5)).tolist() == np.bincount(group, minlength=5).tolist()
+
+
+@pytest.mark.parametrize("code_type", [np.uint8, np.uint16])
+@pytest.mark.parametrize("cell_type", [np.uint32, np.float64])
+def test_histograms_are_what_numpy_adds_up(code_type: type, cell_type: type) -> None:
+    rng = np.random.default_rng(0)
+    n_bins, n_rows, n_classes = np.array([5, 3, 9]), 500, 3
+    codes = np.stack([rng.integers(0, n, n_rows) for n in n_bins]).astype(code_type)
+    codes[rng.random(codes.shape) < 0.1] = np.iinfo(code_type).max
+    labels = rng.integers(0, n_classes, n_rows).astype(np.uint16)
+    rows = rng.permutation(n_rows)[:400].astype(np.uint32)
+    row_start = np.array([0, 150, 400])  # of two nodes
+    amounts = rng.integers(1, 6, len(rows)).astype(cell_type)
+    start, features = np.array([0, 2, 3]), np.array([2, 0, 1], dtype=np.uint32)
+    of_rows = (rows, row_start, labels, amounts)
+    found = _core.histograms(codes, n_bins, *of_rows, None, n_classes + 1, start, features)
+    expected = []
+    for which, feature in ((0, 2), (0, 0), (1, 1)):
+        cells = np.zeros((n_bins[feature] + 1, n_classes + 1), dtype=cell_type)
+        mine = slice(row_start[which], row_start[which + 1])
+        code = np.minimum(codes[feature, rows[mine]], n_bins[feature])  # missing values come last
+        np.add.at(cells, (code, labels[rows[mine]]), amounts[mine])
+        np.add.at(cells, (code, n_classes), 1)
+        expected.append(cells.ravel())
+    assert found.dtype == cell_type
+    assert (found == np.concatenate(expected)).all()
+
+
+@pytest.mark.parametrize("code_type", [np.uint8, np.uint16])
+@pytest.mark.parametrize("outside", [False, True])
+def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, outside: bool) -> None:
+    """A top with a threshold, a subset and a split by category, some of whose ends are asked for."""
+    rng = np.random.default_rng(1)
+    n_rows, first_row = 400, 70
+    codes = np.stack([rng.integers(0, n, n_rows) for n in (9, 3, 70)]).astype(code_type)
+    missing = np.iinfo(code_type).max
+    codes[rng.random(codes.shape) < 0.1] = missing
+    words = np.array([0x5555555555555555, 0b100110], dtype=np.uint64)
+    splits = {
+        0: Split(THRESHOLD, 0, 4, True, words[:0]),
+        1: Split(MULTIWAY, 1, 3, False, words[:0]),
+        2: Split(SUBSET, 2, 0, False, words),
+    }
+    first_child = {0: 1, 1: 3, 2: 7}
+    nodes = [split_bits(splits[i], first_child[i]) if i in splits else leaf_bits(i) for i in range(9)]
+    place = np.array([-1, -1, -1, -1, 1, -1, 0, 2, -1], dtype=np.int32)  # nodes 6, 4 and 7
+    top = (np.array(nodes, dtype=np.uint64), np.zeros(9, dtype=np.int32), words, place, 3)
+    rows, times, start = _core.arrived(codes, *top, 5, 2, 1000, 1.0, first_row, outside)
+
+    in_bag = _core.bag(5, 2, 1000, 1.0, first_row, first_row + n_rows)
+    sides = {i: split.sides({0: 9, 1: 3, 2: 70}[split.feature]) for i, split in splits.items()}
+    passed: dict[int, list[int]] = {i: [] for i in range(9)}
+    for row in range(n_rows):
+        at = 0
+        while at in splits and (outside or in_bag[row]):
+            code = codes[splits[at].feature, row]
+            at = first_child[at] + int(sides[at][-1 if code == missing else code])
+            passed[at].append(row)
+    assert len(passed[6]) > 0
+    assert len(passed[7]) > 0
+    for where, node in enumerate((6, 4, 7)):
+        mine = slice(start[where], start[where + 1])
+        assert rows[mine].tolist() == passed[node]
+        assert (times[mine] == in_bag[passed[node]]).all()

@@ -1,0 +1,127 @@
+"""The documentation: every method has its page, every example that needs another package runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hedgerow
+from hedgerow import RandomForestClassifier
+from hedgerow.belief.rules import rule_names
+from hedgerow.decide import all_decisions
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+EXAMPLES = sorted((DOCS / "gallery").glob("plot_*.py"))
+#: Packages an example needs beyond those of the tests.
+NEEDS = {"plot_4_onnx": "onnxruntime", "plot_5_shap": "shap", "plot_6_mapie": "mapie"}
+#: Pages whose blocks of Python run one after the other, and the package they need.
+PAGES = {
+    "../README": None,
+    "index": None,
+    "elsewhere": "onnxruntime",
+    "explain": None,
+    "explanations": None,
+    "from-scikit-learn": None,
+    "model-files": None,
+    "plots": "matplotlib",
+    "regression": None,
+    "report": None,
+    "trees-and-bootstrap": None,
+    "which": None,
+}
+
+
+def methods() -> ModuleType:
+    """The module that writes the pages."""
+    spec = importlib.util.spec_from_file_location("methods", DOCS / "methods.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_header_of_the_core_has_its_line() -> None:
+    rows = [line for line in (DOCS / "architecture.md").read_text().splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`(\w+\.hpp)`", row)]
+    there = sorted(path.name for path in (DOCS.parent / "src" / "core").glob("*.hpp"))
+    assert sorted(named) == there
+
+
+def test_every_rule_has_a_page_with_its_code(tmp_path: Path) -> None:
+    methods().write_pages(tmp_path)
+    assert {page.stem for page in tmp_path.glob("*.md")} == {*rule_names(), "decisions", "index"}
+    for name in rule_names():
+        page = (tmp_path / f"{name}.md").read_text()
+        assert "```{math}" in page
+        assert "def lift(self" in page
+        assert "def finish(self" in page
+
+
+def test_every_decision_is_told_of(tmp_path: Path) -> None:
+    module = methods()
+    module.write_pages(tmp_path)
+    page = (tmp_path / "decisions.md").read_text()
+    assert all(f'decision="{name}"' in page for name in all_decisions())
+    del module.DECISIONS["hurwicz"]
+    with pytest.raises(ValueError, match=r"docs/methods.py must tell of .*'hurwicz'"):
+        module.write_pages(tmp_path)
+
+
+@pytest.mark.parametrize("example", [path for path in EXAMPLES if path.stem in NEEDS], ids=lambda path: path.stem)
+def test_the_example_with_another_package_runs(
+    example: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = NEEDS[example.stem]
+    pytest.importorskip(package, reason=f"needs {package}: pip install 'hedgerow[docs]'")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setattr(sys, "argv", [str(example)])
+    runpy.run_path(str(example))
+    said = capsys.readouterr().out
+    if package == "onnxruntime":
+        assert said.count("True") == 3
+    elif package == "shap":
+        assert "largest difference: 0.0" in said
+    else:
+        kept = [float(number) for number in re.findall(r"truth in the set (\d\.\d+)", said)]
+        assert len(kept) == 2
+        assert min(kept) > 0.9
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_the_page_runs_as_printed(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (package := PAGES[page]) is not None:
+        pytest.importorskip(package, reason=f"needs {package}: pip install 'hedgerow[docs]'")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert blocks
+    names = what_readers_have()
+    for block in blocks:
+        exec(compile(block, f"{page}.md", "exec"), names)
+
+
+def what_readers_have() -> dict[str, Any]:
+    """The names that pages take for granted: two classes, four features, and a forest."""
+    draws = np.random.default_rng(0)
+    X = draws.normal(size=(120, 4))
+    y = np.where(X[:, 0] + draws.normal(size=120) > 0, "ill", "well")
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    X_new, y_new = X[:20] + 0.1, y[:20]
+    names = {"X": X, "y": y, "X_new": X_new, "y_new": y_new, "x": X[:, 0], "forest": forest, "np": np, "Path": Path}
+    return names | {
+        "X_train": X,
+        "X_test": X_new,
+        "y_test": y_new,
+        "X_aside": X_new,
+        "y_aside": y_new,
+        "hedgerow": hedgerow,
+    }
