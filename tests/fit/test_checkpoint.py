@@ -28,7 +28,7 @@ from hedgerow import (
     RandomForestRegressor,
 )
 from hedgerow.criteria import BeliefGain
-from hedgerow.estimators import checkpoint as module
+from hedgerow.fit import checkpoint as module
 
 random = np.random.default_rng(0)
 X = random.normal(size=(150, 4))
@@ -48,7 +48,7 @@ FIT = """
 import sys
 from sklearn.datasets import make_classification
 from hedgerow import RandomForestClassifier
-from hedgerow.estimators import checkpoint
+from hedgerow.fit import checkpoint
 
 checkpoint.SECONDS = 0.0
 X, y = make_classification(2000, 10, random_state=0)

@@ -19,8 +19,8 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
     merge,
-    unite,
 )
+from hedgerow.forest import join
 from hedgerow.forest.join import cuts_in_use, move_codes, unite_bins
 
 
@@ -149,11 +149,11 @@ def test_cuts_that_no_tree_uses_can_be_left_out() -> None:
 def test_where_codes_run_out_only_cuts_in_use_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [RandomForestClassifier(3, random_state=i, max_depth=4).fit(*frame(150, i)) for i in range(2)]
     whole = merge(*parts)
-    monkeypatch.setattr(unite, "MOST_BINS", 150)
+    monkeypatch.setattr(join, "MOST_BINS", 150)
     merged = merge(*parts)
     assert len(merged._bins.cuts) < len(whole._bins.cuts)
     assert np.array_equal(merged.apply(ROWS), whole.apply(ROWS))
-    monkeypatch.setattr(unite, "MOST_BINS", 3)
+    monkeypatch.setattr(join, "MOST_BINS", 3)
     with pytest.raises(ValueError, match="must cut each feature in at most 2 places together to be merged"):
         merge(*parts)
 

@@ -28,7 +28,8 @@ from hedgerow import (
 )
 from hedgerow.belief import combine, contour_from_mass, mass_from_sets, merge_states, pignistic_from_mass
 from hedgerow.fit.refine import NEGLIGIBLE
-from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets, read_labels
+from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets
+from hedgerow.target.uncertain import read_labels
 
 MODELS: dict[str, Any] = {
     "tree": DecisionTreeClassifier(random_state=3),

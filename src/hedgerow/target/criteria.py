@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from hedgerow.belief import discord, mass_from_counts, non_specificity, total_uncertainty_from_counts
 
 __all__ = [
+    "CRITERIA",
     "BeliefGain",
     "Criterion",
     "Entropy",
