@@ -27,7 +27,7 @@ from hedgerow import (
     _core,
 )
 from hedgerow.belief import combine, contour_from_mass, mass_from_sets, merge_states, pignistic_from_mass
-from hedgerow.fit.refine import NEGLIGIBLE
+from hedgerow.target.blurred import NEGLIGIBLE
 from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets
 from hedgerow.target.uncertain import read_labels
 

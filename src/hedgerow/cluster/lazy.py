@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.partitions import partitions_from, read_partition
 from hedgerow.cluster.run import FAN_IN
-from hedgerow.estimators.judge import judge
+from hedgerow.judge.tally import judge
 from hedgerow.metrics.tally import add_tallies
 
 #: What is asked of a model's evidence instead of the model.

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from hedgerow.estimators.base import TreesClassifier
+from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.fit.parameters import DESCRIPTIONS, documented
 from hedgerow.forest.prune import PruningPath, path_of
 from hedgerow.forest.tree import Tree
@@ -54,6 +54,7 @@ class DecisionTreeClassifier(TreesClassifier):
     """
 
     _one_tree = True
+    _keeps_rows = False
 
     def __init__(
         self,

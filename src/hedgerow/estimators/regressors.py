@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.estimators.regression import TreesRegressor
+from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.fit.parameters import DESCRIPTIONS, documented
 from hedgerow.forest.moments import NumberTree
 
@@ -109,7 +109,7 @@ class DecisionTreeRegressor(TreesRegressor):
     @property
     def tree_(self) -> NumberTree:
         """The tree, to look at and to walk."""
-        return self._checked_tree(0)
+        return self.trees_[0]  # type: ignore[return-value]
 
     def get_depth(self) -> int:
         """Longest path from the root to a leaf."""

@@ -98,7 +98,7 @@ def leaf_moments(forest: Forest, tree: int) -> Floats:
     return np.column_stack([weight[span].astype(np.float64), mean[span], forest.variances[span]])
 
 
-def error_importance(tree: NumberTree, n_features: int, criterion: str) -> Floats:
+def error_importance(tree: Any, n_features: int, criterion: str) -> Floats:
     """-> (p,) decrease of squared error (or Poisson deviance) at the splits on each feature, summing to one or zero."""
     error = tree.weight * tree.impurity(criterion)
     children = np.flatnonzero(tree.parent >= 0)

@@ -96,6 +96,13 @@ def node_risk(tree: Tree, criterion: str | Criterion) -> NDArray[np.float64]:
     return np.asarray(risk)
 
 
+def prune(forest: Forest, bins: Bins, schema: Schema, names: NDArray[Any], criterion: Any, ccp_alpha: float) -> Forest:
+    """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
+    if forest.values is None:
+        return prune_forest(forest, bins, schema, names, criterion, ccp_alpha)
+    return prune_numbers(forest, bins, schema, criterion, ccp_alpha)
+
+
 def prune_forest(
     forest: Forest, bins: Bins, schema: Schema, classes: NDArray[Any], criterion: str | Criterion, ccp_alpha: float
 ) -> Forest:
