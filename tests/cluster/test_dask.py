@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import io
 import json
 import os
 import signal
@@ -28,6 +27,7 @@ distributed = pytest.importorskip("distributed")
 
 from dask import compute, delayed  # noqa: E402
 from dask.sizeof import sizeof  # noqa: E402
+from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, each_kind, make_frame  # noqa: E402
 
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
@@ -41,31 +41,12 @@ from hedgerow.cluster.rows import rows_from  # noqa: E402
 from hedgerow.cluster.training import Training, read_on_cluster  # noqa: E402
 from hedgerow.commands.cli import _with_address, app  # noqa: E402
 
-#: So little that nodes of a few hundred rows are grown where their rows lie.
-LITTLE = 12_000
-N_ROWS = 2_400
-
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
-
-
-def make_frame(seed: int = 0) -> pd.DataFrame:
-    """Numbers, numbers with gaps, text with gaps, categories that are numbers; labels of two kinds and a target."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(N_ROWS, 4)).round(2), columns=list("abcd"))
-    frame.loc[rng.random(N_ROWS) < 0.1, "b"] = np.nan
-    frame["colour"] = rng.choice(np.array(["red", "green", "blue", "grey", None], dtype=object), N_ROWS)
-    frame["size"] = pd.Categorical(rng.integers(0, 4, N_ROWS))
-    score = frame["a"] + frame["b"].fillna(1) + (frame["colour"] == "red") + rng.normal(size=N_ROWS)
-    frame["class"] = np.where(score > 1.5, "high", np.where(score > 0, "middle", "low"))
-    frame["two"] = (score > 0.5).astype(int)
-    frame["number"] = score.round(3)
-    frame["weight"] = rng.integers(0, 3, N_ROWS) / 7
-    return frame
 
 
 def in_parts(frame: pd.DataFrame, lengths: list[int]) -> Any:
@@ -80,40 +61,20 @@ def fit_both(
 ) -> tuple[Any, Any]:
     """The same estimator fitted here and on the cluster."""
     frame = make_frame()
-    X = frame[["a", "b", "c", "d", "colour", "size"]]
+    X = frame[FEATURES]
     here = getattr(hedgerow, name)(random_state=1, **parameters)
     here.fit(X, frame[target], None if weight is None else frame[weight])
     there = getattr(hedgerow.dask, name)(random_state=1, **parameters)
     parts = in_parts(frame, lengths)
     weights = None if weight is None else parts[weight]
-    there.fit(parts[list(X.columns)], parts[target], weights, gather_bytes=gather_bytes)
+    there.fit(parts[FEATURES], parts[target], weights, gather_bytes=gather_bytes)
     return here, there
-
-
-def assert_same_bytes(here: Any, there: Any) -> None:
-    """Trees, cuts and schema agree to the last bit; and so do model files, where rows leave nothing behind."""
-    arrays = here.forest_.arrays()
-    assert arrays.keys() == there.forest_.arrays().keys()
-    for name, array in there.forest_.arrays().items():
-        assert (array.dtype, array.tobytes()) == (arrays[name].dtype, arrays[name].tobytes()), name
-    for name in ("nominal", "n_bins", "cuts", "cut_start", "centers", "center_start"):
-        assert getattr(there._bins, name).tobytes() == getattr(here._bins, name).tobytes(), name
-    assert there._schema == here._schema
-    if hasattr(here, "classes_"):
-        assert saved(there) == saved(here)
 
 
 def read_table(engine: DaskEngine, estimator: Any, X: Any, y: Any) -> Training:
     """Dask collections -> what a fit of an estimator makes of them before it grows trees."""
     target, settings_for = checked_target(estimator), partial(settings_of, estimator)
     return read_on_cluster(engine, partitions_from(X, y).each, target, settings_for)
-
-
-def saved(model: Any) -> bytes:
-    """A model -> its file."""
-    file = io.BytesIO()
-    hedgerow.save(model, file)
-    return file.getvalue()
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7, 16])
@@ -132,21 +93,7 @@ def test_partitions_may_be_empty_lack_a_class_or_be_a_hundred_times_as_long_as_o
     assert_same_bytes(here, there.fit(parts[["a", "b"]], parts["class"], gather_bytes=LITTLE))
 
 
-@pytest.mark.parametrize(
-    ("name", "target", "weight", "parameters"),
-    [
-        ("RandomForestClassifier", "two", None, {"n_estimators": 3, "criterion": "entropy", "min_samples_leaf": 3}),
-        ("RandomForestClassifier", "class", "weight", {"n_estimators": 2, "class_weight": "balanced"}),
-        ("RandomForestClassifier", "two", None, {"n_estimators": 2, "class_weight": "balanced_subsample"}),
-        ("ExtraTreesClassifier", "two", None, {"n_estimators": 3, "max_depth": 6}),
-        ("RandomDecisionTreesClassifier", "class", None, {"n_estimators": 3}),
-        ("DecisionTreeClassifier", "two", None, {"monotonic_cst": {"a": 1}, "max_depth": 5}),
-        ("RandomForestRegressor", "number", None, {"n_estimators": 3}),
-        ("RandomForestRegressor", "number", "weight", {"n_estimators": 2, "max_depth": 4}),
-        ("ExtraTreesRegressor", "two", None, {"n_estimators": 2, "criterion": "poisson"}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)
+@each_kind
 def test_every_kind_of_tree_is_the_same_on_the_cluster(
     client: Any, name: str, target: str, weight: str | None, parameters: dict[str, Any]
 ) -> None:
