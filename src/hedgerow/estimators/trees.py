@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.estimators.bagging import grow_until_flat
 from hedgerow.estimators.structure import StructureMixin
 from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.fit.parameters import check_n_jobs, most_trees, thread_count
+from hedgerow.fit.parameters import Parameters, check_n_jobs, most_trees, thread_count
 from hedgerow.fit.progress import CallbackSupport, batches, has_callbacks, progress_bar
 from hedgerow.forest.add import Origin
 from hedgerow.forest.grow import GrowSettings, grow_forest
@@ -37,7 +37,7 @@ MAX_ROWS = 2**31
 _ROWS_PER_THREAD = 500
 
 
-class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # type: ignore[misc]
+class TreesEstimator(StructureMixin, CallbackSupport, Parameters, BaseEstimator, ABC):  # type: ignore[misc]
     """What classifiers and regressors share; see `TreesClassifier` and `TreesRegressor`."""
 
     _splitter: ClassVar[str] = "best"

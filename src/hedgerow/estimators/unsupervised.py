@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.estimators.opinions import Bagged
 from hedgerow.estimators.trees import MAX_ROWS, Growing, TreesEstimator, schema_attributes
 from hedgerow.fit.parameters import (
-    DESCRIPTIONS,
-    NUMBER_CRITERIA,
-    check_switches,
-    documented,
+    NUMBER_CRITERION,
+    check_parameters,
+    estimator,
+    parameter,
+    refuse_unsettled,
     resolve_settings,
     thread_count,
 )
@@ -30,6 +31,11 @@ from hedgerow.target.base import Labels, Numbers
 from hedgerow.target.numbers import numbers_on_grid
 
 Floats = NDArray[np.float64]
+
+_DEPTH = "Longest path from the root, so a tree has at most 2**max_depth leaves."
+_FEATURES = (
+    "Features looked at per split, counting only those that vary in the node; None means all, a float is a share."
+)
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,6 @@ class _Training:
 class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
     """What trees without labels share: they turn rows into leaves."""
 
-    sparse_output: Any
-
     def transform(self, X: Any) -> sparse.csr_array | Floats:
         """The leaf reached in each tree, as sparse features.
 
@@ -60,8 +64,7 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         leaves : sparse array of shape (n_samples, n_leaves), or ndarray where ``sparse_output=False``
             1 for the leaf reached in each tree, so rows sum to the number of trees.
         """
-        if not isinstance(self.sparse_output, bool | np.bool_):
-            raise ValueError(f"sparse_output must be True or False, got {self.sparse_output!r}")
+        check_parameters(self)
         leaves = self.embed(X)
         return leaves if self.sparse_output else np.asarray(leaves.toarray())
 
@@ -85,10 +88,8 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
     # ---- behind the scenes ----------------------------------------------------------------
 
     def _read(self, X: Any) -> Table:
-        check_switches(self)
-        for name, word in (("n_estimators", "auto"), ("max_features", "oob")):
-            if isinstance(value := getattr(self, name, None), str) and value == word:
-                raise ValueError(f"{name} must be given where no labels decide, got {word!r}; pass a number")
+        check_parameters(self)
+        refuse_unsettled(self, "where no labels decide")
         table = read_training_table(X, categorical_features=self.categorical_features)
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
@@ -108,13 +109,8 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
             "_bag": training.bag,
         } | schema_attributes(schema)
 
-    categorical_features: Any
 
-
-@documented(
-    n_estimators="int, default=100\n    Number of trees.",
-    max_depth="int or None, default=5\n    Longest path from the root, so a tree has at most 2**max_depth leaves.",
-)
+@estimator
 class RandomTreesEmbedding(_UnlabelledTrees):
     """Totally random trees: rows -> the leaves they fall into, as sparse features; and how densely rows lie there.
 
@@ -150,36 +146,16 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     (True, 10)
     """
 
+    n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
+    max_depth: int | None = parameter(default=5, about=_DEPTH)
+    sparse_output: bool = True
+    n_jobs: int | None = None
+    verbose: int = 0
+    criterion: str = parameter(default="squared_error", init=False, like=NUMBER_CRITERION)
+
     _splitter = "random"
-    _criteria = NUMBER_CRITERIA
-    criterion = "squared_error"
     max_features = 1
     _of_one_fit = ("_ranges", "_densities")
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_depth: int | None = 5,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
-        sparse_output: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.max_leaf_nodes = max_leaf_nodes
-        self.categorical_features = categorical_features
-        self.sparse_output = sparse_output
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Grow the trees.
@@ -251,14 +227,8 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         forest = super()._grow_and_prune(training, bins, codes, n_threads, **which)
         return replace(forest, values=None, means=None, variances=None)
 
-    _ranges: Floats
-    _densities: Floats
 
-
-@documented(
-    n_estimators="int, default=100\n    Number of trees.",
-    max_features=DESCRIPTIONS["max_features"].replace(', "oob"', "").replace("or None", 'or None, default="sqrt"', 1),
-)
+@estimator
 class UnsupervisedForest(_UnlabelledTrees):
     """A random forest that learns to tell the rows from rows in which nothing goes together.
 
@@ -292,36 +262,15 @@ class UnsupervisedForest(_UnlabelledTrees):
     True
     """
 
+    n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
+    max_features: Any = parameter(default="sqrt", kind='{"sqrt", "log2"}, int, float or None', about=_FEATURES)
+    sparse_output: bool = True
+    n_jobs: int | None = None
+    verbose: int = 0
+
     _of_one_fit = ("_bagged",)
     _not_pickled = ("_bagged",)
     bootstrap = True
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
-        sparse_output: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.categorical_features = categorical_features
-        self.sparse_output = sparse_output
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Permute the columns and grow trees that tell the two tables apart.
