@@ -72,7 +72,7 @@ def fit(options: FitOptions) -> None:
     except ValueError as reason:  # options have been checked: what is left is the data
         raise DataError(str(reason)) from None
     seconds = time.perf_counter() - start
-    if hasattr(estimator, "verbose"):
+    if estimator.verbose:
         estimator.set_params(verbose=0)
     report = _report(estimator, table, y) | {"seconds": round(seconds, 3), "model": options.out}
     save_model(estimator, options.out)

@@ -15,7 +15,7 @@ from hedgerow.belief import Setting, resolve_rule
 from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
 from hedgerow.estimators.trees import figure
 from hedgerow.fit.later import partial_fit
-from hedgerow.fit.parameters import check_opinion, check_switches, resolve_settings
+from hedgerow.fit.parameters import check_parameters, resolve_settings
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Fit, fit
 from hedgerow.forest.fold import known_rows
@@ -488,8 +488,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return ClassAnswers(self, fitted)
 
     def _check_parameters(self) -> None:
-        check_switches(self)
-        check_opinion(self)
+        check_parameters(self)
 
     def _read_target(
         self, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: NDArray[Any] | None

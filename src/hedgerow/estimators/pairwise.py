@@ -13,7 +13,7 @@ from hedgerow.belief.masses.frame import LARGEST_FRAME
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
 from hedgerow.belief.opinion import opinion_from_bounds
 from hedgerow.estimators.classifier import TreesClassifier
-from hedgerow.fit.parameters import DESCRIPTIONS, documented
+from hedgerow.fit.parameters import PLAIN_CAUTION, estimator, parameter
 from hedgerow.fit.run import Fit
 from hedgerow.forest.fold import reached_evidence
 from hedgerow.forest.grow import grow_forest
@@ -27,8 +27,6 @@ from hedgerow.target.class_target import ReadTarget
 
 Floats = NDArray[np.float64]
 
-#: What the trees split by unless told otherwise.
-DEFAULT_CRITERION = "belief"
 #: A node that is a leaf and nothing else.
 _LEAF = 0xFFFF
 
@@ -48,13 +46,7 @@ class _NotOffered:
         )
 
 
-@documented(
-    criterion=DESCRIPTIONS["criterion"].replace('"gini"\n', f'"{DEFAULT_CRITERION}"\n'),
-    max_features=DESCRIPTIONS["max_features"].replace("or None", "or None, default=None", 1),
-    caution="float, default=1.0\n    How many unseen rows each leaf keeps in reserve; 1 is Dempster's approach to"
-    " Bernoulli trials. Can be changed on a fitted model.",
-    decision=DESCRIPTIONS["decision"].replace("fitted forest", "fitted model"),
-)
+@estimator
 class PairwiseTreesClassifier(TreesClassifier):
     """A tree for each pair of classes, and the mass function over all classes that agrees best with their leaves.
 
@@ -105,40 +97,16 @@ class PairwiseTreesClassifier(TreesClassifier):
     {0, 2}  0.0368
     """
 
-    rule = "average"  # a node of one tree is read alone; the programme combines them
+    caution: float = parameter(default=1.0, like=PLAIN_CAUTION)
+    decision: Any = "dominance"
+    criterion: Any = "belief"
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    min_impurity_decrease: float = 0.0
+    class_weight: Any = None
+    ccp_alpha: float = 0.0
 
-    def __init__(
-        self,
-        *,
-        caution: float = 1.0,
-        decision: Any = "dominance",
-        criterion: Any = DEFAULT_CRITERION,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        categorical_features: Any = "from_dtype",
-        ccp_alpha: float = 0.0,
-        random_state: Any = None,
-    ) -> None:
-        self.caution = caution
-        self.decision = decision
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
+    rule = "average"  # a node of one tree is read alone; the programme combines them
 
     evidence = _NotOffered("ask predict_mass")
     row_weights = _NotOffered("ask proximity")

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
 from hedgerow.estimators.trees import figure
 from hedgerow.fit.later import partial_fit
-from hedgerow.fit.parameters import NUMBER_CRITERIA, check_caution, check_switches, resolve_settings
+from hedgerow.fit.parameters import check_parameters, resolve_settings
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Fit, fit
 from hedgerow.forest.grow import GrowSettings
@@ -35,7 +35,6 @@ Floats = NDArray[np.float64]
 class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
     """What all tree and forest regressors share; the public classes are presets of it."""
 
-    _criteria = NUMBER_CRITERIA
     _same_when_merged: ClassVar[tuple[str, ...]] = ("criterion", "monotonic_cst")
 
     criterion: str
@@ -258,12 +257,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         return NumberAnswers(self, fitted)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.leaf_rows, bool | np.bool_):
-            raise ValueError(f"leaf_rows must be True or False, got {self.leaf_rows!r}")
-        if isinstance(self.oob_score, str):
-            raise ValueError(f"oob_score must be True, False or a callable, got {self.oob_score!r}")
-        check_switches(self)
-        check_caution(self.caution)
+        check_parameters(self)
 
     def _read_target(
         self, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: NDArray[Any] | None

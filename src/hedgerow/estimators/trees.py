@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from hedgerow.fit.parameters import Parameters
 from hedgerow.fit.progress import CallbackSupport
 from hedgerow.fit.run import Fit, grow
 from hedgerow.forest.fold import StateCache
@@ -28,7 +29,7 @@ from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.table.bins import Codes
 
 
-class TreesEstimator(CallbackSupport, BaseEstimator, ABC):  # type: ignore[misc]
+class TreesEstimator(CallbackSupport, Parameters, BaseEstimator, ABC):  # type: ignore[misc]
     """What classifiers, regressors and trees without labels share.
 
     A fit publishes one `Fitted`, in one assignment, after everything has succeeded. A call reads it once, with the
@@ -43,20 +44,6 @@ class TreesEstimator(CallbackSupport, BaseEstimator, ABC):  # type: ignore[misc]
     _can_be_added_to: ClassVar[bool] = False
     #: Whether the binned training rows stay with the fitted model.
     _keeps_rows: ClassVar[bool] = True
-    #: What estimators that lack a parameter do.
-    criterion: Any = "gini"
-    bootstrap: Any = False
-    max_samples: Any = None
-    caution: Any = 1.0
-    oob_score: Any = False
-    leaf_rows: Any = False
-    label_rounds: Any = 0
-    class_weight: Any = None
-    monotonic_cst: Any = None
-    ccp_alpha: Any = 0.0
-    warm_start: Any = False
-    n_jobs: Any = None
-    verbose: Any = 0
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf each sample reaches, as the number of the node within its tree.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from sklearn.base import TransformerMixin
 
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.fit.parameters import (
-    DESCRIPTIONS,
-    NUMBER_CRITERIA,
-    check_switches,
-    documented,
+    NUMBER_CRITERION,
+    check_parameters,
+    estimator,
+    parameter,
+    refuse_unsettled,
     resolve_settings,
 )
 from hedgerow.fit.run import MAX_ROWS, Fit
@@ -34,11 +35,14 @@ from hedgerow.target.number_target import number_target
 
 Floats = NDArray[np.float64]
 
+_DEPTH = "Longest path from the root, so a tree has at most 2**max_depth leaves."
+_FEATURES = (
+    "Features looked at per split, counting only those that vary in the node; None means all, a float is a share."
+)
+
 
 class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
     """What trees without labels share: they turn rows into leaves."""
-
-    sparse_output: Any
 
     def transform(self, X: Any) -> sparse.csr_array | Floats:
         """The leaf reached in each tree, as sparse features.
@@ -53,8 +57,7 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         leaves : sparse array of shape (n_samples, n_leaves), or ndarray where ``sparse_output=False``
             1 for the leaf reached in each tree, so rows sum to the number of trees.
         """
-        if not isinstance(self.sparse_output, bool | np.bool_):
-            raise ValueError(f"sparse_output must be True or False, got {self.sparse_output!r}")
+        check_parameters(self)
         leaves = self.embed(X)
         return leaves if self.sparse_output else np.asarray(leaves.toarray())
 
@@ -78,11 +81,8 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         return Answers(self, fitted)
 
     def _read(self, X: Any) -> Table:
-        check_switches(self)
-        for name, word in (("n_estimators", "auto"), ("max_features", "oob")):
-            value = getattr(self, name)
-            if isinstance(value, str) and value == word:
-                raise ValueError(f"{name} must be given where no labels decide, got {word!r}; pass a number")
+        check_parameters(self)
+        refuse_unsettled(self, "where no labels decide")
         table = read_training_table(X, categorical_features=self.categorical_features)
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
@@ -93,13 +93,8 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         fingerprint = rows.fingerprint(of_rows=False)
         return Fit(self, rows, table.schema, bins, settings, fingerprint, None, (X, None))
 
-    categorical_features: Any
 
-
-@documented(
-    n_estimators="int, default=100\n    Number of trees.",
-    max_depth="int or None, default=5\n    Longest path from the root, so a tree has at most 2**max_depth leaves.",
-)
+@estimator
 class RandomTreesEmbedding(_UnlabelledTrees):
     """Totally random trees: rows -> the leaves they fall into, as sparse features; and how densely rows lie there.
 
@@ -135,38 +130,18 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     (True, 10)
     """
 
+    n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
+    max_depth: int | None = parameter(default=5, about=_DEPTH)
+    sparse_output: bool = True
+    n_jobs: int | None = None
+    verbose: int = 0
+    criterion: str = parameter(default="squared_error", init=False, like=NUMBER_CRITERION)
+
     _splitter = "random"
-    _criteria = NUMBER_CRITERIA
-    criterion = "squared_error"
     max_features = 1
     _keeps_rows = False
     #: What the counts of a leaf are called.
-    leaf_names: ClassVar[tuple[str, ...]] = ("rows",)
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_depth: int | None = 5,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
-        sparse_output: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.max_leaf_nodes = max_leaf_nodes
-        self.categorical_features = categorical_features
-        self.sparse_output = sparse_output
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    leaf_names = ("rows",)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Grow the trees.
@@ -244,10 +219,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         return replace(forest, values=None, means=None, variances=None)
 
 
-@documented(
-    n_estimators="int, default=100\n    Number of trees.",
-    max_features=DESCRIPTIONS["max_features"].replace(', "oob"', "").replace("or None", 'or None, default="sqrt"', 1),
-)
+@estimator
 class UnsupervisedForest(_UnlabelledTrees):
     """A random forest that learns to tell the rows from rows in which nothing goes together.
 
@@ -281,36 +253,15 @@ class UnsupervisedForest(_UnlabelledTrees):
     True
     """
 
+    n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
+    max_features: Any = parameter(default="sqrt", kind='{"sqrt", "log2"}, int, float or None', about=_FEATURES)
+    sparse_output: bool = True
+    n_jobs: int | None = None
+    verbose: int = 0
+
     bootstrap = True
     #: What the counts of a leaf are called.
-    leaf_names: ClassVar[tuple[str, ...]] = ("permuted", "real")
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
-        sparse_output: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.categorical_features = categorical_features
-        self.sparse_output = sparse_output
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    leaf_names = ("permuted", "real")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Permute the columns and grow trees that tell the two tables apart.

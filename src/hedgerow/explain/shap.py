@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Setting
 from hedgerow.belief.additive import Additive, additive
-from hedgerow.fit.parameters import check_caution
 from hedgerow.forest.fold import fold, leaf_evidence, lift_distinct
 from hedgerow.forest.tree import Forest
-from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.answer import ClassAnswers, answers_of, checked_caution
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table.bins import Codes
 
@@ -175,7 +174,9 @@ def _of_numbers(
     """The same of a regressor: leaves say a number, or one of its bounds."""
     trees, n_threads = now.forest, now.threads(codes.shape[1] * now.forest.n_trees)
     limits = (now.about.low, now.about.high)
-    said = _leaf_numbers(trees, what, limits, now.caution if caution is None else check_caution(caution))
+    said = _leaf_numbers(
+        trees, what, limits, now.caution if caution is None else checked_caution(caution, "a number >= 0")
+    )
     groups = iter([(0, trees.n_trees, said[:, None] / trees.n_trees)])
     others = None if background is None else now.read(background)
     values, base = explain_values(trees, codes, groups, 1, interactions, others, n_threads)

@@ -21,10 +21,10 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, check_starts, take
-from hedgerow.fit.parameters import NUMBER_CRITERIA, check_caution
+from hedgerow.fit.parameters import NUMBER_CRITERIA
 from hedgerow.forest.quantiles import LeafRows
 from hedgerow.forest.tree import OF_NUMBERS, Forest
-from hedgerow.judge.answer import answers_of
+from hedgerow.judge.answer import answers_of, checked_caution
 from hedgerow.judge.fitted import Fitted, Learned, with_fitted
 from hedgerow.judge.intervals import MAX_ROWS, Residuals
 from hedgerow.judge.number_answers import NumberAnswers
@@ -98,7 +98,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
 def _check_reading(model: Any) -> None:
     """Refuse parameters that would fail when samples are read."""
     checked_threads(model.n_jobs)
-    check_caution(model.caution)
+    checked_caution(model.caution, "a number >= 0")
     _checked_criterion(model.criterion)
 
 
