@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
@@ -25,7 +26,7 @@ from hedgerow.forest.threads import thread_count
 from hedgerow.forest.tree import Forest, impurity_importance
 from hedgerow.judge.answer import ClassAnswers, UncertaintyOf
 from hedgerow.judge.evidence import CAUTIONS, Evidence, require_certain, score_sets, try_out
-from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.oob import BootstrapErrors, Trace, ensemble_error
 from hedgerow.judge.variance import VarianceOf
 from hedgerow.table import Schema
@@ -111,7 +112,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         >>> forest.partial_fit(X[1::2], y[1::2]).evidence(X[:1]).counts[0, 0]
         array([50.,  0.,  0.])
         """
-        return with_fitted(self, partial_fit(self, X, y, sample_weight, classes))
+        return changed(self, partial(partial_fit, self, X, y, sample_weight, classes))
 
     @overload
     def predict(self, X: Any, return_set: Literal[False] = False) -> NDArray[Any]: ...
@@ -478,7 +479,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return figure(fitted_of(self).figures.tuning, "tuning_", "after `tune`")  # type: ignore[no-any-return]
 
     @classmethod
-    def tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
+    def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
         """K -> classes that a leaf counts, and how many trees there must be (None: any number)."""
         return n_classes, 1 if cls._one_tree else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from hedgerow.fit.later import grow_more
 from hedgerow.fit.parameters import require_count
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.judge.drift import Drift
-from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.judge.fitted import Fitted, changed, fitted_of
 from hedgerow.judge.newcomers import compare, newcomers
 
 
@@ -65,7 +66,7 @@ class LaterEstimator(TreesEstimator):
         >>> (forest.predict_proba(X) == at_once.predict_proba(X)).all()
         np.True_
         """
-        after = with_fitted(self, grow_more(self, n, X, y, sample_weight))
+        after = changed(self, partial(grow_more, self, n, X, y, sample_weight))
         self.n_estimators = after.forest_.n_trees
         return self
 

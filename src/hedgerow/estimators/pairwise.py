@@ -155,7 +155,7 @@ class PairwiseTreesClassifier(TreesClassifier):
         return pair_trees(fitted_of(self))
 
     @classmethod
-    def tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
+    def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
         """K -> the two classes that a leaf counts, and the number of pairs."""
         return 2, len(pairs_of(n_classes))
 

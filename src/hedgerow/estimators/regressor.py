@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
@@ -21,7 +22,7 @@ from hedgerow.forest.moments import error_importance
 from hedgerow.forest.prune import prune_numbers
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.tree import Forest
-from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.number_answers import NumberAnswers, VarianceOf, number_trace
 from hedgerow.judge.oob import NumberTrace
 from hedgerow.table import Schema
@@ -92,7 +93,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         >>> tree.partial_fit([[1], [1]], [2.0, 3.0]).predict([[0], [1]])
         array([0., 2.])
         """
-        return with_fitted(self, partial_fit(self, X, y, sample_weight))
+        return changed(self, partial(partial_fit, self, X, y, sample_weight, None))
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...

@@ -141,7 +141,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     max_features = 1
     _keeps_rows = False
     #: What the counts of a leaf are called.
-    leaf_names = ("rows",)
+    __leaf_names__ = ("rows",)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Grow the trees.
@@ -167,7 +167,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         begun = self._published(X, rows, table, bins, settings)
         fitted = replace(
             begun.published(self._grow(begun)),
-            about=AboutRows(np.array(self.leaf_names), _ranges(table)),
+            about=AboutRows(np.array(self.__leaf_names__), _ranges(table)),
             fingerprint=Fingerprint(None, table.n_rows, 0.0, "all"),
         )
         return with_fitted(self, fitted)
@@ -261,7 +261,7 @@ class UnsupervisedForest(_UnlabelledTrees):
 
     bootstrap = True
     #: What the counts of a leaf are called.
-    leaf_names = ("permuted", "real")
+    __leaf_names__ = ("permuted", "real")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Permute the columns and grow trees that tell the two tables apart.
@@ -283,7 +283,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         real = encode(table, bins, n_threads=n_threads)
         codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
         labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
-        target = ClassTarget(np.array(self.leaf_names), Labels(labels, None, 1.0, 2))
+        target = ClassTarget(np.array(self.__leaf_names__), Labels(labels, None, 1.0, 2))
         rows = TrainingRows.of(codes, None, target, settings)
         begun = self._published(X, rows, table, bins, settings)
         return with_fitted(self, begun.published(self._grow(begun)))

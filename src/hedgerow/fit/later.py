@@ -27,12 +27,12 @@ from hedgerow.target.classes import among_classes
 Floats = NDArray[np.float64]
 
 
-def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Fitted:
+def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
     """Add the evidence of new rows to the leaves that exist; the first rows are fitted."""
-    if "_fitted" not in model.__dict__:
+    if before is None:
         return fit(model, X, y, sample_weight, classes=model._first_classes(classes))
     model._check_parameters()
-    before = with_origins(fitted_of(model))
+    before = with_origins(before)
     codes = _read_later(model, before, X)
     target, kept = model._read_later_target(y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
@@ -45,9 +45,9 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any = None, classes: 
     return after
 
 
-def grow_more(model: Any, n: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Fitted:
+def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fitted | None) -> Fitted:
     """Add trees that are grown on all rows seen so far."""
-    before = with_origins(fitted_of(model))
+    before = with_origins(fitted_of(model) if before is None else before)
     n_more = require_count("n", n)
     if model._one_tree or before.fingerprint is None or not _of_one_table(before.origins):
         raise ValueError(

@@ -75,10 +75,8 @@ class Answers:
 
     def table(self, X: Any) -> Table:
         """Samples -> their columns, refused in scikit-learn's words where they do not fit."""
-        model = self._model
-        if model.__dict__.get("_fitted") is not self.fitted:  # another fit came between
-            model = with_fitted(copy(model), self.fitted)
-        return check_table(model, X, self.fitted.schema)
+        # The estimator may be fitted again meanwhile: the words are about this fit.
+        return check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
 
     def read(self, X: Any) -> Codes:
         """Samples -> codes (p, n); of a wide table only the features that some tree looks at."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -61,6 +62,8 @@ class Learned:
     def __init__(self, known: dict[str, tuple[Any, Any]] | None = None) -> None:
         self._known = dict(known or {})
         self._lock = RLock()
+        #: Held by what makes another fit of this one, so that two threads do not start from the same.
+        self.changing = RLock()
 
     def get(self, what: str, key: Any, make: Callable[[], _Value]) -> _Value:
         """What was learned under this key; it is made now where it is not known."""
@@ -177,3 +180,23 @@ def with_fitted(model: _Model, fitted: Fitted) -> _Model:
     """Publish: the one assignment that makes an estimator a fitted one."""
     model._fitted = fitted  # type: ignore[attr-defined]
     return model
+
+
+def changed(model: _Model, change: Callable[[Fitted | None], Fitted]) -> _Model:
+    """Replace the fit of an estimator by one that is made of it; None stands for no fit yet.
+
+    Threads that change an estimator at once come one after the other, each starting from what the one before has made.
+    """
+    while True:
+        before: Fitted | None = model.__dict__.get("_fitted")
+        with nullcontext() if before is None else before.learned.changing:
+            if model.__dict__.get("_fitted") is not before:
+                continue
+            after = change(before)
+            with _PUBLISHING:
+                if model.__dict__.get("_fitted") is before:
+                    return with_fitted(model, after)
+
+
+#: Held while one fit is compared with another and replaced.
+_PUBLISHING = Lock()

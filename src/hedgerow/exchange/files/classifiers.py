@@ -73,7 +73,7 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
         raise ModelFileError(f"a model must have at most {MAX_CLASSES} classes, got {len(classes)}")
     decoder = Decoder(arrays, len(classes))
     model = kind(**decoder.parameters(given["parameters"], kind))
-    leaf_classes, n_trees = kind.tree_shape(len(classes))  # type: ignore[attr-defined]
+    leaf_classes, n_trees = kind.__tree_shape__(len(classes))  # type: ignore[attr-defined]
     state = state_from_contents(given, arrays, leaf_classes, model.n_jobs)
     if n_trees not in (None, state.forest.n_trees):
         raise ModelFileError(

@@ -31,7 +31,7 @@ def unlabelled_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 
 def unlabelled_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
     """The inverse of `unlabelled_to_contents`, everything checked; arrays that are used leave `arrays`."""
-    names: tuple[str, ...] = kind.leaf_names  # type: ignore[attr-defined]
+    names: tuple[str, ...] = kind.__leaf_names__  # type: ignore[attr-defined]
     model = kind(**Decoder(arrays, len(names)).parameters(given["parameters"], kind))
     checked_threads(model.n_jobs)
     state = state_from_contents(given, arrays, len(names), model.n_jobs)

@@ -115,7 +115,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         """
         check_is_fitted(self)
         schema = self._seen.schema
-        given = _columns(check_table(self, X, schema))
+        given = _columns(check_table(lambda: self, X, schema))
         columns = given
         for each in self._rounds:
             columns = _fill(each, self._seen, columns, given)
