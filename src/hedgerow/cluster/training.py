@@ -75,9 +75,9 @@ def read_on_cluster(
         raise ValueError(f"X must have fewer than 2**31 rows, got {n_seen}; train on a sample of them")
     schema = schema_of_all(seen)
     check_some_weight(any(each.weighs for each in seen))
-    known = target.known(engine, [each.told for each in seen if each.n_rows], given)
-    table = WeighedTable.of(engine, given, known)
-    settled = known.settle(table, partial(settings_for, schema))
+    target = target.known(engine, [each.told for each in seen if each.n_rows], given)
+    table = WeighedTable.of(engine, given, target)
+    settled = target.settle(table, partial(settings_for, schema))
     bins = _find_bins(engine, partitions, table, schema)
     parts = engine.read(
         "encode", partial(_encode_part, schema, bins, settled.make), partitions, table.parts, table.first_rows
