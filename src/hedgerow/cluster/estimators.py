@@ -19,7 +19,7 @@ from hedgerow.cluster.limits import Limits, limits_for
 from hedgerow.cluster.numbers import TableNumbers
 from hedgerow.cluster.progress import progress_on_cluster
 from hedgerow.cluster.target import TableTarget
-from hedgerow.cluster.training import Training, read_on_cluster
+from hedgerow.cluster.training import ClusterTable, read_on_cluster
 from hedgerow.decide import resolve_decision
 from hedgerow.estimators.regression import TreesRegressor
 from hedgerow.fit.parameters import check_opinion, check_switches, most_trees, resolve_settings
@@ -95,7 +95,7 @@ def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> 
     return settings
 
 
-def _remember(estimator: Any, training: Training, forest: Forest) -> None:
+def _remember(estimator: Any, training: ClusterTable, forest: Forest) -> None:
     """The only place where the estimator changes: after everything has succeeded."""
     plan, about = training.plan, training.about
     settings = plan.settings

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cluster.describe import Seen, encode_rows, find_cuts, missing_in, sample_columns, schema_of_all, see
+from hedgerow.cluster.describe import Described, encode_rows, find_cuts, missing_in, sample_columns, schema_of_all, see
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.part import Part, Plan
 from hedgerow.cluster.rows import Rows
@@ -27,7 +27,7 @@ SettingsFor = Callable[[Schema, int, int], GrowSettings]
 
 
 @dataclass(frozen=True)
-class Training:
+class ClusterTable:
     """A training table that lies on a cluster.
 
     Parameters
@@ -66,10 +66,10 @@ def read_on_cluster(
     target: TableTarget,
     settings_for: SettingsFor,
     categorical_features: Any = None,
-) -> Training:
+) -> ClusterTable:
     """Read, check and encode a table where it lies."""
     given = engine.read("see", partial(see, target, categorical_features), partitions)
-    seen: list[Seen] = engine.gather(engine.each("seen", _first, given), "partition {} (see)")
+    seen: list[Described] = engine.gather(engine.each("seen", _first, given), "partition {} (see)")
     n_seen = sum(each.n_rows for each in seen)
     if n_seen >= MAX_ROWS:
         raise ValueError(f"X must have fewer than 2**31 rows, got {n_seen}; train on a sample of them")
@@ -86,7 +86,7 @@ def read_on_cluster(
     engine.forget(table.parts)
     nothing = settled.make(Weighed(np.empty(0), np.empty(0) if table.is_weighted else None))
     plan = Plan(bins, settled.settings, table.n_rows, missing, nothing)
-    return Training(schema, plan, parts, table.part_rows, settled.about, settled.tally)
+    return ClusterTable(schema, plan, parts, table.part_rows, settled.about, settled.tally)
 
 
 def _find_bins(engine: Engine, partitions: Sequence[Any], table: WeighedTable, schema: Schema) -> Bins:
@@ -115,5 +115,5 @@ def _missing_in(part: Part) -> NDArray[np.uint8]:
     return missing_in(part.codes)
 
 
-def _first(given: tuple[Seen, Any]) -> Seen:
+def _first(given: tuple[Described, Any]) -> Described:
     return given[0]
