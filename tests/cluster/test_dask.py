@@ -38,7 +38,7 @@ from hedgerow.cluster.limits import Worker, limits_for  # noqa: E402
 from hedgerow.cluster.part import join_parts  # noqa: E402
 from hedgerow.cluster.partitions import partitions_from  # noqa: E402
 from hedgerow.cluster.rows import rows_from  # noqa: E402
-from hedgerow.cluster.training import read_on_cluster  # noqa: E402
+from hedgerow.cluster.training import ClusterTable, read_on_cluster  # noqa: E402
 from hedgerow.commands.cli import _with_address, app  # noqa: E402
 
 
