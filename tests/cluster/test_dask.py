@@ -38,7 +38,7 @@ from hedgerow.cluster.limits import Worker, limits_for  # noqa: E402
 from hedgerow.cluster.part import join_parts  # noqa: E402
 from hedgerow.cluster.partitions import partitions_from  # noqa: E402
 from hedgerow.cluster.rows import rows_from  # noqa: E402
-from hedgerow.cluster.training import Training, read_on_cluster  # noqa: E402
+from hedgerow.cluster.training import ClusterTable, read_on_cluster  # noqa: E402
 from hedgerow.commands.cli import _with_address, app  # noqa: E402
 
 
@@ -71,7 +71,7 @@ def fit_both(
     return here, there
 
 
-def read_table(engine: DaskEngine, estimator: Any, X: Any, y: Any) -> Training:
+def read_table(engine: DaskEngine, estimator: Any, X: Any, y: Any) -> ClusterTable:
     """Dask collections -> what a fit of an estimator makes of them before it grows trees."""
     target, settings_for = checked_target(estimator), partial(settings_of, estimator)
     return read_on_cluster(engine, partitions_from(X, y).each, target, settings_for)

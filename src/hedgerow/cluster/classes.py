@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import Engine, Handle
-from hedgerow.cluster.target import KnownTarget, PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
+from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
 from hedgerow.forest.add import weight_steps
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.table.sums import Spread, exact_sums_by
@@ -32,12 +32,29 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class TableClasses(TableTarget):
-    """Labels to be read; `class_weight` as the user gave it."""
+    """The labels of a table.
+
+    Parameters
+    ----------
+    class_weight : Any
+        As the user gave it.
+    classes : (K,) array
+        Sorted; none before they are known.
+    weight_of_class : (K,) float64 or None
+        What the weights of rows are multiplied by.
+    """
 
     class_weight: Any = None
+    classes: Array = field(default_factory=lambda: np.empty(0))
+    weight_of_class: Floats | None = None
 
     def __post_init__(self) -> None:
         check_class_weight(self.class_weight)
+
+    @property
+    def balances_bags(self) -> bool:
+        """Whether classes weigh the same in every tree's bag, rather than in the table."""
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
 
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
         """Labels of a partition -> which of its classes each row has, and these classes."""
@@ -46,38 +63,15 @@ class TableClasses(TableTarget):
             classes, values = read_classes(y, n_rows)
         return values, classes
 
-    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> KnownClasses:
+    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> Self:
         """Classes of all partitions -> those of the table, with their weights."""
-        balances_bags = isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
-        known = KnownClasses(_all_classes(told), self.class_weight, balances_bags)
-        if self.class_weight is None or balances_bags:
+        known = replace(self, classes=_all_classes(told))
+        if self.class_weight is None or self.balances_bags:
             return known
         amounts = partial(_exact_amounts, engine, given, known)
         return replace(known, weight_of_class=class_weights(self.class_weight, known.classes, amounts))
 
-
-@dataclass(frozen=True)
-class KnownClasses(KnownTarget):
-    """The classes of a table, and their weights.
-
-    Parameters
-    ----------
-    classes : (K,) array
-        Sorted.
-    class_weight : Any
-        As the user gave it.
-    balances_bags : bool
-        Whether classes weigh the same in every tree's bag.
-    weight_of_class : (K,) float64 or None
-        What rows of each class are multiplied by.
-    """
-
-    classes: Array
-    class_weight: Any
-    balances_bags: bool
-    weight_of_class: Floats | None = None
-
-    def numbers(self, given: Targets) -> NDArray[np.intp]:
+    def labels(self, given: Targets) -> NDArray[np.intp]:
         """Labels of a partition -> (n,) class numbers."""
         if given.told is None:
             return np.empty(0, dtype=np.intp)
@@ -85,18 +79,14 @@ class KnownClasses(KnownTarget):
 
     def weigh(self, given: Targets) -> Weighed:
         """Labels of a partition -> class numbers of the rows that weigh anything."""
-        numbers, weights = self.numbers(given), given.weights
+        labels, weights = self.labels(given), given.weights
         if self.weight_of_class is not None:
-            weights = self.weight_of_class[numbers] * (1.0 if weights is None else weights)
-        return Weighed.of(numbers.astype(np.uint16), weights)
+            weights = self.weight_of_class[labels] * (1.0 if weights is None else weights)
+        return Weighed.of(labels.astype(np.uint16), weights)
 
     def class_rows(self, values: Array) -> NDArray[np.intp]:
         """(K,): rows of each class."""
         return np.bincount(values, minlength=len(self.classes))
-
-    def exact_amounts(self, given: Targets) -> list[int]:
-        """Labels of a partition -> what the rows of each class weigh, exactly."""
-        return exact_sums_by(self.numbers(given), given.weights, len(self.classes))
 
     def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
         """How weights become whole numbers, and what a model keeps of the rows and classes."""
@@ -132,11 +122,6 @@ class PartClasses(PartTarget):
     def n_sums(self) -> int:
         """One for each class."""
         return self.core.n_classes
-
-    @property
-    def cell_type(self) -> type[np.uint32] | type[np.float64]:
-        """Counts, or weights."""
-        return np.uint32 if self.core.weights is None else np.float64
 
     @property
     def groups(self) -> NDArray[np.uint16] | None:
@@ -183,14 +168,14 @@ def _all_classes(told: list[Array]) -> Array:
     return np.unique(np.concatenate(told))
 
 
-def _exact_amounts(engine: Engine, given: list[Handle], known: KnownClasses) -> list[int]:
+def _exact_amounts(engine: Engine, given: list[Handle], target: TableClasses) -> list[int]:
     """What the rows of each class weigh in all partitions, exactly."""
-    asked = engine.ask("classes", _amounts_in, given, engine.put("known", known))
+    asked = engine.ask("classes", _amounts_in, given, engine.put("target", target))
     return [sum(each) for each in zip(*engine.gather(asked, "partition {} (classes)"), strict=True)]
 
 
-def _amounts_in(given: tuple[Any, Targets], known: KnownClasses) -> list[int]:
-    return known.exact_amounts(given[1])
+def _amounts_in(given: tuple[Any, Targets], target: TableClasses) -> list[int]:
+    return exact_sums_by(target.labels(given[1]), given[1].weights, len(target.classes))
 
 
 def _make(n_classes: int, fixed: FixedPoint | None, balances_bags: bool, weighed: Weighed) -> PartClasses:
@@ -198,8 +183,8 @@ def _make(n_classes: int, fixed: FixedPoint | None, balances_bags: bool, weighed
     weights = weighed.weights
     if weights is None and balances_bags:
         weights = np.ones(len(weighed.values))
-    numbers = weighed.values.astype(np.uint16, copy=False)
-    return PartClasses(labels_from(numbers, n_classes, weights, fixed, balance_bag=balances_bags))
+    labels = weighed.values.astype(np.uint16, copy=False)
+    return PartClasses(labels_from(labels, n_classes, weights, fixed, balance_bag=balances_bags))
 
 
 def _weight_scale(table: WeighedTable, fixed: FixedPoint | None) -> float:

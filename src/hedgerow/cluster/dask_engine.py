@@ -60,10 +60,12 @@ class DaskEngine(Engine):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         """Cancel all tasks after an error, or Ctrl-C; let the cluster forget what they have made."""
         made = list(self._made)
-        if kind is not None and self.client.status == "running":
-            self.client.cancel(made, force=True)
-        self.forget(made)
-        self._opening.__exit__(kind, error, trace)
+        try:
+            if kind is not None and self.client.status == "running":
+                self.client.cancel(made, force=True)
+            self.forget(made)
+        finally:
+            self._opening.__exit__(kind, error, trace)
 
     def workers(self) -> list[Worker]:
         """What the scheduler knows of them."""

@@ -19,7 +19,7 @@ from hedgerow.target.classes import read_weights_of_part
 Array = NDArray[Any]
 
 
-class Seen(NamedTuple):
+class Described(NamedTuple):
     """What one partition tells of itself.
 
     Attributes
@@ -40,21 +40,21 @@ class Seen(NamedTuple):
     weighs: bool
 
 
-def see(target: TableTarget, categorical_features: Any, rows: Rows) -> tuple[Seen, Targets]:
+def see(target: TableTarget, categorical_features: Any, rows: Rows) -> tuple[Described, Targets]:
     """The rows of a partition -> what they tell, and their targets."""
     n_rows = len(rows.X)
     if n_rows == 0:
         nothing = np.empty(0)
-        return Seen(0, None, None, False), Targets(nothing, None, None if rows.weights is None else nothing)
+        return Described(0, None, None, False), Targets(nothing, None, None if rows.weights is None else nothing)
     schema = read_training_table(rows.X, categorical_features=categorical_features).schema
     # All weights of a partition may be zero, though not all weights of the table.
     weights = read_weights_of_part(rows.weights, n_rows)
     weighs = weights is None or bool((weights > 0).any())
     values, told = target.read(rows.y, n_rows)
-    return Seen(n_rows, schema, told, weighs), Targets(values, told, weights)
+    return Described(n_rows, schema, told, weighs), Targets(values, told, weights)
 
 
-def schema_of_all(seen: list[Seen]) -> Schema:
+def schema_of_all(seen: list[Described]) -> Schema:
     """Schemas of partitions -> that of the table."""
     schemas = {number: each.schema for number, each in enumerate(seen) if each.schema is not None}
     if not schemas:

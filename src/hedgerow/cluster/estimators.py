@@ -19,7 +19,7 @@ from hedgerow.cluster.limits import Limits, limits_for
 from hedgerow.cluster.numbers import TableNumbers
 from hedgerow.cluster.progress import progress_on_cluster
 from hedgerow.cluster.target import TableTarget
-from hedgerow.cluster.training import Training, read_on_cluster
+from hedgerow.cluster.training import ClusterTable, read_on_cluster
 from hedgerow.decide import resolve_decision
 from hedgerow.fit.parameters import most_trees, resolve_settings
 from hedgerow.forest.grow import GrowSettings
@@ -95,7 +95,7 @@ def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> 
     return settings
 
 
-def published(estimator: Any, training: Training, forest: Forest) -> Fitted:
+def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
     """A table on a cluster and the trees grown on it -> what the fit publishes."""
     plan, about, settings = training.plan, training.about, training.plan.settings
     asked = (settings.criterion, estimator.ccp_alpha)

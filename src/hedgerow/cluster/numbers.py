@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import Engine, Handle
-from hedgerow.cluster.target import KnownTarget, PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
+from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
 from hedgerow.forest.add import Grid as OriginGrid
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.target.base import AboutNumbers, Numbers
@@ -21,25 +21,21 @@ Floats = NDArray[np.float64]
 Array = NDArray[Any]
 
 
+@dataclass(frozen=True)
 class TableNumbers(TableTarget):
-    """Numbers to be read."""
+    """The numbers of a table: the lowest and the highest, once they are known; rows without weight are among them."""
+
+    low: float = np.nan
+    high: float = np.nan
 
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
         """Numbers of a partition -> the same, and the lowest and the highest of them."""
-        values = read_targets(y, n_rows, "squared_error")  # other criteria look at all partitions together
+        values = read_targets(y, n_rows, "squared_error")  # "poisson" looks at the numbers of all partitions
         return values, (float(values.min()), float(values.max()))
 
-    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> KnownNumbers:
+    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> Self:
         """The lowest and the highest number of each partition -> those of the table."""
-        return KnownNumbers(min(low for low, _ in told), max(high for _, high in told))
-
-
-@dataclass(frozen=True)
-class KnownNumbers(KnownTarget):
-    """The lowest and the highest number of a table; rows that weigh nothing are among them."""
-
-    low: float
-    high: float
+        return replace(self, low=min(low for low, _ in told), high=max(high for _, high in told))
 
     def weigh(self, given: Targets) -> Weighed:
         """Numbers of one partition -> those of rows that weigh anything."""

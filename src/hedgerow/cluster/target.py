@@ -1,7 +1,7 @@
 """Target: what the rows of a table on a cluster are labelled with -> what tasks and the core must know of it.
 
-`classes` and `numbers` are the two targets there are. Each has three classes: a `TableTarget` reads the targets of a
-partition, a `KnownTarget` knows those of all partitions, and a `PartTarget` is what the rows of one part add to nodes.
+`classes` and `numbers` are the two targets there are: each has a `TableTarget`, which reads targets and knows what all
+of them have in common, and a `PartTarget`, which is what the rows of one part add to nodes and leaves.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -63,56 +64,48 @@ class Weighed:
         return cls(values[rows], weights[rows], rows)
 
 
-class Told(NamedTuple):
-    """What a partition tells of its weighed targets: rows, whether they have weights, rows of each class."""
-
-    n_rows: int
-    is_weighted: bool
-    class_rows: NDArray[np.intp]
-
-
 @dataclass(frozen=True)
 class WeighedTable:
-    """The weighed targets of all partitions, on the workers, and what each partition tells of them."""
+    """The weighed targets of all partitions, on the workers.
+
+    Parameters
+    ----------
+    engine, parts : Engine, list of handles
+        Where they are.
+    part_rows : list of int
+        Rows of each partition, without those that weigh nothing.
+    class_rows : (K,) int
+        Rows of each class; all rows where there are no classes.
+    is_weighted : bool
+        Whether rows have weights.
+    """
 
     engine: Engine
     parts: list[Handle]
-    told: list[Told]
+    part_rows: list[int]
+    class_rows: NDArray[np.intp]
+    is_weighted: bool
 
     @classmethod
-    def of(cls, engine: Engine, given: list[Handle], known: KnownTarget) -> WeighedTable:
-        """Handles of `Targets` -> the same without rows that weigh nothing."""
-        there = engine.put("known", known)
+    def of(cls, engine: Engine, given: list[Handle], target: TableTarget) -> WeighedTable:
+        """Handles of what `see` has found -> the weighed targets."""
+        there = engine.put("target", target)
         parts = engine.ask("weigh", _weigh, given, there)
         told = engine.gather(engine.ask("tell", _tell, parts, there), "partition {} (weigh)")
         engine.forget(given)
-        return cls(engine, parts, told)
+        class_rows, weighted = zip(*told, strict=True)
+        rows = [int(each.sum()) for each in class_rows]
+        return cls(engine, parts, rows, np.sum(class_rows, axis=0), any(weighted))
 
     @property
     def n_rows(self) -> int:
-        """Rows that weigh something."""
+        """Rows of all partitions."""
         return sum(self.part_rows)
-
-    @property
-    def part_rows(self) -> list[int]:
-        """Those of each partition."""
-        return [each.n_rows for each in self.told]
 
     @property
     def first_rows(self) -> list[int]:
         """The number of the first row of each partition in the whole table."""
-        found: list[int] = np.cumsum([0, *self.part_rows[:-1]]).tolist()
-        return found
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether rows have weights."""
-        return any(each.is_weighted for each in self.told)
-
-    @property
-    def class_rows(self) -> NDArray[np.intp]:
-        """(K,): rows of each class, or all rows."""
-        return np.asarray(np.sum([each.class_rows for each in self.told], axis=0))
+        return [0, *accumulate(self.part_rows[:-1])]
 
     def spread(self, function: Callable[[Any, Floats | None], Floats]) -> Spread:
         """A function of targets and weights -> the spread of what it makes of those of all rows."""
@@ -123,7 +116,7 @@ class WeighedTable:
 
 
 class Settled(NamedTuple):
-    """What is known of a target before rows become codes.
+    """What parts and models need to know of a target.
 
     Parameters
     ----------
@@ -144,31 +137,27 @@ class Settled(NamedTuple):
 
 
 class TableTarget(ABC):
-    """A target as an estimator's parameters describe it, before anything is read."""
+    """What is to be predicted, in a whole table: at first as an estimator's parameters say, then as `known`."""
 
     @abstractmethod
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
         """Targets of a partition, on its worker -> (n,) values, and what is told of them to all others."""
 
     @abstractmethod
-    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> KnownTarget:
-        """What partitions with rows have told, and handles of the `Targets` of all -> the target of the table."""
-
-
-class KnownTarget(ABC):
-    """A target of which all partitions have told."""
+    def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> Self:
+        """What partitions with rows have told, and handles of what `see` has found -> the target of all rows."""
 
     @abstractmethod
     def weigh(self, given: Targets) -> Weighed:
-        """Targets of a partition, on its worker -> the same as all partitions write them, with their weights."""
+        """Targets of a partition, on its worker -> the same in terms of the whole table, with their weights."""
 
     @abstractmethod
     def class_rows(self, values: Array) -> NDArray[np.intp]:
-        """Weighed targets of a partition -> (K,): rows of each class; a single number where there are no classes."""
+        """Weighed targets of a partition -> (K,): rows of each class; all rows where there are no classes."""
 
     @abstractmethod
     def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
-        """The weighed targets of all rows, and ``settings_for(n_rows, n_classes)`` -> what else is to be known."""
+        """Weighed targets of all rows, and ``settings_for(n_rows, n_classes)`` -> what parts and models need."""
 
 
 @dataclass(frozen=True)
@@ -214,14 +203,14 @@ class PartTarget(ABC):
         """What is summed up for each bin, beside its rows."""
 
     @property
-    def cell_type(self) -> type[np.uint32] | type[np.float64]:
-        """How sums travel: counts fit 32 bits; weights and numbers are whole numbers in a double."""
-        return np.float64
-
-    @property
     @abstractmethod
     def groups(self) -> NDArray[np.uint16] | None:
         """(n,): which of the sums each row adds its amount to; None where all add to the first."""
+
+    @property
+    def cell_type(self) -> type[np.uint32] | type[np.float64]:
+        """How sums travel: counts fit 32 bits; weights and numbers are whole numbers in a double."""
+        return np.float64 if self.is_weighted or self.groups is None else np.uint32
 
     @abstractmethod
     def amounts(
@@ -260,12 +249,12 @@ class PartTarget(ABC):
         return type(self)(replace(self.core, **arrays))
 
 
-def _weigh(given: tuple[Any, Targets], known: KnownTarget) -> Weighed:
-    return known.weigh(given[1])
+def _weigh(given: tuple[Any, Targets], target: TableTarget) -> Weighed:
+    return target.weigh(given[1])
 
 
-def _tell(weighed: Weighed, known: KnownTarget) -> Told:
-    return Told(len(weighed.values), weighed.weights is not None, known.class_rows(weighed.values))
+def _tell(weighed: Weighed, target: TableTarget) -> tuple[NDArray[np.intp], bool]:
+    return target.class_rows(weighed.values), weighed.weights is not None
 
 
 def _spread(function: Callable[[Any, Floats | None], Floats], weighed: Weighed) -> Spread:

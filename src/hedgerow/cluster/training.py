@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cluster.describe import Seen, encode_rows, find_cuts, missing_in, sample_columns, schema_of_all, see
+from hedgerow.cluster.describe import Described, encode_rows, find_cuts, missing_in, sample_columns, schema_of_all, see
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.part import Part, Plan
 from hedgerow.cluster.rows import Rows
@@ -28,7 +28,7 @@ SettingsFor = Callable[[Schema, int, int], GrowSettings]
 
 
 @dataclass(frozen=True)
-class Training:
+class ClusterTable:
     """A training table that lies on a cluster.
 
     Parameters
@@ -67,18 +67,18 @@ def read_on_cluster(
     target: TableTarget,
     settings_for: SettingsFor,
     categorical_features: Any = None,
-) -> Training:
+) -> ClusterTable:
     """Read, check and encode a table where it lies."""
     given = engine.read("see", partial(see, target, categorical_features), partitions)
-    seen: list[Seen] = engine.gather(engine.each("seen", _first, given), "partition {} (see)")
+    seen: list[Described] = engine.gather(engine.each("seen", _first, given), "partition {} (see)")
     n_seen = sum(each.n_rows for each in seen)
     if n_seen >= MAX_ROWS:
         raise ValueError(f"X must have fewer than 2**31 rows, got {n_seen}; train on a sample of them")
     schema = schema_of_all(seen)
     check_some_weight(any(each.weighs for each in seen))
-    known = target.known(engine, [each.told for each in seen if each.n_rows], given)
-    table = WeighedTable.of(engine, given, known)
-    settled = known.settle(table, partial(settings_for, schema))
+    target = target.known(engine, [each.told for each in seen if each.n_rows], given)
+    table = WeighedTable.of(engine, given, target)
+    settled = target.settle(table, partial(settings_for, schema))
     bins = _find_bins(engine, partitions, table, schema)
     parts = engine.read(
         "encode", partial(_encode_part, schema, bins, settled.make), partitions, table.parts, table.first_rows
@@ -87,7 +87,7 @@ def read_on_cluster(
     engine.forget(table.parts)
     nothing = settled.make(Weighed(np.empty(0), np.empty(0) if table.is_weighted else None))
     plan = Plan(bins, settled.settings, table.n_rows, missing, nothing)
-    return Training(schema, plan, parts, table.part_rows, settled.about, settled.tally)
+    return ClusterTable(schema, plan, parts, table.part_rows, settled.about, settled.tally)
 
 
 def _find_bins(engine: Engine, partitions: Sequence[Any], table: WeighedTable, schema: Schema) -> Bins:
@@ -116,5 +116,5 @@ def _missing_in(part: Part) -> NDArray[np.uint8]:
     return missing_in(part.codes)
 
 
-def _first(given: tuple[Seen, Any]) -> Seen:
+def _first(given: tuple[Described, Any]) -> Described:
     return given[0]
