@@ -35,6 +35,7 @@ from hedgerow.belief import all_rules
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.exchange.files.model import ESTIMATORS
+from hedgerow.exchange.named import estimator_named
 from hedgerow.judge.fitted import fitted_of
 
 QUESTIONS = ("predict", "predict_proba", "predict_bounds", "predict_set", "predict_uncertainty", "apply")
@@ -316,8 +317,8 @@ def test_loading_imports_and_runs_nothing_that_is_not_ours(small: Fitted, tmp_pa
 def test_the_table_of_estimators_knows_every_public_one() -> None:
     public = [getattr(hedgerow, name) for name in hedgerow.__all__]
     estimators = {each for each in public if isinstance(each, type) and issubclass(each, TreesEstimator)}
-    assert estimators == {kind.estimator for kind in ESTIMATORS.values()}
-    assert all(kind.estimator.__name__ == name for name, kind in ESTIMATORS.items())
+    assert estimators == {estimator_named(name) for name in ESTIMATORS}
+    assert all(estimator_named(name).__name__ == name for name in ESTIMATORS)
 
 
 # ---- what cannot be saved ---------------------------------------------------------------------------------------
