@@ -204,10 +204,9 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
     """Refuse trees that could not stand in one forest with those grown for such labels."""
-    n_classes = 1 if isinstance(labels, Numbers) else labels.n_classes
-    if forest.n_classes != n_classes:
-        raise ValueError(f"trees must count {n_classes} classes, got {forest.n_classes}")
-    if (forest.values is None) == isinstance(labels, Numbers):
+    if forest.n_classes != labels.n_classes:
+        raise ValueError(f"trees must count {labels.n_classes} classes, got {forest.n_classes}")
+    if (forest.values is None) == labels.of_numbers:
         raise ValueError("leaves must predict numbers in a regression, and only there")
 
 

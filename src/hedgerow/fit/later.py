@@ -20,8 +20,7 @@ from hedgerow.judge.answer import Answers
 from hedgerow.judge.fitted import Fitted, Learned, fitted_of
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
-from hedgerow.target.base import About, AboutClasses, AboutNumbers
-from hedgerow.target.class_target import prior_from
+from hedgerow.target.base import AboutClasses
 from hedgerow.target.classes import among_classes
 
 Floats = NDArray[np.float64]
@@ -77,7 +76,7 @@ def widened(fitted: Fitted, names: NDArray[Any]) -> Fitted:
     places = among_classes(fitted.about.names, names)
     forest = widen(fitted.forest, places, len(names))
     origins = tuple(widened_origin(origin, places, len(names)) for origin in fitted.origins)
-    about = AboutClasses(names, prior_of(origins))
+    about = AboutClasses.counting(names, rows_of(origins))
     return replace(fitted, forest=forest, origins=origins, about=about, learned=fitted.learned.without("decision"))
 
 
@@ -88,9 +87,9 @@ def widened_origin(origin: Origin, places: NDArray[np.intp], n_classes: int) -> 
     return replace(origin, class_rows=tuple(rows.tolist()))
 
 
-def prior_of(origins: tuple[Origin, ...]) -> Floats:
-    """-> (K,): shares of the classes in the rows seen."""
-    return prior_from(np.sum([origin.class_rows for origin in origins], axis=0))
+def rows_of(origins: tuple[Origin, ...]) -> Floats:
+    """-> (K,): rows of each class that the trees have counted."""
+    return np.asarray(np.sum([origin.class_rows for origin in origins], axis=0))
 
 
 def with_origins(fitted: Fitted) -> Fitted:
@@ -103,23 +102,10 @@ def with_origins(fitted: Fitted) -> Fitted:
             "partial_fit, grow_more and merge must be given a forest of this version, got one from an older file that"
             " was weighted or warm-started on other rows; fit it again"
         )
-    rows: tuple[float, ...] = (float(bag.n_rows),)
-    grid = NO_GRID
-    if isinstance(fitted.about, AboutNumbers):
-        grid = Grid.of(fitted.about.low, fitted.about.high)
-    elif isinstance(fitted.about, AboutClasses):
-        rows = _class_rows(fitted.about.prior, bag.n_rows)
+    rows, extremes = fitted.about.counted(bag.n_rows)
+    grid = NO_GRID if extremes is None else Grid.of(*extremes)
     counted = (bag.bag_mean, bag.leaf_counts, bag.n_rows, bag.n_rows, rows)
     return replace(fitted, origins=(Origin(forest.n_trees, 0, fitted.seed, *counted, grid=grid),))
-
-
-def _class_rows(prior: Floats, n_rows: int) -> tuple[float, ...]:
-    """Class shares (K,) in n rows -> rows of each class (K,); shares count half a row where a class has none."""
-    for n_absent in range(len(prior) + 1):
-        rows = np.rint(2 * prior * (n_rows + n_absent / 2)) / 2
-        if (rows == 0.5).sum() == n_absent:
-            break
-    return tuple(np.where(rows == 0.5, 0.0, rows).tolist())
 
 
 # ---- stages of partial_fit ------------------------------------------------------------------------
@@ -151,7 +137,7 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         before,
         forest=forest,
         origins=after,
-        about=_about_after(before.about, after, target.about),
+        about=before.about.joined(target.about, rows_of(after)),
         fingerprint=fingerprint,
         rows=rows,
         later=later,
@@ -160,13 +146,6 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         learned=Learned() if rows is not None else before.learned.without("trace", "residuals", "leaf_rows"),
         cache=type(before.cache)(),
     )
-
-
-def _about_after(before: About, origins: tuple[Origin, ...], later: About) -> About:
-    """What is known of the target once later rows have come."""
-    if isinstance(before, AboutNumbers) and isinstance(later, AboutNumbers):
-        return AboutNumbers.between(min(before.low, later.low), max(before.high, later.high))
-    return AboutClasses(later.names, prior_of(origins))
 
 
 def _fingerprint_after(before: Fitted, origins: tuple[Origin, ...], codes: Codes, target: Any) -> Fingerprint | None:

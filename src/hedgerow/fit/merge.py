@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.fit.later import prior_of, widened_origin, with_origins
+from hedgerow.fit.later import rows_of, widened_origin, with_origins
 from hedgerow.forest.add_numbers import LaterMoments
 from hedgerow.forest.join import Part, unite_forests
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import Fitted, Learned, fitted_of, with_fitted
-from hedgerow.target.base import About, AboutClasses, AboutNumbers
+from hedgerow.target.base import About
 from hedgerow.target.classes import among_classes
 
 _Model = TypeVar("_Model")
@@ -73,7 +74,7 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
         Fitted(
             schema=schema,
             bins=bins,
-            about=_merged_about(names, here.about, there.about, prior_of(origins)),
+            about=here.about.joined(replace(there.about, names=names), rows_of(origins)),
             forest=forest,
             criterion=here.criterion,
             seed=here.seed,
@@ -111,13 +112,6 @@ def _all_names(first: About, second: About) -> tuple[NDArray[Any], tuple[NDArray
         )
     names = np.unique(np.concatenate([first.names, second.names]))
     return names, (among_classes(first.names, names), among_classes(second.names, names))
-
-
-def _merged_about(names: NDArray[Any], first: About, second: About, prior: NDArray[np.float64]) -> About:
-    """The extremes of all numbers, or all classes and their shares."""
-    if isinstance(first, AboutNumbers) and isinstance(second, AboutNumbers):
-        return AboutNumbers.between(min(first.low, second.low), max(first.high, second.high))
-    return AboutClasses(names, prior)
 
 
 def _merged_later(first: Fitted, second: Fitted) -> LaterMoments | None:

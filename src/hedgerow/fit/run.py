@@ -258,11 +258,11 @@ def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -
         return found
     if model.oob_score or isinstance(model.caution, str):
         known = model.get_params(deep=False)
-        same = " and ".join(name for name in ("max_samples", "leaf_counts") if name in known)
+        same = ["X", "y", *(name for name in ("bootstrap", "max_samples", "leaf_counts") if name in known)]
         without = "oob_score and caution='auto'" if "rule" in known else "oob_score"
         raise ValueError(
-            f"X, y, bootstrap, {same} must be those of the first fit for out-of-bag figures in a warm start, got"
-            f" others; fit all trees at once, or without {without}"
+            f"{', '.join(same[:-1])} and {same[-1]} must be those of the first fit for out-of-bag figures in a warm"
+            f" start, got others; fit all trees at once, or without {without}"
         )
     return None
 

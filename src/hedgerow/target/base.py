@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,14 @@ class About:
 
     names: NDArray[Any]
 
+    def joined(self, other: About, class_rows: Floats) -> About:
+        """What is remembered of these rows and others, of which there are so many of each class (K,) together."""
+        return other
+
+    def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float] | None]:
+        """Rows of each class among n training rows, as far as is known, and the extremes of numbers."""
+        return (float(n_rows),), None
+
 
 @dataclass(frozen=True, eq=False)
 class AboutClasses(About):
@@ -100,6 +108,24 @@ class AboutClasses(About):
     """
 
     prior: Floats
+
+    @classmethod
+    def counting(cls, names: NDArray[Any], class_rows: Floats) -> AboutClasses:
+        """The classes, and how many rows there are of each (K,); a class without rows counts as half a row."""
+        counts = np.maximum(class_rows, 0.5)
+        return cls(names, np.asarray(counts / counts.sum(), dtype=np.float64))
+
+    def joined(self, other: About, class_rows: Floats) -> AboutClasses:
+        """All classes, with their shares."""
+        return AboutClasses.counting(other.names, class_rows)
+
+    def counted(self, n_rows: int) -> tuple[tuple[float, ...], None]:
+        """Rows of each class (K,); shares count half a row where a class has none."""
+        for n_absent in range(len(self.prior) + 1):
+            rows = np.rint(2 * self.prior * (n_rows + n_absent / 2)) / 2
+            if (rows == 0.5).sum() == n_absent:
+                break
+        return tuple(np.where(rows == 0.5, 0.0, rows).tolist()), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +139,14 @@ class AboutNumbers(About):
     def between(cls, low: float, high: float) -> AboutNumbers:
         """The extremes -> what is remembered."""
         return cls(np.array(["rows"]), float(low), float(high))
+
+    def joined(self, other: Any, class_rows: Floats) -> AboutNumbers:
+        """The extremes of both."""
+        return AboutNumbers.between(min(self.low, other.low), max(self.high, other.high))
+
+    def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float]]:
+        """The rows, and the extremes."""
+        return (float(n_rows),), (self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +189,9 @@ class Labels:
     balance_bag: bool = False
     rows: NDArray[np.uint32] | None = None
 
+    #: Whether leaves predict numbers.
+    of_numbers: ClassVar[bool] = False
+
 
 @dataclass(frozen=True)
 class Numbers:
@@ -185,3 +222,7 @@ class Numbers:
     unit: float
     low: float
     high: float
+
+    #: A leaf counts its rows, and predicts a number.
+    n_classes: ClassVar[int] = 1
+    of_numbers: ClassVar[bool] = True

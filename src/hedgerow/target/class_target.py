@@ -80,7 +80,7 @@ class ClassTarget:
     @property
     def about(self) -> AboutClasses:
         """The classes and their shares."""
-        return AboutClasses(self.classes, prior_from(np.array(self.class_rows)))
+        return AboutClasses.counting(self.classes, np.array(self.class_rows))
 
     @property
     def own(self) -> Floats | None:
@@ -158,12 +158,6 @@ def read_class_target(
     balance_bag = isinstance(class_weight, str) and class_weight == "balanced_subsample"
     core = make_labels(labels, len(classes), weights, balance_bag=balance_bag)
     return ReadTarget(ClassTarget(classes, core, weights, blurred), kept)
-
-
-def prior_from(class_rows: Floats) -> Floats:
-    """Rows of each class (K,) -> their shares; a class without rows counts as half a row."""
-    counts = np.maximum(class_rows, 0.5)
-    return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
 def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
