@@ -1,4 +1,4 @@
-"""Dask engine: tasks of a fit -> tasks of a Dask cluster, and their failures in words; never a wait without end."""
+"""Dask engine: tasks of a fit -> tasks of a Dask cluster, and their failures in words; it never waits for ever."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hedgerow.target.base import Labels, Numbers
 
 #: How long a cluster may be without workers before a fit gives up, in seconds.
 PATIENCE = 30.0
-#: Workers that are there, but all paused, may be writing to disk what does not fit: so many times longer they may be.
+#: All workers may be paused for this many times as long: they may be writing to disk what does not fit in memory.
 PAUSES = 10
 
 
@@ -142,7 +142,7 @@ class DaskEngine(Engine):
         raise failure(about, reason, f"a {future.status} task" if reason is None else "") from reason
 
     def _check_alive(self, about: str) -> None:
-        """Give up when nobody is left to do the work, or nobody has room for it."""
+        """Give up when no worker is left, or none has room for the work."""
         now = time.monotonic()
         if now - self._looked < 1:
             return
@@ -186,7 +186,7 @@ def client_for(client: Any) -> Iterator[Any]:
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Every task comes through this module: a worker that has imported it knows the sizes of what tasks make."""
+    """Every task is called from this module, so that its worker imports it and knows the sizes of what tasks make."""
     return function(*arguments)
 
 
@@ -200,7 +200,7 @@ def _bytes_held(held: Any) -> int:
     return int(sum(sizeof(getattr(held, each.name)) for each in fields(held)))
 
 
-# Dask must know when to spill and what is dear to send. An object that it does not know it takes for some fifty bytes,
-# whatever arrays it holds.
+# Dask must know when to spill and what is dear to send. It takes an object of an unknown type for some fifty bytes,
+# whatever arrays the object holds.
 for _kind in (Bins, Forest, Labels, Numbers, Part, PartClasses, PartNumbers, Plan, Targets, Weighed):
     sizeof.register(_kind, _bytes_held)  # type: ignore[no-untyped-call]
