@@ -11,7 +11,6 @@ from typing import Any
 
 from sklearn.base import is_regressor
 
-from hedgerow.belief import resolve_rule
 from hedgerow.cluster.classes import TableClasses
 from hedgerow.cluster.engine import Engine
 from hedgerow.cluster.forest import grow_on_cluster
@@ -20,15 +19,13 @@ from hedgerow.cluster.numbers import TableNumbers
 from hedgerow.cluster.progress import progress_on_cluster
 from hedgerow.cluster.target import TableTarget
 from hedgerow.cluster.training import ClusterTable, read_on_cluster
-from hedgerow.decide import resolve_decision
-from hedgerow.fit.parameters import check_parameters, most_trees, resolve_settings
+from hedgerow.fit.parameters import check_parameters, most_trees, refuse_unsettled, resolve_settings
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import Fingerprint
 from hedgerow.forest.tree import Forest
 from hedgerow.judge.fitted import Fitted, with_fitted
 from hedgerow.table import Schema
-from hedgerow.target.criteria import Criterion
 
 
 def fit_on_cluster(
@@ -40,7 +37,7 @@ def fit_on_cluster(
     sum_bytes: int | None = None,
 ) -> None:
     """Check, read, encode, grow, remember. Partitions are what the engine reads; limits are those of `Limits`."""
-    _refuse_what_needs_the_rows(estimator, engine.name)
+    refuse_unsettled(estimator, f"on {engine.name}", "training rows, which would settle it, stay where they are")
     target = checked_target(estimator)
     n_trees = 1 if estimator._one_tree else most_trees(estimator.n_estimators)
     with engine, progress_on_cluster(estimator.verbose, n_trees) as show:
@@ -55,30 +52,6 @@ def fit_on_cluster(
         )
         forest = grow_on_cluster(engine, training.plan, training.parts, training.part_rows, n_trees, limits, show)
     with_fitted(estimator, published(estimator, training, forest))
-
-
-def _refuse_what_needs_the_rows(estimator: Any, cluster: str) -> None:
-    """Refuse parameters that are settled by looking at training rows once more, which are not here."""
-    words = {"n_estimators": "auto", "max_features": "oob", "caution": "auto"}
-    for name, word in words.items():
-        if isinstance(value := getattr(estimator, name, None), str) and value == word:
-            raise ValueError(
-                f"{name} must be given on {cluster}, got {word!r}: the rows that would decide it are not here"
-            )
-    for name in ("oob_score", "warm_start", "leaf_rows"):
-        if value := getattr(estimator, name, False):
-            raise ValueError(f"{name} must be False on {cluster}, got {value!r}: it needs the training rows")
-    criterion = estimator.criterion
-    if isinstance(criterion, Criterion) and not criterion.is_settled:
-        raise ValueError(f"criterion must leave nothing open on {cluster}, got {criterion!r}; give it numbers")
-    if is_regressor(estimator):
-        return
-    if resolve_decision(estimator.decision).needs_calibration:
-        raise ValueError(
-            f"decision must need no calibration on {cluster}, got {estimator.decision!r}: it needs the training rows"
-        )
-    if resolve_rule(estimator.rule).needs_weights:
-        raise ValueError(f"rule must need no tree weights on {cluster}: they are learned from the training rows")
 
 
 def checked_target(estimator: Any) -> TableTarget:

@@ -226,13 +226,6 @@ def _refuse_what_needs_all_rows(plan: Plan, gather_bytes: int) -> None:
     """Some trees can only be grown where all rows of the table are."""
     size = plan.n_rows * plan.row_bytes
     advice = f"raise gather_bytes above {size:,}, the size of the table, if a worker has several times as much memory"
-    if plan.settings.max_leaf_nodes:
-        raise ValueError(
-            f"max_leaf_nodes must be None for a table of more than gather_bytes={gather_bytes:,}, got"
-            f" {plan.settings.max_leaf_nodes}: the best of all nodes is split next; {advice}"
-        )
-    if plan.settings.criterion == "absolute_error":
-        raise ValueError(
-            f"criterion must not be 'absolute_error' for a table of more than gather_bytes={gather_bytes:,}: medians"
-            f" do not add up over partitions; {advice}"
-        )
+    if needed := plan.settings.needs_all_rows:
+        must, why = needed
+        raise ValueError(f"{must} for a table of more than gather_bytes={gather_bytes:,}, {why}; {advice}")

@@ -124,10 +124,8 @@ def _tally(sheet: Any, number: int, model: Any, options: EvaluateOptions) -> Any
 
 def _on_dask(estimator: Any, on_dask: Any) -> Any:
     """An ordinary estimator -> the same on Dask, which cannot judge itself out of bag."""
-    parameters = estimator.get_params(deep=False)
-    if "oob_score" in parameters:
-        parameters["oob_score"] = False
-    return getattr(on_dask, type(estimator).__name__)(**parameters)
+    made = getattr(on_dask, type(estimator).__name__)(**estimator.get_params(deep=False))
+    return made.set_params(oob_score=False) if made.oob_score else made
 
 
 def _client(address: str) -> str | None:

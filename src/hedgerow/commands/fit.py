@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
-from hedgerow.commands.numbers import is_regressor, number_estimator, number_summary
+from hedgerow.commands.numbers import is_regressor, number_summary
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import check_out
 from hedgerow.commands.sheet import Array, Sheet
@@ -19,6 +19,7 @@ from hedgerow.commands.source import STDIN, read_sheet
 from hedgerow.commands.talk import facts, listed, number_of, say, score, share, show, write_json
 from hedgerow.errors import CheckpointError
 from hedgerow.exchange.files.state import MAX_THREADS
+from hedgerow.fit.fields import Parameter, parameters_of
 from hedgerow.table import Factors, NamedColumns
 
 #: A nominal column with more categories than this share of its rows probably names them.
@@ -26,6 +27,21 @@ NAMES_ROWS = 0.5
 FEW_ROWS = 20
 #: A target with more different numbers than this share of its rows is hardly one of classes.
 NUMBERS_ROWS = 0.1
+#: What each --model is called, without Classifier or Regressor.
+_MODELS = {
+    "forest": "RandomForest",
+    "extra": "ExtraTrees",
+    "tree": "DecisionTree",
+    "random-decision": "RandomDecisionTrees",
+}
+#: Options of which a model decides whether it has them, their fields, and the parameters they are.
+_OPTIONS = (
+    ("--trees", "trees", "n_estimators"),
+    ("--caution", "caution", "caution"),
+    ("--rule", "rule", "rule"),
+    ("--decision", "decision", "decision"),
+    ("--leaf-counts", "leaf_counts", "leaf_counts"),
+)
 
 
 @dataclass(frozen=True)
@@ -84,65 +100,49 @@ def fit(options: FitOptions) -> None:
 
 def estimator_for(options: FitOptions) -> Any:
     """Options -> estimator, everything that does not go together refused."""
-    import hedgerow
-
     if options.jobs == 0 or abs(options.jobs) > MAX_THREADS:
         raise UsageError(f"--jobs must be -1 for all cores, or 1 to {MAX_THREADS}, got {options.jobs}")
-    if options.regression:
-        return _regressor(options)
-    kinds = {
-        "forest": hedgerow.RandomForestClassifier,
-        "extra": hedgerow.ExtraTreesClassifier,
-        "tree": hedgerow.DecisionTreeClassifier,
-        "random-decision": hedgerow.RandomDecisionTreesClassifier,
-    }
-    kind = kinds[options.model]
-    caution = checked_caution(options.caution, auto=True)
-    decision = checked_decision(options.decision)
-    learns = [
-        said
-        for said, needed in (
-            ("--caution auto", caution == "auto"),
-            (f"--decision {options.decision}", decision.needs_calibration),
-            ("--leaf-counts oob", options.leaf_counts == "oob"),
-        )
-        if needed
-    ]
-    if learns and options.model != "forest":
-        raise UsageError(f"{learns[0]} must go with --model forest, whose trees leave rows out, got {options.model}")
-    given: dict[str, Any] = {
-        "n_estimators": options.trees,
-        "leaf_counts": options.leaf_counts,
-        "n_jobs": options.jobs,
-        "verbose": 1,
-    }
-    known = kind().get_params(deep=False)
-    for name, option in (("n_estimators", "--trees"), ("leaf_counts", "--leaf-counts")):
-        if given[name] is not None and name not in known:
-            raise UsageError(f"{option} must go with a model that has it, got --model {options.model}")
-    kept = {name: value for name, value in given.items() if value is not None and name in known}
-    rule = checked_rule(options.rule)
-    return kind(rule=rule, caution=caution, decision=options.decision, random_state=options.seed, **kept)
+    kind = _kind_of(options)
+    rows = parameters_of(kind)
+    told = _told(options, kind.__name__, rows)
+    given = {"n_jobs": options.jobs, "random_state": options.seed, "verbose": 1} | told
+    estimator = kind(**{name: value for name, value in given.items() if name in rows})
+    if estimator.bootstrap and options.regression:
+        estimator.set_params(oob_score=True)  # what `_report` shows of it
+    for option, _, name in [] if estimator.bootstrap else _OPTIONS:
+        if name in told and (rows[name].needs_bags(told[name]) or rows[name].needs_rows(told[name])):
+            said = f"{option} {told[name]} must go with --model forest, whose trees leave rows out"
+            raise UsageError(f"{said}, got {options.model}")
+    return estimator
 
 
-def _regressor(options: FitOptions) -> Any:
-    """Options -> a regressor that judges itself out of bag where it can."""
-    plain = FitOptions(options.data, options.target, options.out)
-    about_classes = (("--rule", "rule"), ("--decision", "decision"), ("--leaf-counts", "leaf_counts"))
-    refused = [
-        (option, getattr(options, name))
-        for option, name in about_classes
-        if getattr(options, name) != getattr(plain, name)
-    ]
-    if options.trees is not None and options.model == "tree":
-        raise UsageError("--trees must go with a model that has it, got --model tree")
-    given = {
-        "n_estimators": options.trees,
-        "n_jobs": options.jobs,
-        "verbose": 1,
-        "oob_score": True if options.model == "forest" else None,
-    }
-    return number_estimator(options.model, options.caution, given, refused, options.seed)
+def _kind_of(options: FitOptions) -> Any:
+    """Options -> the class of the model."""
+    import hedgerow
+
+    name = _MODELS[options.model] + ("Regressor" if options.regression else "Classifier")
+    if name not in hedgerow.__all__:
+        raise UsageError(f"--model must be forest, extra or tree with --regression, got {options.model}")
+    return getattr(hedgerow, name)
+
+
+def _told(options: FitOptions, kind: str, rows: dict[str, Parameter]) -> dict[str, Any]:
+    """Options other than the defaults -> parameters, each of them one that the model has."""
+    plain, told = FitOptions("", "", ""), {}
+    for option, field, name in _OPTIONS:
+        value = getattr(options, field)
+        if value == getattr(plain, field):
+            continue
+        if name not in rows:
+            raise UsageError(f"{option} must go with a model that has it, got {value!r} for a {kind}")
+        if name == "caution":
+            value = checked_caution(value, auto=rows[name].needs_bags("auto"))
+        elif name == "rule":
+            checked_rule(value)
+        elif name == "decision":
+            checked_decision(value)
+        told[name] = value
+    return told
 
 
 def check_output(options: FitOptions) -> None:
@@ -242,7 +242,7 @@ def _out_of_bag(estimator: Any, y: Array) -> dict[str, float] | None:
     """How a forest does on rows its trees have not seen; None for a model whose trees see all rows."""
     from hedgerow.judge.evidence import score_sets, try_out
 
-    if not getattr(estimator, "bootstrap", False):
+    if not estimator.bootstrap:
         return None
     caution = estimator.caution_ if estimator.caution == "auto" else estimator.caution
     labels, evidence = np.searchsorted(estimator.classes_, y), estimator.oob_evidence_

@@ -84,25 +84,6 @@ def model_asked(options: AsksModel) -> Any:
     return model
 
 
-def number_estimator(model: str, caution: str, given: dict[str, Any], refused: list[tuple[str, Any]], seed: int) -> Any:
-    """Options -> a regressor, what has no meaning for numbers refused."""
-    import hedgerow
-
-    kinds = {
-        "forest": hedgerow.RandomForestRegressor,
-        "extra": hedgerow.ExtraTreesRegressor,
-        "tree": hedgerow.DecisionTreeRegressor,
-    }
-    if model not in kinds:
-        raise UsageError(f"--model must be forest, extra or tree with --regression, got {model}")
-    for option, value in refused:
-        raise UsageError(f"{option} must not be given with --regression, got {value!r}: it is about classes")
-    kind = kinds[model]
-    known = kind().get_params(deep=False)
-    kept = {name: value for name, value in given.items() if value is not None and name in known}
-    return kind(caution=checked_caution(caution, auto=False), random_state=seed, **kept)
-
-
 def number_summary(model: Any, y: Floats) -> dict[str, Any]:
     """A fitted regressor and its targets (n,) -> what `hedgerow fit` reports of it."""
     score = getattr(model, "oob_score_", None)

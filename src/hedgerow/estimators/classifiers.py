@@ -1,4 +1,8 @@
-"""Classifiers: the names users know -> presets of one implementation."""
+"""Classifiers: the names users know -> presets of one implementation.
+
+A class declares the parameters it takes besides those of every tree, with their defaults; what they may be and mean is
+in the table, `hedgerow.fit.parameters`.
+"""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from hedgerow.target.class_target import ReadTarget
 
 Floats = NDArray[np.float64]
 
+_CAUTION = "How many unseen rows each leaf keeps in reserve; 1 is Dempster's approach to Bernoulli trials."
 #: A node that is a leaf and nothing else.
 _LEAF = 0xFFFF
 
@@ -122,7 +123,7 @@ class PairwiseTreesClassifier(TreesClassifier):
     {0, 2}  0.0368
     """
 
-    caution: float = parameter(default=1.0, like=PLAIN_CAUTION)
+    caution: float = parameter(default=1.0, like=PLAIN_CAUTION, about=_CAUTION)
     decision: Any = "dominance"
     criterion: Any = "belief"
     min_weight_fraction_leaf: float = 0.0

@@ -1,4 +1,8 @@
-"""Regressors: the names users know -> presets of one implementation."""
+"""Regressors: the names users know -> presets of one implementation.
+
+A class declares the parameters it takes besides those of every tree, with their defaults; what they may be and mean is
+in the table, `hedgerow.fit.parameters`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,10 @@ from typing import Any
 
 from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.fit.parameters import (
-    NUMBER_CAUTION,
     NUMBER_CRITERION,
     NUMBER_SCORE,
     NUMBER_SIGNS,
+    PLAIN_CAUTION,
     estimator,
     parameter,
 )
@@ -55,7 +59,7 @@ class DecisionTreeRegressor(TreesRegressor):
     array([[1.4, 2.8]])
     """
 
-    caution: Any = parameter(default=1.0, like=NUMBER_CAUTION)
+    caution: Any = parameter(default=1.0, like=PLAIN_CAUTION)
     criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
@@ -126,7 +130,7 @@ class RandomForestRegressor(TreesRegressor):
     """
 
     n_estimators: Any = parameter(default=100, kw_only=False)
-    caution: Any = parameter(default=1.0, like=NUMBER_CAUTION)
+    caution: Any = parameter(default=1.0, like=PLAIN_CAUTION)
     criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = 1.0

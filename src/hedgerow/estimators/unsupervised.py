@@ -13,6 +13,7 @@ from sklearn.base import TransformerMixin
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.fit.parameters import (
     NUMBER_CRITERION,
+    check_on_fitted,
     check_parameters,
     estimator,
     parameter,
@@ -57,7 +58,7 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         leaves : sparse array of shape (n_samples, n_leaves), or ndarray where ``sparse_output=False``
             1 for the leaf reached in each tree, so rows sum to the number of trees.
         """
-        check_parameters(self)
+        check_on_fitted(self)
         leaves = self.embed(X)
         return leaves if self.sparse_output else np.asarray(leaves.toarray())
 
@@ -82,7 +83,7 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any) -> Table:
         check_parameters(self)
-        refuse_unsettled(self, "where no labels decide")
+        refuse_unsettled(self, "where no labels decide", "give a number")
         table = read_training_table(X, categorical_features=self.categorical_features)
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")

@@ -28,7 +28,6 @@ from hedgerow.metrics.scorers import SCORERS
 from hedgerow.target.criteria import resolve_criterion
 
 __all__ = [
-    "NUMBER_CAUTION",
     "NUMBER_CRITERIA",
     "NUMBER_CRITERION",
     "NUMBER_SCORE",
@@ -36,6 +35,7 @@ __all__ = [
     "PLAIN_CAUTION",
     "TO_BE_CHOSEN",
     "Parameters",
+    "check_on_fitted",
     "check_parameters",
     "estimator",
     "most_trees",
@@ -57,7 +57,7 @@ def _must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
 
     def check(name: str, value: Any) -> None:
         if not holds(value):
-            raise ValueError(f"{name} must be {be}, got {value!r}")
+            raise ValueError(f"{name} must be {be}, got {repr(value)[:200]}")
 
     return check
 
@@ -68,8 +68,6 @@ def _is(value: Any, *words: str) -> bool:
 
 
 _switch = _must("True or False", lambda value: isinstance(value, _SWITCH))
-_caution = _must("a number >= 0 or 'auto'", lambda value: is_real(value, 0) or _is(value, "auto"))
-_plain_caution = _must("a number >= 0", lambda value: is_real(value, 0))
 
 
 @estimator
@@ -105,7 +103,7 @@ class Parameters:
         about='How many unseen rows each leaf keeps in reserve: 0 is the ordinary forest. "auto" chooses on out-of-bag'
         " evidence (``caution_``): when fitted, and again when rule or decision change, while the forest still has its"
         " training rows.",
-        check=_caution,
+        check=_must("a number >= 0 or 'auto'", lambda value: is_real(value, 0) or _is(value, "auto")),
         needs_bags=lambda value: _is(value, "auto"),
         needs_rows=lambda value: _is(value, "auto"),
         instead="a number",
@@ -326,17 +324,11 @@ class Parameters:
 #: A caution that nothing chooses.
 PLAIN_CAUTION = Parameter(
     kind="float",
-    about="How many unseen rows each leaf keeps in reserve; 1 is Dempster's approach to Bernoulli trials.",
-    check=_plain_caution,
+    about="How many unseen rows each leaf keeps in reserve for `predict_bounds`.",
+    check=_must("a number >= 0", lambda value: is_real(value, 0)),
     on_fitted=True,
 )
 #: What differs where numbers are to be predicted.
-NUMBER_CAUTION = Parameter(
-    kind="float",
-    about="How many unseen rows each leaf keeps in reserve for `predict_bounds`.",
-    check=_plain_caution,
-    on_fitted=True,
-)
 NUMBER_CRITERION = Parameter(
     kind='{"squared_error", "absolute_error", "poisson"}',
     about="What a split should reduce: the squared error, the absolute error (leaves then predict medians; log n times"
@@ -360,31 +352,38 @@ NUMBER_SCORE = Parameter(
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse values that no table can make right, and those that do not go together, before anything is read."""
-    for name, row in parameters_of(estimator).items():
+    """Refuse values that are wrong for every table, and those that contradict each other, before anything is read."""
+    rows = parameters_of(estimator)
+    advice = "; set bootstrap=True" if "bootstrap" in rows else ""
+    for name, row in rows.items():
         value = getattr(estimator, name)
         row.check(name, value)
         if row.needs_bags(value) and not estimator.bootstrap:
-            raise ValueError(f"{name} must be {row.instead} without a bootstrap, got {value!r}; set bootstrap=True")
+            raise ValueError(f"{name} must be {row.instead} without a bootstrap, got {value!r}{advice}")
     if estimator.warm_start and isinstance(estimator.n_estimators, str):
         raise ValueError(f"n_estimators must be an int in a warm start, got {estimator.n_estimators!r}")
 
 
-def refuse_unsettled(estimator: Any, where: str) -> None:
-    """Refuse values that training rows would have to settle; `where` says in which case they cannot."""
+def check_on_fitted(estimator: Any) -> None:
+    """Refuse values that a fitted model cannot answer with; `set_params` may have changed them since `fit`."""
+    for name, row in parameters_of(estimator).items():
+        if row.on_fitted:
+            row.check(name, getattr(estimator, name))
+
+
+def refuse_unsettled(estimator: Any, where: str, advice: str) -> None:
+    """Refuse values that training rows would have to settle, in a case (`where`) in which they cannot."""
     for name, row in parameters_of(estimator).items():
         if row.needs_rows(value := getattr(estimator, name)):
-            raise ValueError(f"{name} must be {row.instead} {where}, got {value!r}")
+            raise ValueError(f"{name} must be {row.instead} {where}, got {value!r}; {advice}")
 
 
 def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowSettings:
     """Turn the shares and words among the parameters of an estimator into numbers, for a table of this size."""
-    size, settled = Size(n_rows, n_features), {}
-    for name, row in estimator._parameters.items():
-        if row.settle is not None:
-            value = getattr(estimator, name)
-            row.check(name, value)
-            settled[name] = row.settle(value, size)
+    for name, row in parameters_of(estimator).items():
+        row.check(name, getattr(estimator, name))
+    size, rows = Size(n_rows, n_features), estimator._parameters.items()
+    settled = {name: row.settle(getattr(estimator, name), size) for name, row in rows if row.settle}
     return GrowSettings(
         **settled,
         splitter=estimator._splitter,

@@ -37,6 +37,15 @@ class GrowSettings:
     seed: int
     monotonic: list[int] | None
 
+    @property
+    def needs_all_rows(self) -> tuple[str, str] | None:
+        """What must be otherwise for trees to be grown on parts of the rows, and why; None if they can be."""
+        if self.max_leaf_nodes:
+            return "max_leaf_nodes must be None", f"got {self.max_leaf_nodes}: the best of all nodes is split next"
+        if self.criterion == "absolute_error":
+            return "criterion must be another", "got 'absolute_error': medians do not add up over partitions"
+        return None
+
 
 def grow_forest(
     codes: Codes,

@@ -125,7 +125,7 @@ def prune_numbers(forest: Forest, bins: Bins, schema: Schema, criterion: str, cc
     if criterion == "absolute_error":
         raise ValueError(
             f"ccp_alpha must be 0 with criterion='absolute_error', got {ccp_alpha!r}: leaves do not keep what the"
-            " median of two of them is; limit max_depth, max_leaf_nodes or min_samples_leaf instead"
+            " median of two of them is; limit the depth or the number of leaves instead"
         )
     pruned: Forest | None = None
     for number in range(forest.n_trees):

@@ -21,7 +21,7 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, check_starts, take
-from hedgerow.fit.parameters import NUMBER_CRITERIA
+from hedgerow.fit.parameters import NUMBER_CRITERION
 from hedgerow.forest.quantiles import LeafRows
 from hedgerow.forest.tree import OF_NUMBERS, Forest
 from hedgerow.judge.answer import answers_of, checked_caution
@@ -104,9 +104,8 @@ def _check_reading(model: Any) -> None:
 
 def _checked_criterion(criterion: Any) -> str:
     """One that trees of numbers can be grown by."""
-    if not isinstance(criterion, str) or criterion not in NUMBER_CRITERIA:
-        raise ValueError(f"criterion must be one of {', '.join(NUMBER_CRITERIA)}, got {str(criterion)[:40]!r}")
-    return criterion
+    NUMBER_CRITERION.check("criterion", criterion)
+    return str(criterion)
 
 
 def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
