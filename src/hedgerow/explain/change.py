@@ -15,9 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.additive import additive
-from hedgerow.belief.rules import Belief, DominanceVote, Mean
-from hedgerow.decide import Dominance, EAdmissibility, Maximality
 from hedgerow.explain.question import Array, Bools, Floats, Model
 from hedgerow.forest.fold import leaf_evidence, reached_evidence
 from hedgerow.table.bins import Codes
@@ -549,23 +546,12 @@ class _NodeBoxes:
 
 def _margins(model: Model, evidence: Floats, tree: Ints) -> Floats | None:
     """Evidence (L, K) -> (L, K, K): what each leaf adds to lower[k] - upper[j]; None where that does not decide."""
-    if not _dominance_decides(model) or model.trees.n_classes > MOST_PAIRED_CLASSES:
+    rule, setting = model.rule, model.setting
+    decides = model.decision.follows_dominance(even=rule.even) and {"lower", "upper"} <= set(rule.adds_up)
+    if not decides or model.trees.n_classes > MOST_PAIRED_CLASSES:
         return None
-    weights, n_trees = model.weights, model.trees.n_trees
-    try:
-        lower = additive(model.rule, "lower", n_trees, weights).lift(evidence, model.setting)
-        upper = additive(model.rule, "upper", n_trees, weights).lift(evidence, model.setting)
-    except ValueError:
-        return None
-    scale = 1.0 if weights is None else weights[tree][:, None, None]
+    parts = rule.parts(rule.lift(evidence, setting), setting)
+    total = float(model.trees.n_trees if model.weights is None else model.weights.sum())
+    lower, upper = parts["lower"] / total, parts["upper"] / total
+    scale = 1.0 if model.weights is None else model.weights[tree][:, None, None]
     return np.asarray((lower[:, :, None] - upper[:, None, :]) * scale)
-
-
-def _dominance_decides(model: Model) -> bool:
-    """Whether one class remains exactly where its lower bound is above all other upper bounds, both sums over trees."""
-    decision, rule = model.decision, model.rule
-    if getattr(decision, "utility", None) is not None:
-        return False
-    if isinstance(rule, Mean):  # the three coincide
-        return isinstance(decision, Dominance | Maximality | EAdmissibility)
-    return isinstance(rule, Belief | DominanceVote) and isinstance(decision, Dominance | Maximality)

@@ -186,7 +186,7 @@ class ClassAnswers(Answers):
     def decision(self) -> Decision:
         """How sets are chosen; calibrated on out-of-bag evidence where the decision makes a promise."""
         decision = resolve_decision(self._asked[2])
-        if not decision.needs_calibration or hasattr(decision, "threshold_"):
+        if decision.is_ready:
             return decision
         return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate)
 
