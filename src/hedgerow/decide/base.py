@@ -68,10 +68,7 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
         return self.pick(Checked(opinion))
 
     def pick(self, opinion: Checked) -> Bools:
-        """Checked opinion (n, K) -> bool (n, K).
-
-        `hedgerow.to_onnx` writes down what it does, as long as it uses the NumPy functions known there.
-        """
+        """Checked opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
         raise NotImplementedError(
             f"a decision must define choose(opinion), got none in {type(self).__name__}; see Decision"
         )
@@ -91,6 +88,11 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
     def has_actions(self) -> bool:
         """Whether a utility matrix is set, so that actions are chosen, not classes."""
         return False
+
+    @property
+    def onnx(self) -> bool:
+        """Whether `hedgerow.to_onnx` can write `pick` down, and finds the same sets by it."""
+        return type(self).choose is Decision.choose and not self.has_actions
 
     def follows_dominance(self, *, even: bool) -> bool:
         """Whether one class remains exactly where its lower bound is above all other upper bounds.

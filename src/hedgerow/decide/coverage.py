@@ -140,6 +140,11 @@ class Coverage(Decision):
         most_probable = np.arange(probability.shape[1]) == np.argmax(probability, axis=1)[:, None]
         return np.where(chosen.any(axis=1, keepdims=True), chosen, most_probable)
 
+    @property
+    def onnx(self) -> bool:
+        """Not by "aps": its sums are rounded otherwise there, and a sum that equals a threshold must equal it."""
+        return super().onnx and self.score == "lac"
+
     def _scores(self, probability: Floats, log_odds: Any) -> Floats:
         """(n, K), (n, K) or None -> (n, K): how strange each class would be as the true one."""
         if self.score == "lac":

@@ -14,10 +14,10 @@ from hedgerow.exchange.export.recorded import NotExpressible
 
 def chosen_by(decision: Decision, opinion: Opinion) -> Any:
     """A decision, an opinion of recorded arrays (n, K) -> bool (n, K), recorded."""
-    if type(decision).choose is not Decision.choose:
-        raise NotExpressible("has no counterpart there; use one of those hedgerow.decide names")
     if decision.has_actions:
         raise NotExpressible("has a utility matrix; decide on the exported bounds instead")
+    if not decision.onnx:
+        raise NotExpressible("has no counterpart there; use one of those hedgerow.decide names")
     return decision.pick(_Unchecked(opinion))
 
 

@@ -56,7 +56,8 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
     Raises
     ------
     NotImplementedError
-        For the rule "cdm_vote" and for decisions with a utility matrix.
+        For the rule "cdm_vote", for decisions with a utility matrix, and for ``Coverage(score="aps")``, which ONNX
+        cannot express, or we not in ONNX.
 
     Examples
     --------
