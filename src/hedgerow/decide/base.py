@@ -94,12 +94,15 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
         """Whether `hedgerow.to_onnx` can write `pick` down, and finds the same sets by it."""
         return type(self).choose is Decision.choose and not self.has_actions
 
-    def follows_dominance(self, *, even: bool) -> bool:
-        """Whether one class remains exactly where its lower bound is above all other upper bounds.
-
-        With `even`, of opinions whose intervals are equally wide for all classes; otherwise of all opinions.
-        """
+    @property
+    def by_bounds(self) -> bool:
+        """Whether exactly the classes are dropped whose interval ends before the largest lower bound."""
         return False
+
+    @property
+    def follows_dominance(self) -> bool:
+        """Whether one class remains exactly where its lower bound is above all other upper bounds."""
+        return self.by_bounds
 
     def under(self, rule: Rule) -> Decision:
         """A rule -> what decides about its opinions: itself, or another decision that it stands for there."""

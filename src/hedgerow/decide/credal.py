@@ -52,8 +52,9 @@ class Dominance(ActionDecision):
         worst, best = lower_expectation(utility, lower, upper), upper_expectation(utility, lower, upper)
         return _undominated(worst, best, tie_of(utility))
 
-    def follows_dominance(self, *, even: bool) -> bool:
-        """Unless there are actions."""
+    @property
+    def by_bounds(self) -> bool:
+        """Yes, of classes."""
         return not self.has_actions
 
 
@@ -93,8 +94,9 @@ class Maximality(ActionDecision):
             return _undominated(lower, upper, TIE)
         return _maximal(checked_utility(self.utility, lower.shape[1]), lower, upper)
 
-    def follows_dominance(self, *, even: bool) -> bool:
-        """Unless there are actions."""
+    @property
+    def by_bounds(self) -> bool:
+        """Yes, of classes."""
         return not self.has_actions
 
 
@@ -132,9 +134,10 @@ class EAdmissibility(ActionDecision):
             return _admissible_classes(lower, upper)
         return _admissible_actions(checked_utility(self.utility, lower.shape[1]), lower, upper)
 
-    def follows_dominance(self, *, even: bool) -> bool:
-        """With intervals of one width no class is dropped that is not dominated."""
-        return even and not self.has_actions
+    @property
+    def follows_dominance(self) -> bool:
+        """Yes, of classes: where p_a = lower_a and p_b = upper_b >= lower_a, another class than a is optimal."""
+        return not self.has_actions
 
 
 def _undominated(lower: Floats, upper: Floats, tie: float) -> Bools:

@@ -547,7 +547,7 @@ class _NodeBoxes:
 def _margins(model: Model, evidence: Floats, tree: Ints) -> Floats | None:
     """Evidence (L, K) -> (L, K, K): what each leaf adds to lower[k] - upper[j]; None where that does not decide."""
     rule, setting = model.rule, model.setting
-    decides = model.decision.follows_dominance(even=rule.even) and {"lower", "upper"} <= set(rule.adds_up)
+    decides = model.decision.follows_dominance and {"lower", "upper"} <= set(rule.adds_up)
     if not decides or model.trees.n_classes > MOST_PAIRED_CLASSES:
         return None
     parts = rule.parts(rule.lift(evidence, setting), setting)

@@ -70,7 +70,7 @@ def decision_words(explanation: Explanation) -> str:
 def by_bounds(explanation: Explanation) -> bool:
     """Whether a class is ruled out where another's lower bound lies above its interval."""
     named = all_decisions().get(explanation.decision)
-    return named is not None and named.follows_dominance(even=False)
+    return named is not None and named.by_bounds
 
 
 def _intervals(explanation: Explanation) -> str:
