@@ -21,6 +21,12 @@ KINDS = {
     "no sum over trees": lambda: RandomForestClassifier(4, rule="eva", decision="u65", random_state=4, max_depth=3),
     "oob counts": lambda: RandomForestClassifier(8, leaf_counts="oob", caution=1.0, random_state=5),
     "maximality": lambda: RandomForestClassifier(8, decision="maximality", caution=3.0, random_state=6),
+    "admissible belief": lambda: RandomForestClassifier(
+        8, rule="belief", decision="e_admissibility", caution=2.0, random_state=7
+    ),
+    "admissible votes": lambda: RandomForestClassifier(
+        8, rule="dominance_vote", decision="e_admissibility", caution=2.0, random_state=8
+    ),
 }
 LIMITS = {
     "free": Limits(),
@@ -52,6 +58,7 @@ def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
     forest = KINDS[kind]().fit(X, y)
     model = model_of(answers_of(forest))
     space = Space(model)
+    assert (space.margins is None) == (kind == "no sum over trees")
     columns, codes = read_columns(answers_of(forest), X)
     open_rows = np.flatnonzero(model.alone(model.counts(codes)) < 0)[:4]
     assert len(open_rows)
