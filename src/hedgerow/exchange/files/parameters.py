@@ -89,16 +89,16 @@ class Encoder:
         return {"array": name, "dtype": value.dtype.name}
 
     def _rule(self, rule: Rule, where: str) -> Json:
-        name = getattr(type(rule), "name", None)
-        if name not in rule_names() or type(resolve_rule(name)) is not type(rule):
+        name = next((name for name in rule_names() if type(resolve_rule(name)) is type(rule)), None)
+        if name is None:
             raise ValueError(
                 f"{where} must be a registered rule to be saved, got {rule!r}; see hedgerow.belief.rules.register"
             )
         return {"rule": name, "parameters": self.parameters(rule, f"{where}__")}
 
     def _criterion(self, criterion: Criterion, where: str) -> Json:
-        name = getattr(type(criterion), "name", None)
-        if CRITERIA.get(str(name)) is not type(criterion):
+        name = next((name for name, kind in CRITERIA.items() if kind is type(criterion)), None)
+        if name is None:
             raise ValueError(f"{where} must be one of {', '.join(CRITERIA)} to be saved, got {criterion!r}")
         return {"criterion": name, "parameters": self.parameters(criterion, f"{where}__")}
 
