@@ -8,8 +8,9 @@ import pytest
 from tests.reference.explain import cheapest
 
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
-from hedgerow.explain.change import Limits, Space, smallest_change
+from hedgerow.explain.change import Limits, smallest_change
 from hedgerow.explain.question import model_of, read_columns
+from hedgerow.explain.space import Space
 from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Belief
 

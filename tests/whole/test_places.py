@@ -26,8 +26,8 @@ from hedgerow.decide import registry as decision_registry
 from hedgerow.decide.base import Checked
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
-from hedgerow.explain.change import Space
 from hedgerow.explain.question import model_of
+from hedgerow.explain.space import Space
 
 
 class Halving(Rule):
