@@ -164,8 +164,8 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
         """States of leaves (m, S) -> what each leaf adds to what adds up, (m, K) each.
 
-        Sums over trees are divided by the number of trees (by the sum of their weights); those of log-odds are not:
-        they are log-scores, which all classes may share a term of.
+        Their sums over trees are divided by the number of trees, or by the sum of the trees' weights. Log-odds are
+        given as log-scores, which are not divided; a term that all classes share does not matter.
         """
         raise NotImplementedError(f"a rule that adds up must define parts, got none in {type(self).__name__}; see Rule")
 
