@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from tests.belief import test_laws
 from tests.decide import test_decide_registry
 
@@ -28,6 +27,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
 from hedgerow.explain.question import model_of
 from hedgerow.explain.space import Space
+from hedgerow.judge.answer import answers_of
 
 
 class Halving(Rule):
@@ -134,7 +134,9 @@ def test_a_rule_of_ones_own_answers_explains_and_reports(table):
     np.testing.assert_allclose(added.base + added.values.sum(axis=1), opinion.lower[:5], atol=1e-9)
     with pytest.raises(ValueError, match=r"got 'probability' of Halving\(\), of which lower, upper, width adds up"):
         shap_values(forest, X[:5])
-    assert Space(model_of(forest)).margins is not None  # the search for the smallest change knows its bounds
+    assert (
+        Space(model_of(answers_of(forest))).margins is not None
+    )  # the search for the smallest change knows its bounds
     why = forest.explain(X[:3], time_limit=0.2)
     assert why[0].to_dict()["rule"] == "halving"
     assert why[0].shap.unit == "lower"
@@ -210,7 +212,7 @@ def test_a_decision_of_ones_own_chooses_explains_reports_and_is_saved(table, tmp
     assert page_settings(forest.report(X, seconds=0))["decision"] == {"name": None, "options": {}, "text": text}
     hedgerow.save(forest, tmp_path / "model.hedge")
     np.testing.assert_array_equal(hedgerow.load(tmp_path / "model.hedge").predict_set(X), chosen)
-    forest.set_params(decision=clone(forest._decision()) if name == "near" else forest._decision())
+    forest.set_params(decision=answers_of(forest).decision)  # an object, calibrated where it must be
     hedgerow.save(forest, tmp_path / "object.hedge")
     np.testing.assert_array_equal(hedgerow.load(tmp_path / "object.hedge").predict_set(X), chosen)
 
