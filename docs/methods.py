@@ -1,7 +1,8 @@
-"""Methods: the rules and decisions the library knows -> a page for each, formula beside code.
+"""Methods: the rules and decisions the library knows -> a page for each, formula beside code, and what each can do.
 
 What a method is called, does, takes and prints comes from the library itself; only the formulas and the advice stand
-here. A method without them, or they without a method, stop the build.
+here. A method without them, or they without a method, stop the build. ``python docs/methods.py`` writes the tables of
+what each can do into ``which.md``; a test compares them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import inspect
 import json
 import re
 import textwrap
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +20,9 @@ import numpy as np
 
 from hedgerow.belief import combine
 from hedgerow.belief.rules import Rule, resolve_rule, rule_names
-from hedgerow.decide import all_decisions, decide
+from hedgerow.criteria import CRITERIA, Criterion
+from hedgerow.decide import Decision, all_decisions, decide
+from hedgerow.decide.base import ActionDecision
 
 #: The leaves of two trees that every page combines: one small and sure, one large and against it.
 LEAVES = np.array([[[4, 0], [10, 40]]])
@@ -253,6 +257,61 @@ DECISIONS: dict[str, Told] = {
 }
 
 
+#: Column -> what the class says, for the tables of what each can do.
+RULE_COLUMNS: dict[str, Callable[[Rule], str | bool]] = {
+    "merge": lambda rule: rule.merge,
+    "tree weights": lambda rule: rule.weighable,
+    "adds up": lambda rule: ", ".join(rule.adds_up),
+    "own sets": lambda rule: rule.chooses,
+    "equally wide": lambda rule: rule.even,
+    "scale-free": lambda rule: rule.scale_free,
+    "smooth": lambda rule: rule.smooth,
+    "steady": lambda rule: rule.steady,
+    "page": lambda rule: rule.page or False,
+    "ONNX": lambda rule: rule.onnx,
+    "scikit-learn, treelite": lambda rule: "probability" in rule.adds_up,
+}
+DECISION_COLUMNS: dict[str, Callable[[Decision], str | bool]] = {
+    "actions": lambda decision: isinstance(decision, ActionDecision),
+    "calibrated": lambda decision: decision.needs_calibration,
+    "drops by bounds": lambda decision: decision.by_bounds,
+    "follows dominance": lambda decision: decision.follows_dominance,
+    "page": lambda decision: (decision.on_page() or [False])[0],
+    "ONNX": lambda decision: decision.onnx,
+}
+CRITERION_COLUMNS: dict[str, Callable[[Criterion], str | bool]] = {
+    "in the core": lambda criterion: criterion.compiled,
+    "chosen by `fit`": lambda criterion: len(criterion.candidates()) > 1,
+    "scikit-learn": lambda criterion: criterion.in_sklearn or False,
+}
+#: Where the tables stand in ``which.md``.
+BEGIN, END = "<!-- what each can do: written by docs/methods.py -->\n", "<!-- end -->\n"
+
+
+def abilities() -> str:
+    """What each rule, decision and criterion can do, as tables."""
+    rules = {name: resolve_rule(name) for name in RULES}
+    criteria = {name: kind() for name, kind in CRITERIA.items()}
+    return f"""### Rules
+
+{_matrix("rule", rules, RULE_COLUMNS)}
+
+### Decisions
+
+{_matrix("decision", all_decisions(), DECISION_COLUMNS)}
+
+### Criteria
+
+{_matrix("criterion", criteria, CRITERION_COLUMNS)}
+"""
+
+
+def write_abilities(page: Path) -> None:
+    """Put the tables where they stand in a page."""
+    before, rest = page.read_text().split(BEGIN)
+    page.write_text(f"{before}{BEGIN}{abilities()}{END}{rest.split(END)[1]}")
+
+
 def write_pages(folder: Path) -> None:
     """A page for each rule, one for all decisions, and an index, as Markdown; what has not changed is left alone."""
     folder.mkdir(exist_ok=True)
@@ -432,9 +491,23 @@ def _decisions_table() -> str:
     return f"Of an opinion with {bounds}:\n\n| decision | remains |\n|---|---|\n" + "\n".join(rows)
 
 
+def _matrix(head: str, things: Mapping[str, Any], columns: Mapping[str, Callable[[Any], str | bool]]) -> str:
+    """Name -> rule, decision or criterion; column -> what it says -> a table."""
+    lines = [f"| {head} | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
+    for name, thing in things.items():
+        said = [ask(thing) for ask in columns.values()]
+        cells = ["yes" if each is True else "" if each is False else each for each in said]
+        lines.append(f"| `{name}` | {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |"))
+    return "\n".join(lines)
+
+
 def _source(kind: type[Any], method: str) -> str:
     """The source of a method, where it is the class's own or that of the class it builds on."""
     home = next(each for each in kind.__mro__ if method in vars(each))
     source = textwrap.dedent(inspect.getsource(getattr(home, method)))
     note = "" if home is kind else f"As in `{home.__name__}`:\n\n"
     return f"{note}```python\n{source}```\n"
+
+
+if __name__ == "__main__":
+    write_abilities(Path(__file__).parent / "which.md")

@@ -2,140 +2,92 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow import labels
-    from hedgerow.belief import Opinion, combine
-    from hedgerow.decide import decide
-    from hedgerow.errors import CheckpointError, HedgerowError, ModelFileError
-    from hedgerow.estimators import (
-        DecisionTreeClassifier,
-        DecisionTreeRegressor,
-        ExtraTreesClassifier,
-        ExtraTreesRegressor,
-        PairwiseTreesClassifier,
-        RandomDecisionTreesClassifier,
-        RandomForestClassifier,
-        RandomForestRegressor,
-        RandomTreesEmbedding,
-        UnsupervisedForest,
-        merge,
-    )
-    from hedgerow.exchange.export import (
-        export_code,
-        export_graphviz,
-        export_svg,
-        export_text,
-        to_onnx,
-        to_sklearn,
-        to_treelite,
-    )
-    from hedgerow.exchange.files import load, save
-    from hedgerow.study.resample import bootstrap
+    from hedgerow import belief as belief
+    from hedgerow import criteria as criteria
+    from hedgerow import dask as dask
+    from hedgerow import datasets as datasets
+    from hedgerow import explain as explain
+    from hedgerow import labels as labels
+    from hedgerow import metrics as metrics
+    from hedgerow import plot as plot
+    from hedgerow import rules as rules
+    from hedgerow import structure as structure
+    from hedgerow import theory as theory
+    from hedgerow.belief import Opinion as Opinion
+    from hedgerow.belief import combine as combine
+    from hedgerow.decide import decide as decide
+    from hedgerow.errors import CheckpointError as CheckpointError
+    from hedgerow.errors import HedgerowError as HedgerowError
+    from hedgerow.errors import ModelFileError as ModelFileError
+    from hedgerow.estimators import DecisionTreeClassifier as DecisionTreeClassifier
+    from hedgerow.estimators import DecisionTreeRegressor as DecisionTreeRegressor
+    from hedgerow.estimators import ExtraTreesClassifier as ExtraTreesClassifier
+    from hedgerow.estimators import ExtraTreesRegressor as ExtraTreesRegressor
+    from hedgerow.estimators import PairwiseTreesClassifier as PairwiseTreesClassifier
+    from hedgerow.estimators import RandomDecisionTreesClassifier as RandomDecisionTreesClassifier
+    from hedgerow.estimators import RandomForestClassifier as RandomForestClassifier
+    from hedgerow.estimators import RandomForestRegressor as RandomForestRegressor
+    from hedgerow.estimators import RandomTreesEmbedding as RandomTreesEmbedding
+    from hedgerow.estimators import UnsupervisedForest as UnsupervisedForest
+    from hedgerow.estimators import merge as merge
+    from hedgerow.exchange.export import export_code as export_code
+    from hedgerow.exchange.export import export_graphviz as export_graphviz
+    from hedgerow.exchange.export import export_svg as export_svg
+    from hedgerow.exchange.export import export_text as export_text
+    from hedgerow.exchange.export import to_onnx as to_onnx
+    from hedgerow.exchange.export import to_sklearn as to_sklearn
+    from hedgerow.exchange.export import to_treelite as to_treelite
+    from hedgerow.exchange.files import load as load
+    from hedgerow.exchange.files import save as save
+    from hedgerow.study.resample import bootstrap as bootstrap
 
     __version__: str
 
-__all__ = [
-    "CheckpointError",
-    "DecisionTreeClassifier",
-    "DecisionTreeRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "HedgerowError",
-    "ModelFileError",
-    "Opinion",
-    "PairwiseTreesClassifier",
-    "RandomDecisionTreesClassifier",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "RandomTreesEmbedding",
-    "UnsupervisedForest",
-    "__version__",
-    "bootstrap",
-    "combine",
-    "decide",
-    "export_code",
-    "export_graphviz",
-    "export_svg",
-    "export_text",
-    "labels",
-    "load",
-    "merge",
-    "save",
-    "to_onnx",
-    "to_sklearn",
-    "to_treelite",
-]
-
-#: Where each public name lives. Names are imported when first used, so that ``hedgerow --help`` need not wait for
-#: scikit-learn: 0.2 s instead of 1.2 s.
-_HOME = {
-    "CheckpointError": "hedgerow.errors",
-    "DecisionTreeClassifier": "hedgerow.estimators",
-    "DecisionTreeRegressor": "hedgerow.estimators",
-    "ExtraTreesClassifier": "hedgerow.estimators",
-    "ExtraTreesRegressor": "hedgerow.estimators",
-    "HedgerowError": "hedgerow.errors",
-    "ModelFileError": "hedgerow.errors",
-    "Opinion": "hedgerow.belief",
-    "PairwiseTreesClassifier": "hedgerow.estimators",
-    "RandomDecisionTreesClassifier": "hedgerow.estimators",
-    "RandomForestClassifier": "hedgerow.estimators",
-    "RandomForestRegressor": "hedgerow.estimators",
-    "RandomTreesEmbedding": "hedgerow.estimators",
-    "UnsupervisedForest": "hedgerow.estimators",
-    "bootstrap": "hedgerow.study.resample",
-    "combine": "hedgerow.belief",
-    "decide": "hedgerow.decide",
-    "export_code": "hedgerow.exchange.export",
-    "export_graphviz": "hedgerow.exchange.export",
-    "export_svg": "hedgerow.exchange.export",
-    "export_text": "hedgerow.exchange.export",
-    "load": "hedgerow.exchange.files",
-    "merge": "hedgerow.estimators",
-    "save": "hedgerow.exchange.files",
-    "to_onnx": "hedgerow.exchange.export",
-    "to_sklearn": "hedgerow.exchange.export",
-    "to_treelite": "hedgerow.exchange.export",
+#: Every public name, by the module it comes from. A name is imported when it is first used, so that ``hedgerow --help``
+#: need not wait for scikit-learn: 0.2 s instead of 1.2 s.
+_PUBLIC = {
+    "hedgerow": "decide labels",  # modules
+    "hedgerow.belief": "Opinion combine",
+    "hedgerow.errors": "CheckpointError HedgerowError ModelFileError",
+    "hedgerow.estimators": """
+        DecisionTreeClassifier DecisionTreeRegressor ExtraTreesClassifier ExtraTreesRegressor PairwiseTreesClassifier
+        RandomDecisionTreesClassifier RandomForestClassifier RandomForestRegressor RandomTreesEmbedding
+        UnsupervisedForest merge
+    """,
+    "hedgerow.exchange.export": """
+        export_code export_graphviz export_svg export_text to_onnx to_sklearn to_treelite
+    """,
+    "hedgerow.exchange.files": "load save",
+    "hedgerow.study.resample": "bootstrap",
+    # Modules that ``from hedgerow import *`` leaves alone: some need packages that are not always there.
+    "hedgerow.*": "belief criteria dask datasets explain metrics plot rules structure theory",
 }
+_HOME = {name: home for home, names in _PUBLIC.items() for name in names.split()}
 
-#: Modules that are public as such.
-_MODULES = {
-    "belief",
-    "criteria",
-    "dask",
-    "datasets",
-    "explain",
-    "labels",
-    "metrics",
-    "plot",
-    "rules",
-    "structure",
-    "theory",
-}
+__all__ = sorted(["__version__", *(name for name, home in _HOME.items() if home != "hedgerow.*")])
 
 
 def __getattr__(name: str) -> Any:
     """A public name -> the object, imported now; afterwards it is an ordinary attribute."""
     if name == "__version__":
         value: Any = _version()
-    elif name in _MODULES:
-        value = import_module(f"hedgerow.{name}")
-    elif name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
-    else:
+    elif name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    elif _HOME[name] in ("hedgerow", "hedgerow.*"):
+        return import_module(f"hedgerow.{name}")
+    else:
+        value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     """What is there and what can be had."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME, "__version__"})
 
 
 def _version() -> str:
@@ -145,18 +97,3 @@ def _version() -> str:
         return version("hedgerow")
     except PackageNotFoundError:
         return "0+unknown"
-
-
-class _Package(ModuleType):
-    """``hedgerow.decide`` is the function, also after Python has imported the folder of that name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """By name: a function of ``__main__`` that mentions the package travels to workers of Dask, Spark and Ray."""
-        return import_module, (self.__name__,)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from hedgerow.belief import Opinion, Rule, Setting, all_rules, combine, merge_states
+from hedgerow.belief.rules import Average
 
 RULES = list(all_rules())
 FOLDS = [rule for rule in RULES if rule.merge != "stack"]
@@ -239,9 +240,7 @@ def test_rules_that_decide_choose_at_least_one_class(rule):
         if opinion.chosen is not None:
             assert opinion.chosen.shape == opinion.probability.shape
             assert opinion.chosen.any(axis=1).all()
-    assert (opinion.chosen is not None) == (
-        rule.name in {"interval_average", "mva", "dominance_vote", "cdm_ave", "cdm_vote", "ndc", "cr"}
-    )
+    assert (opinion.chosen is not None) == rule.chooses
 
 
 @every_rule
@@ -272,9 +271,83 @@ def test_samples_do_not_influence_each_other(rule, monkeypatch):
 def test_counts_may_be_real(rule):
     counts = many_counts(15, 3)
     near = judge(counts + 1e-9 * (counts > 0), rule, caution=1.5)
-    if rule.name not in {"vote", "belief", "mva", "cdm_vote", "dominance_vote", "signed_maximum"}:
+    if rule.smooth:
         np.testing.assert_allclose(near.probability, judge(counts, rule, caution=1.5).probability, atol=1e-6)
     assert np.abs(near.probability.sum(axis=1) - 1).max() <= 1e-12
+
+
+@every_rule
+def test_intervals_are_equally_wide_where_the_rule_says_so_and_only_there(rule):
+    width = (opinion := judge(many_counts(17, 4), rule, caution=2.0)).upper - opinion.lower
+    assert bool(np.ptp(width, axis=1).max() < 1e-9) == rule.even
+
+
+@every_rule
+def test_twice_the_rows_and_caution_change_nothing_where_the_rule_says_so_and_only_there(rule):
+    counts = many_counts(18, 3)
+    once, twice = judge(counts, rule, caution=1.5), judge(2 * counts, rule, caution=3.0)
+    same = np.allclose(once.lower, twice.lower, atol=1e-12) and np.allclose(once.upper, twice.upper, atol=1e-12)
+    assert same == rule.scale_free
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if not rule.smooth], ids=label)
+def test_rules_that_are_not_smooth_jump_where_a_tie_ends(rule):
+    tied = np.random.default_rng(19).integers(1, 4, (200, 3, 3)).astype(float)
+    nudged = tied + np.random.default_rng(20).uniform(0, 1e-9, tied.shape)
+    moved = np.abs(judge(tied, rule).probability - judge(nudged, rule).probability).max()
+    assert moved > 0.01
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.steady], ids=label)
+def test_a_steady_rule_says_the_same_however_many_trees_sums_are_scaled_to(rule):
+    setting, counts = Setting.of(3, 1.5), many_counts(21, 3)
+    states = rule.lift(counts.reshape(-1, 3), setting).reshape(len(counts), counts.shape[1], -1)
+    merged = merge_states(states, rule.merge)
+    scaled = merged * 7 / 3 if rule.merge == "add" else merged  # as out-of-bag sums are
+    assert_same(rule.finish(scaled, setting), rule.finish(merged, setting))
+
+
+ADDING = [rule for rule in RULES if rule.adds_up]
+
+
+def test_what_adds_up_is_what_it_has_been():
+    bounds = ("lower", "upper", "width")
+    expected = dict.fromkeys(("average", "laplace", "plausibility", "epistemic_weighted", "confidence_bounds", "vote"))
+    expected |= dict.fromkeys(("interval_average", "cdm_ave", "ndc", "cr", "belief", "mva"))
+    expected = dict.fromkeys(expected, ("probability", *bounds)) | {"dominance_vote": bounds}
+    expected |= {"eva": ("log_odds",), "dempster": ("log_odds",)}
+    assert {rule.name: rule.adds_up for rule in ADDING} == expected
+    assert {rule.weights for rule in ADDING if rule.name == "belief"} == {"equal", "learned"}
+
+
+@pytest.mark.parametrize("rule", ADDING, ids=label)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_what_adds_up_is_the_sum_of_what_the_leaves_add(rule, n_classes):
+    counts, prior = many_counts(22, n_classes), np.arange(1.0, n_classes + 1)
+    if rule.skips_empty:
+        counts = counts[(counts.sum(axis=2) > 0).all(axis=1)]
+    setting, weights = Setting.of(n_classes, 1.5, prior), weights_for(rule, counts.shape[1])
+    opinion = judge(counts, rule, caution=1.5, prior=prior)
+    parts = rule.parts(rule.lift(counts.reshape(-1, n_classes), setting), setting)
+    assert set(parts) == set(rule.adds_up) - {"width"}
+    trees = np.ones(counts.shape[1]) if weights is None else weights
+    sums = {name: np.einsum("ntk,t->nk", each.reshape(counts.shape), trees) for name, each in parts.items()}
+    for name in sums.keys() - {"log_odds"}:
+        np.testing.assert_allclose(sums[name] / trees.sum(), getattr(opinion, name), rtol=0, atol=1e-12)
+    if "log_odds" in sums:
+        scores = sums["log_odds"] + rule.prior_term(setting) - opinion.log_odds
+        np.testing.assert_allclose(np.ptp(scores, axis=1), 0.0, atol=1e-9)
+
+
+def test_a_subclass_does_not_inherit_the_name_of_arithmetic_it_may_have_changed():
+    class Halved(Average):
+        def shares(self, counts):
+            return 0.5 * super().shares(counts) + 0.5 / counts.shape[1] * (counts.sum(axis=1, keepdims=True) > 0)
+
+    assert (Average.plain_mean, Average.page, Average().on_page()) == (True, "average", ("average", {}))
+    assert (Halved.plain_mean, Halved.page, Halved().on_page()) == (False, None, None)
+    assert Halved.even
+    assert Halved().adds_up == Average().adds_up
 
 
 EXTREMES = {

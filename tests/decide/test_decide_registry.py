@@ -9,20 +9,26 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from tests.reference.decide import PlainOpinion
 
+from hedgerow.belief.rules import Average, Mva
 from hedgerow.decide import (
     Coverage,
     Decision,
     Dominance,
     EAdmissibility,
     Hurwicz,
+    RuleChoice,
     UtilitySet,
     all_decisions,
     columns_from_labels,
     decide,
+    reachable,
+    register,
+    registry,
     resolve_decision,
 )
 
-NAMES = sorted(all_decisions())
+NAMES_IN_ORDER = list(all_decisions())
+NAMES = sorted(NAMES_IN_ORDER)
 
 
 def random_opinion(n_rows: int, n_classes: int, seed: int = 0) -> PlainOpinion:
@@ -169,6 +175,102 @@ def test_a_decision_without_choose_says_what_is_missing():
 
     with pytest.raises(NotImplementedError, match=r"must define choose\(opinion\), got none in Nothing"):
         decide(random_opinion(5, 3), Nothing())
+
+
+def test_a_decision_is_known_by_the_name_it_is_registered_under(monkeypatch):
+    monkeypatch.setattr(registry, "_DECISIONS", dict(registry._DECISIONS))
+
+    @register("everything")
+    class Everything(Decision):
+        def pick(self, opinion):
+            return np.ones(opinion.probability.shape, dtype=bool)
+
+    assert isinstance(resolve_decision("everything"), Everything)
+    assert list(all_decisions()) == [*NAMES_IN_ORDER, "everything"]
+    assert decide(random_opinion(5, 3), "everything").all()
+    with pytest.raises(ValueError, match="a decision's name must be new, got 'hurwicz'"):
+        register("hurwicz")(Everything)
+
+
+# ---- what decisions say of themselves ----------------------------------------------------------------------------
+
+
+def test_decisions_by_bounds_drop_the_classes_that_are_dominated_and_only_those():
+    opinion = random_opinion(2000, 4)
+    lower, upper = reachable(opinion.lower, opinion.upper)
+    kept = upper >= lower.max(axis=1, keepdims=True)
+    for name in set(NAMES) - {"rule"}:  # which is dominance here, and says so of a rule without sets
+        decision = ready(name, 4)
+        assert np.array_equal(decide(opinion, decision), kept) == decision.by_bounds, name
+
+
+def test_decisions_that_follow_dominance_leave_one_class_where_bounds_do_and_only_there():
+    opinion = random_opinion(2000, 4)
+    lower, upper = reachable(opinion.lower, opinion.upper)
+    others = np.where(np.eye(4, dtype=bool), -np.inf, upper[:, None, :]).max(axis=2)
+    above = lower > others
+    expected = np.where(above.any(axis=1), above.argmax(axis=1), -1)
+    assert 0.1 < (expected >= 0).mean() < 0.9
+    for name in NAMES:
+        decision = ready(name, 4)
+        chosen = decide(opinion, decision)
+        alone = np.where(chosen.sum(axis=1) == 1, chosen.argmax(axis=1), -1)
+        assert np.array_equal(alone, expected) == decision.under(Average()).follows_dominance, name
+
+
+def test_actions_follow_nothing_and_are_on_no_page():
+    for name, decision in all_decisions().items():
+        assert not decision.has_actions
+        if "utility" in decision.get_params() and name not in ("u65", "u80", "f1"):
+            with_actions = clone(decision).set_params(utility=np.eye(3))
+            assert with_actions.has_actions
+            assert not with_actions.follows_dominance
+            assert with_actions.on_page() is None
+            assert not with_actions.onnx
+
+
+def test_the_rules_choice_stands_for_dominance_where_the_rule_chooses_nothing():
+    assert isinstance(RuleChoice().under(Average()), Dominance)
+    own = RuleChoice()
+    assert own.under(Mva()) is own
+    assert own.on_page() is None
+    kept = Hurwicz(0.3)
+    assert kept.under(Average()) is kept.under(Mva()) is kept
+
+
+def test_utility_sets_are_on_the_page_by_the_names_they_have():
+    assert [UtilitySet(word).on_page() for word in ("u65", "u80", "f1", "f_beta")] == [
+        (name, {}) for name in ("u65", "u80", "f1", "f1")
+    ]
+    assert UtilitySet("f_beta", beta=2.0).on_page() is None
+    assert UtilitySet("u65", evidence="lower").on_page() is None
+    assert UtilitySet([1, 0.5]).on_page() is None
+
+
+def test_a_subclass_does_not_inherit_the_name_of_arithmetic_it_may_have_changed():
+    class Bold(UtilitySet):
+        pass
+
+    class Half(Hurwicz):
+        pass
+
+    assert Hurwicz(0.3).on_page() == ("hurwicz", {"optimism": 0.3})
+    assert Bold().on_page() is None
+    assert Half().on_page() is None
+
+
+def test_decisions_are_ready_as_soon_as_they_have_learned_what_they_must():
+    for name in NAMES:
+        fresh, learned = resolve_decision(name), ready(name, 3)
+        assert fresh.is_ready == (not fresh.needs_calibration)
+        assert learned.is_ready
+        assert all(field in vars(learned) for field in learned.learned_fields)
+        assert bool(learned.learned_fields) == learned.needs_calibration
+
+
+def test_a_decision_that_cannot_learn_says_so():
+    with pytest.raises(NotImplementedError, match="must define calibrate to be calibrated, got none in Hurwicz"):
+        Hurwicz().calibrate(random_opinion(5, 3), np.arange(5) % 3)
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,19 @@ from hedgerow import (
     RandomForestRegressor,
     RandomTreesEmbedding,
 )
-from hedgerow.belief.rules import CdmVote, Mean, all_rules
+from hedgerow.belief.rules import Belief, all_rules
+from hedgerow.criteria import Entropy
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.exchange.export import to_onnx, to_sklearn, to_treelite
 from hedgerow.exchange.export.recorded import NotExpressible, Recorded, Recorder
 from hedgerow.judge.fitted import fitted_of
 
-RULES = [rule for rule in all_rules() if not isinstance(rule, CdmVote)]
-DECISIONS = {**all_decisions(), "cdm": UtilitySet("u80", evidence="lower"), "per class": Coverage(0.8, per_class=True)}
+RULES = [rule for rule in all_rules() if rule.onnx]
+DECISIONS = {
+    **all_decisions(),
+    "cdm": UtilitySet("u80", evidence="lower"),
+    "per class": Coverage(0.8, per_class=True),
+}
 NAMES = sorted(set(MODELS) - {"pairs"})  # whose trees are about different classes
 
 
@@ -64,6 +69,20 @@ def assert_onnx_agrees(forest: Any, X: Any) -> None:
     np.testing.assert_allclose(answers["upper"], bounds[:, :, 1], atol=1e-6, rtol=0)
     np.testing.assert_array_equal(answers["set"], chosen)
     np.testing.assert_array_equal(answers["label"].astype(label.dtype), label)
+
+
+class Coarse(Entropy):
+    """A criterion that scikit-learn cannot know, though it knows the one above it."""
+
+    def impurity(self, counts: Any) -> Any:
+        return super().impurity(counts).round(2)
+
+
+class Everything(Dominance):
+    """A decision that checks for itself, so that nothing is known of its arithmetic."""
+
+    def choose(self, opinion: Any) -> Any:
+        return np.ones(opinion.lower.shape, dtype=bool)
 
 
 def diabetes_with_words() -> tuple[pd.DataFrame, np.ndarray]:
@@ -145,10 +164,18 @@ def test_onnx_takes_any_number_of_rows() -> None:
 def test_onnx_says_what_it_cannot_express() -> None:
     pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
     forest, X = few_leaves(3)
-    with pytest.raises(NotImplementedError, match="rule must be one ONNX can express, got CdmVote"):
-        to_onnx(forest.set_params(rule="cdm_vote"))
+    others = [rule for rule in all_rules() if not rule.onnx]
+    assert {rule.name for rule in others} == {"cdm_vote"}
+    for rule in others:
+        with pytest.raises(NotImplementedError, match="rule must be one ONNX can express, got CdmVote"):
+            to_onnx(forest.set_params(rule=rule))
     with pytest.raises(NotImplementedError, match="decision must be one ONNX can express, got Dominance"):
         to_onnx(forest.set_params(rule="average", decision=Dominance(utility=np.eye(3))))
+    for decision in (Everything(), Coverage(score="aps")):
+        assert not decision.onnx
+        with pytest.raises(NotImplementedError, match="which has no counterpart there; use one of those"):
+            to_onnx(forest.set_params(decision=decision))
+    assert all(decision.onnx for decision in DECISIONS.values())
     with pytest.raises(NotImplementedError, match="about all classes, got PairwiseTreesClassifier"):
         to_onnx(PairwiseTreesClassifier().fit(X, np.arange(len(X)) % 3))
     with pytest.raises(TypeError, match="fitted classifier or regressor of hedgerow, got"):
@@ -291,11 +318,40 @@ def test_scikit_learn_predicts_as_the_regressor(kind: Any, criterion: str) -> No
         np.testing.assert_allclose(converted.feature_importances_, ours.feature_importances_, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if isinstance(rule, Mean)], ids=str)
+AVERAGING = [rule for rule in RULES if "probability" in rule.adds_up and not rule.needs_weights]
+
+
+@pytest.mark.parametrize("rule", AVERAGING, ids=str)
 def test_scikit_learn_averages_as_the_rule(rule: Any) -> None:
     forest, X = few_leaves(3, rule=rule)
     X = X.astype(np.float32)
     np.testing.assert_allclose(to_sklearn(forest).predict_proba(X), forest.predict_proba(X), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("rule", AVERAGING, ids=str)
+def test_treelite_averages_as_the_rule(rule: Any) -> None:
+    treelite = pytest.importorskip("treelite", reason="needs treelite: pip install 'hedgerow[test]'")
+    forest, X = few_leaves(3, rule=rule, caution=2.0)
+    three, bounds = treelite.gtil.predict(to_treelite(forest, bounds=True), X), forest.predict_bounds(X)
+    np.testing.assert_allclose(three[:, 0], forest.predict_proba(X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(three[:, 1], bounds[:, :, 0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(three[:, 2], bounds[:, :, 1], rtol=0, atol=1e-12)
+
+
+def test_weights_that_were_learned_do_not_leave_the_library_unnoticed() -> None:
+    forest, _ = few_leaves(3, rule=Belief(weights="learned"))
+    with pytest.raises(NotImplementedError, match="rule must average distributions of the leaves for scikit-learn"):
+        to_sklearn(forest)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "theirs"),
+    [("gini", "gini"), (Entropy(), "entropy"), ("log_loss", "log_loss"), ("belief", "gini"), (Coarse(), "gini")],
+    ids=str,
+)
+def test_scikit_learn_is_told_its_own_name_of_the_criterion(criterion: Any, theirs: str) -> None:
+    forest, _ = few_leaves(3, criterion=criterion)
+    assert to_sklearn(forest).criterion == theirs
 
 
 def test_scikit_learns_tools_read_the_trees() -> None:

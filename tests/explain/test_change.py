@@ -8,8 +8,9 @@ import pytest
 from tests.reference.explain import cheapest
 
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
-from hedgerow.explain.change import Limits, Space, smallest_change
+from hedgerow.explain.change import Limits, smallest_change
 from hedgerow.explain.question import model_of, read_columns
+from hedgerow.explain.space import Space
 from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Belief
 
@@ -21,6 +22,12 @@ KINDS = {
     "no sum over trees": lambda: RandomForestClassifier(4, rule="eva", decision="u65", random_state=4, max_depth=3),
     "oob counts": lambda: RandomForestClassifier(8, leaf_counts="oob", caution=1.0, random_state=5),
     "maximality": lambda: RandomForestClassifier(8, decision="maximality", caution=3.0, random_state=6),
+    "admissible belief": lambda: RandomForestClassifier(
+        8, rule="belief", decision="e_admissibility", caution=2.0, random_state=7
+    ),
+    "admissible votes": lambda: RandomForestClassifier(
+        8, rule="dominance_vote", decision="e_admissibility", caution=2.0, random_state=8
+    ),
 }
 LIMITS = {
     "free": Limits(),
@@ -52,6 +59,7 @@ def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
     forest = KINDS[kind]().fit(X, y)
     model = model_of(answers_of(forest))
     space = Space(model)
+    assert (space.margins is None) == (kind == "no sum over trees")
     columns, codes = read_columns(answers_of(forest), X)
     open_rows = np.flatnonzero(model.alone(model.counts(codes)) < 0)[:4]
     assert len(open_rows)

@@ -16,6 +16,7 @@ import pytest
 import hedgerow
 from hedgerow import RandomForestClassifier
 from hedgerow.belief.rules import rule_names
+from hedgerow.criteria import CRITERIA
 from hedgerow.decide import all_decisions
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -74,6 +75,13 @@ def test_every_decision_is_told_of(tmp_path: Path) -> None:
     del module.DECISIONS["hurwicz"]
     with pytest.raises(ValueError, match=r"docs/methods.py must tell of .*'hurwicz'"):
         module.write_pages(tmp_path)
+
+
+def test_the_tables_of_what_each_can_do_are_what_the_classes_say() -> None:
+    module = methods()
+    printed = (DOCS / "which.md").read_text().split(module.BEGIN)[1].split(module.END)[0]
+    assert printed == module.abilities(), "run python docs/methods.py"
+    assert all(f"| `{name}` |" in printed for name in (*rule_names(), *all_decisions(), *CRITERIA))
 
 
 @pytest.mark.parametrize("example", [path for path in EXAMPLES if path.stem in NEEDS], ids=lambda path: path.stem)

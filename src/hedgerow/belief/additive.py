@@ -1,16 +1,8 @@
 """Additive: a rule and what to explain -> values of leaves that add up to it over the trees.
 
-Shapley values of a forest are exact where what the forest says is a sum over its trees. For a rule that merges by
-adding that is so of everything `finish` does not divide by an amount that differs between leaves:
-
-=====================================================  =======================================
-rule                                                   adds up
-=====================================================  =======================================
-means (average, laplace, plausibility, vote, ...)      probability, lower, upper, width
-belief and mva, equal or learned weights               probability, lower, upper, width
-dominance_vote                                         lower, upper, width
-eva, dempster                                          log_odds
-=====================================================  =======================================
+Shapley values of a forest are exact where what the forest says is a sum over its trees. A rule that merges by adding
+says what of its opinions is one (`Rule.adds_up`), and what each leaf adds to it (`Rule.parts`); ``docs/which.md`` has
+the table.
 """
 
 from __future__ import annotations
@@ -20,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.rules import Belief, Dempster, DominanceVote, Eva, Mean, Rule, Setting
+from hedgerow.belief.rules import Rule, Setting
 
 Floats = NDArray[np.float64]
 
@@ -72,14 +64,14 @@ class Additive:
         offset = np.zeros(setting.n_classes)
         if self.what == "probability" and self._balanced(setting):  # the first class is one minus the others
             offset[0] = 1.0
-        if isinstance(self.rule, Eva):
+        if self.what == "log_odds":
             offset = against_others(self.rule.prior_term(setting)[None])[0]
         return offset
 
     def check(self, counts: Floats) -> None:
         """Refuse leaves (m, K) without rows where the rule leaves them out: how many speak then differs by sample."""
         empty = int((counts.sum(axis=1) == 0).sum())
-        if empty and (self.what == "probability" or isinstance(self.rule, Eva)):
+        if empty and self.rule.skips_empty and self.what in ("probability", "log_odds"):
             raise ValueError(
                 f"what must be a sum over trees, got {self.what!r} and {empty} leaves without rows, which {self.rule!r}"
                 " leaves out; fit with leaf_counts='all', or explain bounds of a mean"
@@ -88,7 +80,7 @@ class Additive:
     @property
     def _same(self) -> bool:
         """Whether all classes have the same values: what a mean leaves open it leaves open to all of them."""
-        return self.what == "width" and isinstance(self.rule, Mean | DominanceVote)
+        return self.what == "width" and self.rule.even
 
     def _balanced(self, setting: Setting) -> bool:
         """Whether the values of a leaf sum to the same over classes, so that one class follows from the others."""
@@ -96,13 +88,10 @@ class Additive:
 
     def _values(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> values (m, K), to be divided by `total`."""
-        state, k = self.rule.lift(counts, setting), setting.n_classes
-        if isinstance(self.rule, Dempster):
-            return against_others(state[:, :k])
-        if isinstance(self.rule, Eva):
-            return against_others(state[:, :k] - self.rule.prior_term(setting))
-        lower, upper, probability = _parts(self.rule, state, k)
-        return {"lower": lower, "upper": upper, "width": upper - lower, "probability": probability}[self.what]
+        parts = self.rule.parts(self.rule.lift(counts, setting), setting)
+        if self.what == "width":
+            return parts["upper"] - parts["lower"]
+        return against_others(parts["log_odds"]) if self.what == "log_odds" else parts[self.what]
 
 
 def additive(rule: Rule, what: str, n_trees: int, weights: Floats | None = None) -> Additive:
@@ -135,8 +124,8 @@ def additive(rule: Rule, what: str, n_trees: int, weights: Floats | None = None)
     """
     if what not in WHAT:
         raise ValueError(f"what must be one of {', '.join(WHAT)}, got {what!r}; choose one of these")
-    if what not in _adds_up(rule):
-        can = ", ".join(_adds_up(rule)) or "nothing"
+    if what not in rule.adds_up:
+        can = ", ".join(rule.adds_up) or "nothing"
         raise ValueError(
             f"what must be a sum over trees under the rule, got {what!r} of {rule!r}, of which {can} adds up;"
             " see hedgerow.belief.additive for what adds up under which rule"
@@ -152,24 +141,3 @@ def against_others(logs: Floats) -> Floats:
         return np.zeros_like(logs)
     against: Floats = (logs - logs.mean(axis=1, keepdims=True)) * (n_classes / (n_classes - 1))
     return against
-
-
-def _adds_up(rule: Rule) -> tuple[str, ...]:
-    """Rule -> what of it is a sum over trees."""
-    if rule.merge != "add":
-        return ()
-    if isinstance(rule, Mean) or (isinstance(rule, Belief) and rule.weights in ("equal", "learned")):
-        return ("probability", "lower", "upper", "width")
-    if isinstance(rule, DominanceVote):
-        return ("lower", "upper", "width")
-    return ("log_odds",) if isinstance(rule, Eva | Dempster) else ()
-
-
-def _parts(rule: Rule, state: Floats, k: int) -> tuple[Floats, Floats, Floats]:
-    """States (m, S) -> lower, upper and probability (m, K) of a leaf; the last unused where it is none."""
-    if isinstance(rule, Mean):
-        return state[:, k : 2 * k], state[:, k : 2 * k] + state[:, -1:], state[:, :k]
-    if isinstance(rule, Belief):
-        return state[:, :k], state[:, k : 2 * k], state[:, 2 * k : 3 * k]
-    votes = state[:, :k]
-    return votes, votes + state[:, -1:] - votes.sum(axis=1, keepdims=True), votes

@@ -19,9 +19,16 @@ rule                `RuleChoice`: what the combination rule has chosen itself, e
 
 The first eight take a matrix ``utility`` (actions x classes). Bounds are made reachable first. Every row
 keeps at least one class. Sets keep ties, single choices break them; each object says how.
+
+The package can be called: ``hedgerow.decide(opinion, "maximin")`` is `hedgerow.decide.decide`.
 """
 
 from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 from hedgerow.belief.rules.utility import f_beta_utility, quadratic_utility
 from hedgerow.decide.base import Bools, Decision, OpinionLike
@@ -34,7 +41,7 @@ from hedgerow.decide.intervals import (
     upper_expectation,
 )
 from hedgerow.decide.labels import columns_from_labels
-from hedgerow.decide.registry import all_decisions, resolve_decision
+from hedgerow.decide.registry import all_decisions, register, resolve_decision
 from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet
 from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
 
@@ -61,6 +68,7 @@ __all__ = [
     "pignistic_from_bounds",
     "quadratic_utility",
     "reachable",
+    "register",
     "resolve_decision",
     "rows_needed",
     "upper_expectation",
@@ -93,3 +101,18 @@ def decide(opinion: OpinionLike, decision: str | Decision = "dominance") -> Bool
     [[True, False], [True, False]]
     """
     return resolve_decision(decision).choose(opinion)
+
+
+class _CallablePackage(ModuleType):
+    """A package that is called like its function of the same name."""
+
+    def __call__(self, opinion: OpinionLike, decision: str | Decision = "dominance") -> Bools:
+        """Choose the classes that remain; see `hedgerow.decide.decide`."""
+        return decide(opinion, decision)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, as a function is pickled: one that mentions the package travels to the workers of a cluster."""
+        return import_module, (self.__name__,)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
-from hedgerow.decide.base import Bools, Decision, OpinionLike, checked_probability, probability_of
+from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, checked_probability
 from hedgerow.decide.intervals import Floats
 from hedgerow.decide.labels import columns_from_labels
 
@@ -69,7 +71,10 @@ class Coverage(Decision):
     [[True, False], [True, True]]
     """
 
-    needs_calibration: ClassVar[bool] = True
+    needs_calibration = True
+    learned_fields: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"threshold_": np.float64, "n_rows_": np.int64, "_by_log_odds": bool}
+    )
 
     def __init__(self, target: float = 0.95, per_class: bool = False, score: str = "lac") -> None:
         self.target = target
@@ -106,8 +111,9 @@ class Coverage(Decision):
                 f"y must have one label for each of the {len(probability)} rows, got {len(columns)}; "
                 "pass the labels of the same rows"
             )
-        self._by_log_odds = getattr(source, "log_odds", None) is not None
-        own = np.take_along_axis(self._scores(probability, source), columns[:, None], axis=1)[:, 0]
+        log_odds = getattr(source, "log_odds", None)
+        self._by_log_odds = log_odds is not None
+        own = np.take_along_axis(self._scores(probability, log_odds), columns[:, None], axis=1)[:, 0]
         groups = columns if self.per_class else np.zeros_like(columns)
         n_groups = len(order) if self.per_class else 1
         threshold = np.array([_threshold(own[groups == group], self.target) for group in range(n_groups)])
@@ -117,37 +123,42 @@ class Coverage(Decision):
         self._say_where_rows_are_few(order)
         return self
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K)."""
-        if not hasattr(self, "threshold_"):
+        if not self.is_ready:
             raise NotFittedError(
                 "Coverage must be calibrated before it decides, got no thresholds; call "
                 "calibrate(opinion, y) on out-of-bag evidence or on rows set aside"
             )
-        probability = probability_of(opinion)
+        probability = opinion.probability
         if probability.shape[1] != len(self.threshold_):
             raise ValueError(
                 f"opinion must have the {len(self.threshold_)} classes of the calibration, got "
                 f"{probability.shape[1]}; calibrate again"
             )
-        chosen: Bools = self._scores(probability, opinion) <= self.threshold_
+        chosen: Bools = self._scores(probability, opinion.log_odds) <= self.threshold_
         most_probable = np.arange(probability.shape[1]) == np.argmax(probability, axis=1)[:, None]
         return np.where(chosen.any(axis=1, keepdims=True), chosen, most_probable)
 
-    def _scores(self, probability: Floats, opinion: Any) -> Floats:
-        """(n, K) -> (n, K): how strange each class would be as the true one."""
+    @property
+    def onnx(self) -> bool:
+        """Not by "aps": its sums are rounded otherwise there, and a sum that equals a threshold must equal it."""
+        return super().onnx and self.score == "lac"
+
+    def _scores(self, probability: Floats, log_odds: Any) -> Floats:
+        """(n, K), (n, K) or None -> (n, K): how strange each class would be as the true one."""
         if self.score == "lac":
             if not self._by_log_odds:
                 return 1.0 - probability
             # The same order, and kept apart where rules that add up evidence round probabilities to 0 and 1.
-            log_odds = getattr(opinion, "log_odds", None)
-            return np.asarray(-(np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds))
+            strange: Floats = -(np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds)
+            return strange
         if self.score == "aps":
             order = np.argsort(-probability, axis=1, kind="stable")
             before = np.zeros_like(probability)
             ordered = np.take_along_axis(probability, order, axis=1)
-            np.cumsum(ordered[:, :-1], axis=1, out=before[:, 1:])
-            scores = np.empty_like(probability)
+            before[:, 1:] = np.cumsum(ordered[:, :-1], axis=1)
+            scores = np.zeros_like(probability)
             np.put_along_axis(scores, order, before, axis=1)
             return scores
         raise ValueError(f"score must be 'lac' or 'aps', got {self.score!r}; choose one of them")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hedgerow.decide.base import Bools, Decision, OpinionLike, bounds_of, checked_utility, tie_of
+from hedgerow.decide.base import ActionDecision, Bools, Checked, checked_utility, tie_of
 from hedgerow.decide.intervals import (
     TIE,
     Floats,
     best_distribution,
     lower_expectation,
-    pignistic_from_bounds,
+    shared_out,
     upper_expectation,
 )
 from hedgerow.decide.programme import largest_margins
@@ -20,7 +19,7 @@ from hedgerow.decide.programme import largest_margins
 MARGIN = 1e-9
 
 
-class Dominance(Decision):
+class Dominance(ActionDecision):
     """Interval dominance: drop class b if some class a has ``lower[a] > upper[b]``.
 
     With two classes this is the baseline of cautious forests: class 1 if its lower probability is above
@@ -42,20 +41,24 @@ class Dominance(Decision):
     [[True, False], [True, True]]
     """
 
-    def __init__(self, utility: ArrayLike | None = None) -> None:
-        self.utility = utility
+    page = "dominance"
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
-        lower, upper = bounds_of(opinion)
+        lower, upper = opinion.bounds
         if self.utility is None:
             return _undominated(lower, upper, TIE)
         utility = checked_utility(self.utility, lower.shape[1])
         worst, best = lower_expectation(utility, lower, upper), upper_expectation(utility, lower, upper)
         return _undominated(worst, best, tie_of(utility))
 
+    @property
+    def by_bounds(self) -> bool:
+        """Yes, of classes."""
+        return not self.has_actions
 
-class Maximality(Decision):
+
+class Maximality(ActionDecision):
     """Maximality: drop class b if some class a is better than b under every distribution of the set.
 
     That is, if the lower expectation of ``utility[a] - utility[b]`` is above 0. Without a utility matrix
@@ -77,12 +80,11 @@ class Maximality(Decision):
     [[True, False]]
     """
 
-    def __init__(self, utility: ArrayLike | None = None) -> None:
-        self.utility = utility
+    page = "dominance"  # without a utility matrix they are the same
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
-        lower, upper = bounds_of(opinion)
+        lower, upper = opinion.bounds
         if self.utility is None:
             # Between reachable bounds p_a = lower_a and p_b = upper_b are attained together: the other
             # classes must take 1 - lower_a - upper_b, which lies between their summed lower bounds
@@ -92,8 +94,13 @@ class Maximality(Decision):
             return _undominated(lower, upper, TIE)
         return _maximal(checked_utility(self.utility, lower.shape[1]), lower, upper)
 
+    @property
+    def by_bounds(self) -> bool:
+        """Yes, of classes."""
+        return not self.has_actions
 
-class EAdmissibility(Decision):
+
+class EAdmissibility(ActionDecision):
     """E-admissibility: keep class a if some distribution of the set makes it optimal.
 
     The most decided of the three credal decisions: E-admissible classes are maximal, and maximal classes
@@ -118,15 +125,19 @@ class EAdmissibility(Decision):
     ([[True, True, True]], [[True, True, False]])
     """
 
-    def __init__(self, utility: ArrayLike | None = None) -> None:
-        self.utility = utility
+    page = "e_admissibility"
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
-        lower, upper = bounds_of(opinion)
+        lower, upper = opinion.bounds
         if self.utility is None:
             return _admissible_classes(lower, upper)
         return _admissible_actions(checked_utility(self.utility, lower.shape[1]), lower, upper)
+
+    @property
+    def follows_dominance(self) -> bool:
+        """Yes, of classes: where p_a = lower_a and p_b = upper_b >= lower_a, another class than a is optimal."""
+        return not self.has_actions
 
 
 def _undominated(lower: Floats, upper: Floats, tie: float) -> Bools:
@@ -157,7 +168,7 @@ def _admissible_classes(lower: Floats, upper: Floats) -> Bools:
     summed = np.cumsum(ordered, axis=1)
     above = np.arange(n_classes - 1, -1, -1)
     under_the_cap = summed + ordered * above
-    capped = np.empty_like(upper)
+    capped = np.zeros_like(upper)
     np.put_along_axis(capped, np.argsort(upper, axis=1, kind="stable"), under_the_cap, axis=1)
     # The class of the largest upper bound is always kept, also where rounded bounds sum to a little less.
     needed = np.minimum(1.0, summed[:, -1:])
@@ -168,7 +179,7 @@ def _admissible_classes(lower: Floats, upper: Floats) -> Bools:
 def _admissible_actions(utility: Floats, lower: Floats, upper: Floats) -> Bools:
     """(A, K), (n, K), (n, K) -> (n, A): optimal for some distribution between the bounds."""
     tie = tie_of(utility)
-    points = [pignistic_from_bounds(lower, upper)]
+    points = [shared_out(lower, upper)]
     points += [best_distribution(action, lower, upper) for action in utility]
     known = np.zeros((len(lower), len(utility)), dtype=bool)
     for point in points:

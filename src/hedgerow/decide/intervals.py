@@ -42,7 +42,11 @@ def reachable(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
     >>> lower.tolist(), upper.tolist()
     ([[0.5, 0.0, 0.0]], [[1.0, 0.5, 0.1]])
     """
-    low, high = _checked_bounds(lower, upper)
+    return tightened(*_checked_bounds(lower, upper))
+
+
+def tightened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """(..., K), (..., K) -> the same as `reachable`, of bounds that are known to be sound."""
     room, excess = _room(low, high), _excess(low, high)
     width = high - low
     # A bound is loose where the interval is wider than what the other classes can give or take.
@@ -75,7 +79,11 @@ def pignistic_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Floats:
     >>> pignistic_from_bounds([0.6, 0.2], [0.8, 0.4]).round(3).tolist()
     [0.7, 0.3]
     """
-    low, high = _checked_bounds(lower, upper)
+    return shared_out(*_checked_bounds(lower, upper))
+
+
+def shared_out(low: Floats, high: Floats) -> Floats:
+    """(..., K), (..., K) -> the same as `pignistic_from_bounds`, of bounds that are known to be sound."""
     width = high - low
     room = _room(low, high)
     spread = width.sum(axis=-1, keepdims=True)

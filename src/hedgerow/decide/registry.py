@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
+from typing import TypeVar
 
 from hedgerow.decide.base import Decision
 from hedgerow.decide.coverage import Coverage
@@ -11,24 +11,53 @@ from hedgerow.decide.credal import Dominance, EAdmissibility, Maximality
 from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet
 from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
 
-DECISIONS: Mapping[str, Callable[[], Decision]] = MappingProxyType(
-    {
-        "dominance": Dominance,
-        "maximality": Maximality,
-        "e_admissibility": EAdmissibility,
-        "maximin": Maximin,
-        "maximax": Maximax,
-        "hurwicz": Hurwicz,
-        "pignistic": Pignistic,
-        "expected_utility": ExpectedUtility,
-        "u65": lambda: UtilitySet("u65"),
-        "u80": lambda: UtilitySet("u80"),
-        "f1": lambda: UtilitySet("f_beta", beta=1.0),
-        "top_probability": TopProbability,
-        "coverage": Coverage,
-        "rule": RuleChoice,
-    }
-)
+D = TypeVar("D", bound=type[Decision])
+
+_DECISIONS: dict[str, Callable[[], Decision]] = {
+    "dominance": Dominance,
+    "maximality": Maximality,
+    "e_admissibility": EAdmissibility,
+    "maximin": Maximin,
+    "maximax": Maximax,
+    "hurwicz": Hurwicz,
+    "pignistic": Pignistic,
+    "expected_utility": ExpectedUtility,
+    "u65": lambda: UtilitySet("u65"),
+    "u80": lambda: UtilitySet("u80"),
+    "f1": lambda: UtilitySet("f_beta", beta=1.0),
+    "top_probability": TopProbability,
+    "coverage": Coverage,
+    "rule": RuleChoice,
+}
+
+
+def register(name: str) -> Callable[[D], D]:
+    """Make a decision known by a name.
+
+    Parameters
+    ----------
+    name : str
+        What users, model files and the command line call it.
+
+    Returns
+    -------
+    callable
+        A class decorator.
+
+    Examples
+    --------
+    >>> register("hurwicz")(Hurwicz) is Hurwicz
+    True
+    """
+
+    def enter(decision: D) -> D:
+        taken = _DECISIONS.get(name)
+        if taken is not None and taken is not decision:
+            raise ValueError(f"a decision's name must be new, got {name!r}, which is taken; choose another")
+        _DECISIONS[name] = decision
+        return decision
+
+    return enter
 
 
 def resolve_decision(decision: str | Decision) -> Decision:
@@ -46,16 +75,16 @@ def resolve_decision(decision: str | Decision) -> Decision:
     """
     if isinstance(decision, Decision):
         return decision
-    names = ", ".join(repr(name) for name in DECISIONS)
+    names = ", ".join(repr(name) for name in _DECISIONS)
     if isinstance(decision, type) and issubclass(decision, Decision):
         raise TypeError(
             f"decision must be a name or an object, got the class {decision.__name__}; pass {decision.__name__}()"
         )
     if not isinstance(decision, str):
         raise TypeError(f"decision must be a name or a Decision object, got {decision!r}; the names are {names}")
-    if decision not in DECISIONS:
+    if decision not in _DECISIONS:
         raise ValueError(f"decision must be one of {names}, got {decision!r}; or pass a Decision object")
-    return DECISIONS[decision]()
+    return _DECISIONS[decision]()
 
 
 def all_decisions() -> dict[str, Decision]:
@@ -68,4 +97,4 @@ def all_decisions() -> dict[str, Decision]:
     >>> sorted(all_decisions())[:3]
     ['coverage', 'dominance', 'e_admissibility']
     """
-    return {name: make() for name, make in DECISIONS.items()}
+    return {name: make() for name, make in _DECISIONS.items()}

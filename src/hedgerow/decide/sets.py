@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hedgerow.belief.rules.base import Rule
 from hedgerow.belief.rules.utility import Utility, first_of, utility_of_size
-from hedgerow.decide.base import Bools, Decision, OpinionLike, bounds_of, probability_of
+from hedgerow.decide.base import Bools, Checked, Decision
 from hedgerow.decide.credal import Dominance
 from hedgerow.decide.intervals import TIE, Floats
 
@@ -41,6 +43,8 @@ class UtilitySet(Decision):
     [[True, False, False]]
     """
 
+    page = "u65"
+
     def __init__(
         self,
         utility: Utility = "u65",
@@ -51,29 +55,34 @@ class UtilitySet(Decision):
         self.evidence = evidence
         self.beta = beta
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K)."""
-        probability = probability_of(opinion)
-        score = self._score(opinion, probability)
-        order = np.lexsort((-probability, -score), axis=1)
+        score, order = self._scores(opinion)
         belief = np.cumsum(np.take_along_axis(score, order, axis=1), axis=1)
         if self.evidence == "lower":
             belief[:, -1] = 1.0
-        worth = belief * self._utility_of_sizes(score.shape[1])
+        worth = belief * utility_of_size(self.utility, score.shape[1], self.beta)
         best = worth >= worth.max(axis=1, keepdims=True) - TIE
         return first_of(order, np.argmax(best, axis=1))
 
-    def _score(self, opinion: OpinionLike, probability: Floats) -> Floats:
-        """Opinion -> (n, K): what the set's P(A) sums."""
-        if self.evidence == "probability":
-            return probability
-        if self.evidence == "lower":
-            return bounds_of(opinion)[0]
-        raise ValueError(f"evidence must be 'probability' or 'lower', got {self.evidence!r}; choose one of them")
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """The page has the three that have a name."""
+        if super().on_page() is None or self.evidence != "probability" or not isinstance(self.utility, str):
+            return None
+        if self.utility != "f_beta":
+            return self.utility, {}
+        return ("f1", {}) if self.beta == 1.0 else None
 
-    def _utility_of_sizes(self, n_classes: int) -> Floats:
-        """K -> (K,): g(1), ..., g(K)."""
-        return utility_of_size(self.utility, n_classes, self.beta)
+    def _scores(self, opinion: Checked) -> tuple[Floats, NDArray[np.int64]]:
+        """Opinion -> (n, K), (n, K): what the set's P(A) sums, and the classes from the largest to the smallest."""
+        by_probability = np.argsort(-opinion.probability, axis=1, kind="stable")
+        if self.evidence == "probability":
+            return opinion.probability, by_probability
+        if self.evidence != "lower":
+            raise ValueError(f"evidence must be 'probability' or 'lower', got {self.evidence!r}; choose one of them")
+        lower = opinion.bounds[0]
+        again = np.argsort(-np.take_along_axis(lower, by_probability, axis=1), axis=1, kind="stable")
+        return lower, np.take_along_axis(by_probability, again, axis=1)
 
 
 class TopProbability(Decision):
@@ -94,14 +103,16 @@ class TopProbability(Decision):
     [[True, True, False]]
     """
 
+    page = "top_probability"
+
     def __init__(self, epsilon: float = 0.05) -> None:
         self.epsilon = epsilon
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K)."""
         if not 0 <= self.epsilon <= 1:
             raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon!r}; it is the probability left out")
-        probability = probability_of(opinion)
+        probability = opinion.probability
         order = np.argsort(-probability, axis=1, kind="stable")
         reached = np.cumsum(np.take_along_axis(probability, order, axis=1), axis=1) >= 1 - self.epsilon - TIE
         reached[:, -1] = True
@@ -124,15 +135,11 @@ class RuleChoice(Decision):
     [[True, False]]
     """
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K)."""
-        chosen: Any = getattr(opinion, "chosen", None)
-        if chosen is None:
-            return Dominance().choose(opinion)
-        sets = np.array(chosen, dtype=bool)
-        if sets.ndim != 2 or not sets.any(axis=1).all():
-            raise ValueError(
-                f"opinion.chosen must be a bool matrix (n, K) with a class in every row, got shape "
-                f"{sets.shape}; a rule that can rule out nothing must keep every class"
-            )
-        return sets
+        chosen = opinion.chosen
+        return Dominance().pick(opinion) if chosen is None else chosen
+
+    def under(self, rule: Rule) -> Decision:
+        """Dominance, where the rule leaves no sets."""
+        return self if rule.chooses else Dominance()

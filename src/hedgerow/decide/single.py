@@ -5,25 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.decide.base import (
-    Bools,
-    Decision,
-    OpinionLike,
-    bounds_of,
-    checked_utility,
-    probability_of,
-    tie_of,
-)
-from hedgerow.decide.intervals import (
-    TIE,
-    Floats,
-    lower_expectation,
-    pignistic_from_bounds,
-    upper_expectation,
-)
+from hedgerow.decide.base import ActionDecision, Bools, Checked, checked_utility, tie_of
+from hedgerow.decide.intervals import TIE, Floats, lower_expectation, shared_out, upper_expectation
 
 
-class Maximin(Decision):
+class Maximin(ActionDecision):
     """The class of the largest lower probability: best in the worst case.
 
     Ties (to 1e-12) go to the larger probability (expected utility), then to the first column; the same
@@ -44,16 +30,15 @@ class Maximin(Decision):
     [[True, False, False]]
     """
 
-    def __init__(self, utility: ArrayLike | None = None) -> None:
-        self.utility = utility
+    page = "maximin"
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
         worst, _ = _expectations(opinion, self.utility)
         return _best(worst, opinion, self.utility)
 
 
-class Maximax(Decision):
+class Maximax(ActionDecision):
     """The class of the largest upper probability: best in the best case.
 
     Parameters
@@ -71,16 +56,15 @@ class Maximax(Decision):
     [[False, True, False]]
     """
 
-    def __init__(self, utility: ArrayLike | None = None) -> None:
-        self.utility = utility
+    page = "maximax"
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
         _, best = _expectations(opinion, self.utility)
         return _best(best, opinion, self.utility)
 
 
-class Hurwicz(Decision):
+class Hurwicz(ActionDecision):
     """The class of the largest ``optimism * upper + (1 - optimism) * lower``.
 
     Parameters
@@ -99,11 +83,13 @@ class Hurwicz(Decision):
     [[False, True, False]]
     """
 
-    def __init__(self, optimism: float = 0.5, utility: ArrayLike | None = None) -> None:
-        self.optimism = optimism
-        self.utility = utility
+    page = "hurwicz"
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def __init__(self, optimism: float = 0.5, utility: ArrayLike | None = None) -> None:
+        super().__init__(utility)
+        self.optimism = optimism
+
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
         if not 0 <= self.optimism <= 1:
             raise ValueError(f"optimism must lie in [0, 1], got {self.optimism!r}; 0 is maximin, 1 is maximax")
@@ -111,7 +97,7 @@ class Hurwicz(Decision):
         return _best(self.optimism * best + (1 - self.optimism) * worst, opinion, self.utility)
 
 
-class Pignistic(Decision):
+class Pignistic(ActionDecision):
     """The class of the largest pignistic probability, `pignistic_from_bounds` of the interval.
 
     Where trees differ in how much evidence they hold, this need not be the most probable class of the
@@ -133,16 +119,15 @@ class Pignistic(Decision):
     [[False, True]]
     """
 
-    def __init__(self, utility: ArrayLike | None = None) -> None:
-        self.utility = utility
+    page = "pignistic"
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
-        shared = pignistic_from_bounds(*bounds_of(opinion))
+        shared = shared_out(*opinion.bounds)
         return _best(_expected(shared, self.utility), opinion, self.utility)
 
 
-class ExpectedUtility(Decision):
+class ExpectedUtility(ActionDecision):
     """The class of the largest ``opinion.probability``: what ``predict`` says, as a set of one class.
 
     Parameters
@@ -159,17 +144,16 @@ class ExpectedUtility(Decision):
     [[True, False]]
     """
 
-    def __init__(self, utility: ArrayLike | None = None) -> None:
-        self.utility = utility
+    page = "expected_utility"
 
-    def choose(self, opinion: OpinionLike) -> Bools:
+    def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
-        return _best(_expected(probability_of(opinion), self.utility), opinion, self.utility)
+        return _best(_expected(opinion.probability, self.utility), opinion, self.utility)
 
 
-def _expectations(opinion: OpinionLike, utility: ArrayLike | None) -> tuple[Floats, Floats]:
+def _expectations(opinion: Checked, utility: ArrayLike | None) -> tuple[Floats, Floats]:
     """Opinion, (A, K) -> (n, A), (n, A): lower and upper expected utility of each action."""
-    lower, upper = bounds_of(opinion)
+    lower, upper = opinion.bounds
     if utility is None:
         return lower, upper
     matrix = checked_utility(utility, lower.shape[1])
@@ -185,9 +169,9 @@ def _expected(probability: Floats, utility: ArrayLike | None) -> Floats:
     return expected
 
 
-def _best(score: Floats, opinion: OpinionLike, utility: ArrayLike | None) -> Bools:
+def _best(score: Floats, opinion: Checked, utility: ArrayLike | None) -> Bools:
     """(n, A) -> (n, A): one True per row, at the largest score; ties as `Maximin` says."""
-    expected = _expected(probability_of(opinion), utility)
+    expected = _expected(opinion.probability, utility)
     tie = TIE if utility is None else tie_of(np.asarray(utility, dtype=np.float64))
     tied = score >= score.max(axis=1, keepdims=True) - tie
     first = np.argmax(np.where(tied, expected, -np.inf), axis=1)

@@ -13,8 +13,9 @@
 =============================  =========================================================================================
 
 An explanation is made of parts, one file each: `doubt` (by cause), `settle` (confirmed cases, caution, measurement),
-`change` (the smallest change of features), `cases` (nearest training rows, leaf rules), `shap`. `question` is what they
-start from, `why` puts them together, `explanation`, `words`, `text` and `html` say it.
+`change` (the smallest change of features, searched in the `space` of the leaves' boxes), `cases` (nearest training
+rows, leaf rules), `shap`. `question` is what they start from, `why` puts them together, `explanation`, `words`, `text`
+and `html` say it.
 """
 
 from hedgerow.explain.explanation import Explanation

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief.rules import Average, Belief, DominanceVote, IntervalConjunction, IntervalDisjunction, Pool, Vote
 from hedgerow.explain.doubt import COMPLETIONS, Marginals, complete, doubt_from_counts
 from hedgerow.explain.question import BLOCK_CELLS, Bools, Floats, Model, Question
 
@@ -19,8 +18,6 @@ ONE_BY_ONE = 16
 MOST_CLASSES = 8
 #: The caution is found in so many steps, then by so many halvings.
 STEPS, HALVINGS = 16, 8
-#: Rules to which twice the rows and twice the caution are the same: all samples have their own caution in one call.
-SCALE_FREE = (Average, Vote, Pool, Belief, DominanceVote, IntervalConjunction, IntervalDisjunction)
 
 
 class Confirmed(NamedTuple):
@@ -145,7 +142,7 @@ def _likely(question: Question, row: int) -> list[int]:
 
 def _alone_at(model: Model, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
     """Evidence (m, T, K), a caution above 0 for each (m,) -> (m,): the only class that remains, or -1."""
-    if isinstance(model.rule, SCALE_FREE):
+    if model.rule.scale_free:  # more caution is fewer rows, so all samples can be asked at once
         return model.alone(counts * (model.setting.caution / cautions)[:, None, None])
     alone = np.empty(len(counts), dtype=np.int64)
     for caution in np.unique(cautions):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from hedgerow.decide import all_decisions
 from hedgerow.explain.cases import Case, class_words, number, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.words import percents, settle_words
@@ -68,7 +69,8 @@ def decision_words(explanation: Explanation) -> str:
 
 def by_bounds(explanation: Explanation) -> bool:
     """Whether a class is ruled out where another's lower bound lies above its interval."""
-    return explanation.decision in ("dominance", "maximality")
+    named = all_decisions().get(explanation.decision)
+    return named is not None and named.by_bounds
 
 
 def _intervals(explanation: Explanation) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from hedgerow.explain.cases import Case, Training, leaf_rules, nearest_cases, training_rows
-from hedgerow.explain.change import Change, Limits, Space, smallest_change, too_large
+from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf
 from hedgerow.explain.question import Floats, Model, Question, model_of, questions, read_columns
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_together
+from hedgerow.explain.space import Space, too_large
 from hedgerow.explain.words import cause_words
 from hedgerow.judge.answer import ClassAnswers, answers_of
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, Rule, Setting, resolve_rule
-from hedgerow.belief.rules import Average
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.forest.fold import OutOfBag, StateCache
 from hedgerow.forest.proximity import Bags
@@ -187,7 +186,7 @@ class ClassAnswers(Answers):
     def decision(self) -> Decision:
         """How sets are chosen; calibrated on out-of-bag evidence where the decision makes a promise."""
         decision = resolve_decision(self._asked[2])
-        if not decision.needs_calibration or hasattr(decision, "threshold_"):
+        if decision.is_ready:
             return decision
         return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate)
 
@@ -217,7 +216,7 @@ class ClassAnswers(Answers):
 
     def probability(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, K)."""
-        if type(self.rule) is Average:  # the core reads the mean of the shares straight from the counts
+        if self.rule.plain_mean:  # the core reads the mean of the shares straight from the counts
             return self.forest.probability(codes, self.threads(codes.shape[1]))
         return self.opinion(codes).probability
 

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels
-from hedgerow.target.criteria import LAMBDAS, Criterion
+from hedgerow.target.criteria import Criterion
 
 N_FOLDS = 5
 MOST_TREES = 10
@@ -26,7 +25,7 @@ def choose_lam(
     The folds are cut once and serve all candidates; of equals the largest ``lam``, which grows the larger trees,
     is taken. A table with fewer rows than folds gets the middle of the range.
     """
-    candidates: list[Criterion] = [clone(settings.criterion).set_params(lam=lam) for lam in LAMBDAS]
+    candidates: list[Criterion] = settings.criterion.candidates()
     numbers = _first_numbers(labels)
     n_folds = min(N_FOLDS, int(np.bincount(numbers).max()))
     if n_folds < 2:

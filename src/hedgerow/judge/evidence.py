@@ -327,15 +327,15 @@ def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opi
 def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any]) -> Decision:
     """A decision that keeps a promise is calibrated on out-of-bag opinions (a copy of it); others stay as they are."""
     resolved = resolve_decision(decision)
-    if not resolved.needs_calibration or hasattr(resolved, "threshold_"):
+    if resolved.is_ready:
         return resolved
     if opinion is None:
         raise ValueError(
             f"decision must be calibrated to be used without out-of-bag evidence, got {resolved!r}; fit with"
             " bootstrap=True, or hand in a calibrated one"
         )
-    copy: Any = clone(resolved)
-    return copy.calibrate(opinion, labels, classes=np.arange(opinion.n_classes))  # type: ignore[no-any-return]
+    copy: Decision = clone(resolved)
+    return copy.calibrate(opinion, labels, classes=np.arange(opinion.n_classes))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Rule, Setting
 from hedgerow.belief.leaf import vote_shares
-from hedgerow.belief.rules.mean import Mean
 from hedgerow.forest.fold import (
     OutOfBag,
     entry_numbers,
@@ -245,8 +244,8 @@ class Trace(AnyTrace):
             self._finish_stack(forest, codes, tree)
             return
         self._merge(rows, self._states(forest, tree, leaves, rows))
-        # A mean does not depend on how many trees it is over, so only rows that have a new judge change.
-        self._finish(rows if isinstance(self._rule, Mean) else np.flatnonzero(self._judges), tree + 1)
+        # Under a steady rule only rows that have a new judge change.
+        self._finish(rows if self._rule.steady else np.flatnonzero(self._judges), tree + 1)
 
     def _states(self, forest: Forest, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> Floats:
         """States (m, S) of the leaves that the rows (m,) reach in a tree, without the rows themselves."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from hedgerow.belief import discord, mass_from_counts, non_specificity, total_uncertainty_from_counts
 
@@ -33,9 +32,32 @@ CLOSED_FORM = 3
 
 
 class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
-    """What a split should reduce. Parameters are set by ``__init__`` alone, as in scikit-learn's estimators."""
+    """What a split should reduce. Parameters are set by ``__init__`` alone, as in scikit-learn's estimators.
+
+    To add one, derive from this class and write `impurity`; a line in `CRITERIA` gives it a name, which model files
+    need. It must not matter which class has which count.
+
+    Attributes
+    ----------
+    name : str
+        The short name `resolve_criterion` knows.
+    compiled : bool
+        Whether the core has a criterion of this name. Otherwise it asks `impurity` about each side it has not met,
+        which is slow, and splits only what has a gain. Not inherited: a subclass that still computes the same says so
+        again.
+    in_sklearn : str or None
+        What scikit-learn calls the same criterion. Not inherited.
+    """
 
     name: ClassVar[str]
+    compiled: ClassVar[bool] = False
+    in_sklearn: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Drop what names other code for the same arithmetic, unless the subclass says it again."""
+        super().__init_subclass__(**options)
+        cls.compiled = vars(cls).get("compiled", False)
+        cls.in_sklearn = vars(cls).get("in_sklearn")
 
     def impurity(self, counts: Floats) -> Floats:
         """(N, K) -> (N,): what a node of these counts is left with."""
@@ -46,12 +68,27 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
 
     def in_core(self, n_classes: int) -> dict[str, Any]:
         """What the compiled core must know of it."""
-        return {"name": self.name, "lam": 1.0, "caution": 0.0, "quantile": 0.0, "uncertainty": None}
+        known = {"name": self.name, "lam": 1.0, "caution": 0.0, "quantile": 0.0, "uncertainty": None}
+        return known if self.compiled else known | self.in_python(n_classes)
+
+    def in_python(self, n_classes: int) -> dict[str, Any]:
+        """K -> what the core must know to ask Python for the impurity of a side."""
+
+        def uncertainty(counts: list[float]) -> float:  # of the classes that occur
+            padded = np.zeros((1, n_classes))
+            padded[0, : len(counts)] = counts
+            return float(self.impurity(padded)[0])
+
+        return {"name": "python", "uncertainty": uncertainty}
 
     @property
     def is_settled(self) -> bool:
-        """Whether every parameter is a number; otherwise `fit` chooses what is open."""
+        """Whether every parameter is a number; otherwise `fit` chooses one of `candidates`."""
         return True
+
+    def candidates(self) -> list[Criterion]:
+        """-> settled criteria that differ in what this one leaves open, in ascending order of how far they split."""
+        return [self]
 
 
 class Gini(Criterion):
@@ -64,6 +101,8 @@ class Gini(Criterion):
     """
 
     name = "gini"
+    compiled = True
+    in_sklearn = "gini"
 
     def impurity(self, counts: Floats) -> Floats:
         """(N, K) -> (N,)."""
@@ -80,6 +119,8 @@ class Entropy(Criterion):
     """
 
     name = "entropy"
+    compiled = True
+    in_sklearn = "entropy"
 
     def impurity(self, counts: Floats) -> Floats:
         """(N, K) -> (N,)."""
@@ -113,6 +154,7 @@ class BeliefGain(Criterion):
     """
 
     name = "belief"
+    compiled = True
 
     def __init__(self, lam: float | str = 0.5, mass: str = "idm", caution: float = 1.0, alpha: float = 0.05) -> None:
         self.lam = lam
@@ -144,7 +186,7 @@ class BeliefGain(Criterion):
         if self.mass == "multinomial" and n_classes <= CLOSED_FORM:
             known |= {"name": "multinomial", "quantile": float(chdtri(1, self.alpha / n_classes))}
         elif self.mass == "multinomial":
-            known |= {"name": "python", "uncertainty": self._of_one_node(n_classes)}
+            known |= self.in_python(n_classes)
         return known
 
     @property
@@ -152,15 +194,9 @@ class BeliefGain(Criterion):
         """Whether every parameter is a number."""
         return self.lam != "auto"
 
-    def _of_one_node(self, n_classes: int) -> Callable[[list[float]], float]:
-        """K -> a function from the counts of the classes that occur to U."""
-
-        def uncertainty(counts: list[float]) -> float:
-            padded = np.zeros((1, n_classes))
-            padded[0, : len(counts)] = counts
-            return float(self.impurity(padded)[0])
-
-        return uncertainty
+    def candidates(self) -> list[Criterion]:
+        """One for each share of discord."""
+        return [clone(self).set_params(lam=lam) for lam in LAMBDAS]
 
 
 class ImpreciseGain(Criterion):
@@ -178,6 +214,7 @@ class ImpreciseGain(Criterion):
     """
 
     name = "imprecise"
+    compiled = True
 
     def __init__(self, caution: float = 1.0) -> None:
         self.caution = caution

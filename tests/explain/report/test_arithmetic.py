@@ -12,30 +12,15 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 import hedgerow
 from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow import rules as known
-from hedgerow.decide import Hurwicz, TopProbability
+from hedgerow.decide import Hurwicz, TopProbability, all_decisions
 
-#: What the library is asked, and what the page calls it.
-RULES = {
-    "average": (known.Average(), "average", {}),
-    "laplace": (known.Laplace(), "laplace", {}),
-    "laplace, .25": (known.Laplace(alpha=0.25), "laplace", {"alpha": 0.25}),
-    "plausibility": (known.Plausibility(), "plausibility", {}),
-    "vote": (known.Vote(), "vote", {}),
-    "pool": (known.Pool(), "pool", {}),
-    "belief": (known.Belief(), "belief", {}),
-    "belief, size": (known.Belief(weights="size"), "belief", {"weights": "size"}),
-    "belief, precision": (known.Belief(weights="precision"), "belief", {"weights": "precision"}),
-    "dempster": (known.Dempster(), "dempster", {}),
-    "dempster, conflict kept": (known.Dempster(normalised=False), "dempster", {"normalised": False}),
-    "cautious": (known.Cautious(), "cautious", {}),
-    "eva": (known.Eva(), "eva", {}),
-    "eva, no prior": (known.Eva(prior=None, smoothing=1.0), "eva", {"correction": None, "smoothing": 1.0}),
-    "eva, authors": (known.Eva(prior="authors"), "eva", {"correction": "authors"}),
-}
-DECISIONS = (
-    *("dominance", "maximality", "e_admissibility", "u65", "u80", "f1", "top_probability", "expected_utility"),
-    *("maximin", "maximax", "hurwicz", "pignistic"),
-)
+#: What the library is asked; every rule with a name there must also be on the page, in every notable parametrisation.
+RULES = [
+    *(rule for rule in known.all_rules() if rule.on_page() is not None),
+    known.Laplace(alpha=0.25),
+    known.Eva(prior=None, smoothing=1.0),
+]
+DECISIONS = {name: each.on_page()[0] for name, each in all_decisions().items() if each.on_page() is not None}
 CAUTIONS = (0.0, 0.35, 1.0, 6.5)
 
 ASK = """([asked, decisions]) => {
@@ -86,8 +71,8 @@ def test_page_and_library_agree_to_nine_digits_and_on_every_set(open_page, model
     forest, X = models[which]
     page = open_page(forest.report(X, seconds=0))
     evidence = forest.evidence(X)
-    asked = [(rule, name, options, caution) for rule, name, options in RULES.values() for caution in CAUTIONS]
-    answers = json.loads(page.evaluate(ASK, [[each[1:] for each in asked], list(DECISIONS)]))
+    asked = [(rule, *rule.on_page(), caution) for rule in RULES for caution in CAUTIONS]
+    answers = json.loads(page.evaluate(ASK, [[each[1:] for each in asked], list(DECISIONS.values())]))
     for (rule, _, _, caution), said in zip(asked, answers, strict=True):
         opinion = evidence.combine(rule, caution=caution)
         for part in ("lower", "upper", "probability", "conflict"):
@@ -106,8 +91,13 @@ def equal_but_for_ties(sets, expected, probability):
 def test_every_rule_and_decision_of_the_page_is_compared(open_page, models):
     forest, X = models["two classes"]
     page = open_page(forest.report(X, seconds=0))
-    assert set(page.evaluate("window.hedgerow.rules")) == {name for _, name, _ in RULES.values()}
-    assert set(page.evaluate("window.hedgerow.decisions")) == set(DECISIONS)
+    assert set(page.evaluate("window.hedgerow.rules")) == {rule.page for rule in RULES}
+    assert set(page.evaluate("window.hedgerow.decisions")) == set(DECISIONS.values())
+    assert {rule.name for rule in RULES} == {
+        *("average", "interval_average", "laplace", "plausibility", "vote", "pool", "belief", "mva", "dempster"),
+        *("cautious", "eva"),
+    }
+    assert set(all_decisions()) - set(DECISIONS) == {"coverage", "rule"}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,6 +72,24 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         How states of leaves become the state of a sample. ``"add"`` and ``"max"`` act on each column;
         ``"both"`` folds the same table twice and hands on ``[max | add]`` side by side, (n, 2S);
         ``"stack"`` is not a fold: `finish` receives the states of all trees, (n, T, S).
+    even : bool
+        Whether the intervals of all classes are equally wide.
+    scale_free : bool
+        Whether twice the rows in all leaves and twice the caution give the same opinion.
+    smooth : bool
+        Whether counts that differ a little give probabilities that differ a little; votes jump.
+    skips_empty : bool
+        Whether leaves without rows take no part in what adds up as "probability" or "log_odds".
+    chooses : bool
+        Whether the rule is a decision by itself: its opinions have ``chosen``.
+    onnx : bool
+        Whether `finish` uses only the NumPy functions that `hedgerow.to_onnx` can write down.
+    plain_mean : bool
+        Whether probabilities are the mean of the leaves' class shares, which the core reads from the counts. Not
+        inherited: a subclass that still computes the same says so again.
+    page : str or None
+        The rule in the report's ``arithmetic.js`` that computes the same opinion; None leaves the rule without
+        sliders. Not inherited.
 
     Notes
     -----
@@ -83,6 +101,20 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
 
     name: ClassVar[str]
     merge: ClassVar[Merge]
+    even: ClassVar[bool] = False
+    scale_free: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
+    skips_empty: ClassVar[bool] = False
+    chooses: ClassVar[bool] = False
+    onnx: ClassVar[bool] = True
+    plain_mean: ClassVar[bool] = False
+    page: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Drop what names other code for the same arithmetic, unless the subclass says it again."""
+        super().__init_subclass__(**options)
+        cls.plain_mean = vars(cls).get("plain_mean", False)
+        cls.page = vars(cls).get("page")
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> states (m, S), one row per leaf; zero rows are empty leaves."""
@@ -114,6 +146,36 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     def needs_weights(self) -> bool:
         """Whether tree weights must be given."""
         return False
+
+    @property
+    def steady(self) -> bool:
+        """Whether a sample's opinion stays the same while no tree is added that judges it; False is always safe."""
+        return self.merge in ("max", "both")
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """What is a sum over trees: some of "probability", "lower", "upper", "width" (upper - lower), "log_odds".
+
+        What is listed, except "width", `parts` must have. Shapley values, smallest changes and exports to scikit-learn
+        and treelite rest on it.
+        """
+        return ()
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, S) -> what each leaf adds to what adds up, (m, K) each.
+
+        Their sums over trees are divided by the number of trees, or by the sum of the trees' weights. Log-odds are
+        given as log-scores, which are not divided; a term that all classes share does not matter.
+        """
+        raise NotImplementedError(f"a rule that adds up must define parts, got none in {type(self).__name__}; see Rule")
+
+    def prior_term(self, setting: Setting) -> Floats:
+        """Setting -> the log-scores (K,) before any leaf is looked at, where log-odds add up."""
+        return np.zeros(setting.n_classes)
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """-> the name of the rule in the report's page and its options there; None where the page does not know it."""
+        return None if self.page is None else (self.page, self.get_params())
 
 
 def merge_states(states: Floats, merge: Merge) -> Floats:

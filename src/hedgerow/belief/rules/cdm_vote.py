@@ -43,6 +43,8 @@ class CdmVote(Belief):
 
     name: ClassVar[str] = "cdm_vote"
     merge: ClassVar[Merge] = "stack"
+    chooses = True
+    onnx = False  # it counts sets with numpy.bincount
 
     def __init__(self, utility: Utility = "u65", weights: str = "equal") -> None:
         super().__init__(weights)

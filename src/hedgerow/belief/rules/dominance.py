@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,9 @@ class Belief(Rule):
 
     name: ClassVar[str] = "belief"
     merge: ClassVar[Merge] = "add"
+    scale_free = True
+    smooth = False
+    page = "belief"
 
     def __init__(self, weights: str = "equal") -> None:
         self.weights = weights
@@ -80,6 +83,21 @@ class Belief(Rule):
         """True for learned weights."""
         return self.weights == "learned"
 
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """Everything, unless each leaf has a weight of its own or trees are stacked."""
+        by_tree = self.merge == "add" and self.weights in ("equal", "learned")
+        return ("probability", "lower", "upper", "width") if by_tree else ()
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, 3K + 1) -> belief, plausibility and pignistic probability of a leaf, (m, K) each."""
+        k = setting.n_classes
+        return {"lower": state[:, :k], "upper": state[:, k : 2 * k], "probability": state[:, 2 * k : 3 * k]}
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """The page knows no learned weights."""
+        return None if self.needs_weights else super().on_page()
+
 
 @register()
 class Mva(Belief):
@@ -101,6 +119,8 @@ class Mva(Belief):
     """
 
     name: ClassVar[str] = "mva"
+    chooses = True
+    page = "belief"
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged states (n, 3K + 1) -> opinion with the classes of fewest votes against chosen."""
@@ -125,6 +145,10 @@ class DominanceVote(Rule):
 
     name: ClassVar[str] = "dominance_vote"
     merge: ClassVar[Merge] = "add"
+    even = True
+    scale_free = True
+    smooth = False
+    chooses = True
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [vote of a decided leaf (K), 1]."""
@@ -138,6 +162,16 @@ class DominanceVote(Rule):
         probability, _ = distribution(votes)
         lower = votes / np.where(total > 0, total, 1.0)
         return opinion_from_lower(probability, lower, votes_against(lower), chosen=leading(probability))
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """The bounds; the probability is a mean over the decided trees alone."""
+        return ("lower", "upper", "width")
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, K + 1) -> their votes, and what they leave open besides, (m, K) each."""
+        votes = state[:, : setting.n_classes]
+        return {"lower": votes, "upper": votes + state[:, -1:] - votes.sum(axis=1, keepdims=True)}
 
 
 def votes_against(alone: Floats) -> Floats:

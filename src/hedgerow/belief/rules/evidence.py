@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Dempster(Rule):
 
     name: ClassVar[str] = "dempster"
     merge: ClassVar[Merge] = "add"
+    even = True
+    page = "dempster"
 
     def __init__(self, normalised: bool = True) -> None:
         self.normalised = normalised
@@ -73,6 +75,15 @@ class Dempster(Rule):
         """At caution 0 the interval is that of the combined mass, which is not a point."""
         return frozenset({"widens", "accumulates"})
 
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """Weights of evidence add up, unless the largest counts."""
+        return ("log_odds",) if self.merge == "add" else ()
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, 2K) -> weights of evidence (m, K)."""
+        return {"log_odds": state[:, : setting.n_classes]}
+
 
 @register(lambda: Cautious(normalised=False))
 class Cautious(Dempster):
@@ -94,6 +105,7 @@ class Cautious(Dempster):
 
     name: ClassVar[str] = "cautious"
     merge: ClassVar[Merge] = "max"
+    page = "cautious"
 
 
 @register(lambda: Eva(prior="authors"), lambda: Eva(prior=None), lambda: Eva(smoothing=1.0))
@@ -123,6 +135,8 @@ class Eva(Rule):
 
     name: ClassVar[str] = "eva"
     merge: ClassVar[Merge] = "add"
+    skips_empty = True
+    page = "eva"
 
     def __init__(self, prior: str | None = "log", smoothing: float = 0.1) -> None:
         self.prior = prior
@@ -164,10 +178,24 @@ class Eva(Rule):
         )
 
     def prior_term(self, setting: Setting) -> Floats:
-        """Setting -> what each leaf after the first takes off the log-score of each class (K,)."""
+        """Setting -> log-scores (K,) before any leaf; each leaf after the first takes them off again."""
         if self.prior == "authors":
             return setting.prior
         return np.log(setting.prior) if self.prior == "log" else np.zeros(setting.n_classes)
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """The logarithm of a product adds up."""
+        return ("log_odds",)
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, 2K + 2) -> log-scores over the prior (m, K)."""
+        return {"log_odds": state[:, : setting.n_classes] - self.prior_term(setting)}
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """The page calls class shares the prior, and this rule's `prior` the correction."""
+        known = super().on_page()
+        return known and (known[0], {"correction": self.prior, "smoothing": self.smoothing})
 
     @property
     def laws(self) -> frozenset[str]:

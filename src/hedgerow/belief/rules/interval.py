@@ -31,6 +31,8 @@ class IntervalAverage(Average):
     """
 
     name: ClassVar[str] = "interval_average"
+    chooses = True
+    page = "average"
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged states (n, 2K + 2) -> opinion with the undominated classes chosen."""
@@ -60,6 +62,7 @@ class IntervalConjunction(Rule):
 
     name: ClassVar[str] = "interval_conjunction"
     merge: ClassVar[Merge] = "both"
+    scale_free = True
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [lower (K), 1 - upper (K), shares (K)]."""
@@ -104,6 +107,7 @@ class IntervalDisjunction(Rule):
 
     name: ClassVar[str] = "interval_disjunction"
     merge: ClassVar[Merge] = "both"
+    scale_free = True
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [1 - lower (K), upper (K), shares (K), shares of the others (K)]."""

@@ -23,6 +23,8 @@ class Mean(Rule):
     """
 
     merge: ClassVar[Merge] = "add"
+    even = True
+    skips_empty = True
     scale: ClassVar[float] = 1.0
 
     def shares(self, counts: Floats) -> Floats:
@@ -44,6 +46,22 @@ class Mean(Rule):
         conflict = disagreement(probability, state[:, 2 * k], filled)
         return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, self.scale))
 
+    @property
+    def steady(self) -> bool:
+        """A mean does not depend on how many trees it is over."""
+        return True
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """Everything a mean is made of."""
+        return ("probability", "lower", "upper", "width")
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, 2K + 2) -> their distributions and bounds, (m, K) each."""
+        k = setting.n_classes
+        lower = state[:, k : 2 * k]
+        return {"probability": state[:, :k], "lower": lower, "upper": lower + state[:, -1:]}
+
 
 @register()
 class Average(Mean):
@@ -59,6 +77,9 @@ class Average(Mean):
     """
 
     name: ClassVar[str] = "average"
+    scale_free = True
+    plain_mean = True
+    page = "average"
 
     def shares(self, counts: Floats) -> Floats:
         """(m, K) -> relative frequencies (m, K)."""
@@ -82,6 +103,7 @@ class Laplace(Mean):
     """
 
     name: ClassVar[str] = "laplace"
+    page = "laplace"
 
     def __init__(self, alpha: float = 1.0) -> None:
         self.alpha = alpha
@@ -107,6 +129,7 @@ class Plausibility(Mean):
     """
 
     name: ClassVar[str] = "plausibility"
+    page = "plausibility"
     scale: ClassVar[float] = 2.0
 
     def shares(self, counts: Floats) -> Floats:
@@ -167,6 +190,9 @@ class Vote(Mean):
     """
 
     name: ClassVar[str] = "vote"
+    scale_free = True
+    smooth = False
+    page = "vote"
     scale: ClassVar[float] = 2.0
 
     def shares(self, counts: Floats) -> Floats:
@@ -189,6 +215,9 @@ class Pool(Rule):
 
     name: ClassVar[str] = "pool"
     merge: ClassVar[Merge] = "add"
+    even = True
+    scale_free = True
+    page = "pool"
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [counts (K), n x sum of squared shares, 1 if the leaf holds rows]."""

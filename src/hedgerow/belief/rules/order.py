@@ -24,6 +24,8 @@ class Stacked(Rule):
     """
 
     merge: ClassVar[Merge] = "stack"
+    even = True
+    scale_free = True
 
     def blend(self, shares: Floats, filled: Bools) -> Floats:
         """Shares (n, T, C), whether a leaf holds rows (n, T) -> (n, C); every sample has a filled leaf."""
@@ -131,6 +133,9 @@ class SignedMaximum(Rule):
 
     name: ClassVar[str] = "signed_maximum"
     merge: ClassVar[Merge] = "max"
+    even = True
+    scale_free = True
+    smooth = False
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [margin of the winner (K), the same discounted (K)]."""

@@ -33,6 +33,7 @@ class CdmAve(Average):
     """
 
     name: ClassVar[str] = "cdm_ave"
+    chooses = True
 
     def __init__(self, utility: Utility = "u65") -> None:
         self.utility = utility
@@ -89,6 +90,7 @@ class Cr(Average):
     """
 
     name: ClassVar[str] = "cr"
+    chooses = True
 
     def __init__(self, epsilon: float = 0.05) -> None:
         self.epsilon = epsilon

@@ -56,8 +56,7 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
     Raises
     ------
     NotImplementedError
-        For the rule "cdm_vote", for decisions with a utility matrix, and for ``Coverage(score="aps")``, which ONNX
-        cannot express, or we not in ONNX.
+        For the rule "cdm_vote", for decisions with a utility matrix, and for ``Coverage(score="aps")``.
 
     Examples
     --------

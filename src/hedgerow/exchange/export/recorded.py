@@ -362,6 +362,12 @@ def _cumsum(values: Recorded, axis: int) -> Recorded:
     return Recorded(values.recorder, name, np.cumsum(values.example, axis=axis))
 
 
+def _einsum(what: str, values: Recorded) -> Recorded:
+    if what != "...k->...":
+        raise NotExpressible("uses numpy.einsum for more than a sum over the last axis")
+    return values.sum(axis=values.ndim - 1)
+
+
 def _take_along_axis(values: Recorded, indices: Recorded, axis: int) -> Recorded:
     wide = [1 if at == axis else length for at, length in enumerate(values.shape)]
     places = indices.name
@@ -401,6 +407,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.partition: _partition,
     np.argsort: _argsort,
     np.cumsum: _cumsum,
+    np.einsum: _einsum,
     np.take_along_axis: _take_along_axis,
     np.put_along_axis: _put_along_axis,
 }

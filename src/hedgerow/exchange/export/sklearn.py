@@ -19,7 +19,6 @@ from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]
 
-_CRITERIA = ("gini", "entropy", "log_loss")
 #: What we know how to fill in of a node of scikit-learn.
 _FIELDS = {
     "left_child",
@@ -92,8 +91,7 @@ def _template(forest: Any, fitted: FittedClassifier | FittedRegressor) -> Any:
     """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of nothing."""
     parameters = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     numbers = isinstance(fitted, FittedRegressor)
-    criteria = NUMBER_CRITERIA if numbers else _CRITERIA
-    parameters["criterion"] = forest.criterion if forest.criterion in criteria else criteria[0]
+    parameters["criterion"] = _their_criterion(forest.criterion, numbers)
     if forest._one_tree:
         theirs: Any = (single.DecisionTreeRegressor if numbers else single.DecisionTreeClassifier)(**parameters)
     else:
@@ -106,6 +104,15 @@ def _template(forest: Any, fitted: FittedClassifier | FittedRegressor) -> Any:
     if fitted.schema.names is not None:
         theirs.feature_names_in_ = np.array(fitted.schema.names, dtype=object)
     return theirs
+
+
+def _their_criterion(criterion: Any, numbers: bool) -> str:
+    """What scikit-learn calls a criterion; its usual one where it knows none of the kind."""
+    if numbers:
+        return str(criterion) if criterion in NUMBER_CRITERIA else NUMBER_CRITERIA[0]
+    if criterion == "log_loss":  # scikit-learn, too, has two names for it
+        return "log_loss"
+    return resolve_criterion(criterion).in_sklearn or "gini"
 
 
 def _their_tree(empty: Any, tree: Tree, answers: Floats, criterion: str) -> Any:

@@ -120,7 +120,7 @@ def _check_reading(model: Any, fitted: Fitted) -> None:
         states = rule.lift(np.zeros((1, n_classes)), setting)[:, None, :]
         opinion = rule.finish(merge_states(states, rule.merge), setting)
         ready = (fitted.learned.last("decision") or (None, decision))[1] if decision.needs_calibration else decision
-        if not ready.needs_calibration or hasattr(ready, "threshold_"):
+        if ready.is_ready:
             decide(opinion, ready)
 
 
@@ -205,6 +205,7 @@ def _checked_criterion(criterion: Any) -> Criterion:
 
 def _checked_decision(asked: Any, decision: Any) -> Decision:
     """The calibrated twin of the model's decision."""
-    if type(decision) is not type(resolve_decision(asked)) or not hasattr(decision, "threshold_"):
+    own = resolve_decision(asked)
+    if not own.needs_calibration or type(decision) is not type(own) or not decision.is_ready:
         raise ModelFileError("the calibrated decision must be that of the model, got another")
     return decision

@@ -14,29 +14,18 @@ everything else is an object with a key that says what it is::
 from __future__ import annotations
 
 import math
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Rule, resolve_rule, rule_names
-from hedgerow.decide import Decision
-from hedgerow.decide.coverage import Coverage
-from hedgerow.decide.registry import DECISIONS
+from hedgerow.decide import Decision, all_decisions
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.values import Arrays, as_bool, take
 from hedgerow.target.criteria import CRITERIA, Criterion
 
 Json: TypeAlias = Any
-
-#: Every class of decision that has a name, by the name of the class.
-DECISION_CLASSES = MappingProxyType({type(make()).__name__: type(make()) for make in DECISIONS.values()})
-
-#: What a calibrated decision has learned, and of what type it is.
-LEARNED: MappingProxyType[type[Decision], dict[str, Any]] = MappingProxyType(
-    {Coverage: {"threshold_": np.float64, "n_rows_": np.int64, "_by_log_odds": bool}}
-)
 
 _ARRAY_TYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 _ODD_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -100,27 +89,27 @@ class Encoder:
         return {"array": name, "dtype": value.dtype.name}
 
     def _rule(self, rule: Rule, where: str) -> Json:
-        name = getattr(type(rule), "name", None)
-        if name not in rule_names() or type(resolve_rule(name)) is not type(rule):
+        name = next((name for name in rule_names() if type(resolve_rule(name)) is type(rule)), None)
+        if name is None:
             raise ValueError(
                 f"{where} must be a registered rule to be saved, got {rule!r}; see hedgerow.belief.rules.register"
             )
         return {"rule": name, "parameters": self.parameters(rule, f"{where}__")}
 
     def _criterion(self, criterion: Criterion, where: str) -> Json:
-        name = getattr(type(criterion), "name", None)
-        if CRITERIA.get(str(name)) is not type(criterion):
+        name = next((name for name, kind in CRITERIA.items() if kind is type(criterion)), None)
+        if name is None:
             raise ValueError(f"{where} must be one of {', '.join(CRITERIA)} to be saved, got {criterion!r}")
         return {"criterion": name, "parameters": self.parameters(criterion, f"{where}__")}
 
     def _decision(self, decision: Decision, where: str) -> Json:
-        name = type(decision).__name__
-        if DECISION_CLASSES.get(name) is not type(decision):
-            raise ValueError(f"{where} must be one of {', '.join(DECISION_CLASSES)} to be saved, got {decision!r}")
+        name, known = type(decision).__name__, _decision_classes()
+        if known.get(name) is not type(decision):
+            raise ValueError(f"{where} must be one of {', '.join(known)} to be saved, got {decision!r}")
         encoded = {"decision": name, "parameters": self.parameters(decision, f"{where}__")}
-        learned = LEARNED.get(type(decision), {})
-        if learned and hasattr(decision, next(iter(learned))):
-            encoded["fitted"] = {each: self.encode(getattr(decision, each), f"{where}.{each}") for each in learned}
+        if decision.learned_fields and decision.is_ready:
+            learned = {each: getattr(decision, each) for each in decision.learned_fields}
+            encoded["fitted"] = {each: self.encode(value, f"{where}.{each}") for each, value in learned.items()}
         return encoded
 
 
@@ -205,17 +194,17 @@ class Decoder:
         return criterion
 
     def _decision(self, name: str, given: Json, fitted: Json, depth: int) -> Decision:
-        kind = DECISION_CLASSES.get(name)
-        if kind is None:
-            raise ModelFileError(f"decision must be one of {', '.join(DECISION_CLASSES)}, got {name[:40]!r}")
-        decision = kind(**self.parameters(given, kind, depth))
+        known = _decision_classes()
+        if name not in known:
+            raise ModelFileError(f"decision must be one of {', '.join(known)}, got {name[:40]!r}")
+        decision = known[name](**self.parameters(given, known[name], depth))
         if fitted is not None:
             self._learned(decision, fitted, depth)
         return decision
 
     def _learned(self, decision: Decision, fitted: Json, depth: int) -> None:
         """Give a decision what it has learned: one number per class, or a truth value."""
-        learned = LEARNED.get(type(decision), {})
+        learned = decision.learned_fields
         if not isinstance(fitted, dict) or not learned or fitted.keys() != learned.keys():
             raise ModelFileError(
                 f"what a calibrated decision has learned must be {', '.join(learned)}, got something else"
@@ -232,6 +221,11 @@ class Decoder:
                     f"{each} of a calibrated decision must be one number per class, got something else"
                 )
             setattr(decision, each, value)
+
+
+def _decision_classes() -> dict[str, type[Decision]]:
+    """Every class of decision that has a name -> the class, by the name of the class."""
+    return {type(decision).__name__: type(decision) for decision in all_decisions().values()}
 
 
 def _not_data(where: str, value: Any) -> ValueError:

@@ -4,50 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.belief import rules
 from hedgerow.belief.rules import Rule
-from hedgerow.decide import (
-    Decision,
-    Dominance,
-    EAdmissibility,
-    ExpectedUtility,
-    Hurwicz,
-    Maximality,
-    Maximax,
-    Maximin,
-    Pignistic,
-    RuleChoice,
-    TopProbability,
-    UtilitySet,
-)
-
-#: Rules whose opinion ``arithmetic.js`` can make, by their exact type; two of them share another's opinion.
-_RULES: dict[type[Rule], str] = {
-    rules.Average: "average",
-    rules.IntervalAverage: "average",
-    rules.Laplace: "laplace",
-    rules.Plausibility: "plausibility",
-    rules.Vote: "vote",
-    rules.Pool: "pool",
-    rules.Belief: "belief",
-    rules.Mva: "belief",
-    rules.Dempster: "dempster",
-    rules.Cautious: "cautious",
-    rules.Eva: "eva",
-}
-_DECISIONS: dict[type[Decision], str] = {
-    Dominance: "dominance",
-    Maximality: "maximality",
-    EAdmissibility: "e_admissibility",
-    Maximin: "maximin",
-    Maximax: "maximax",
-    Hurwicz: "hurwicz",
-    Pignistic: "pignistic",
-    ExpectedUtility: "expected_utility",
-    TopProbability: "top_probability",
-}
-#: Rules that leave no sets of their own, so that "rule" means dominance.
-_WITHOUT_SETS = frozenset(_RULES) - {rules.IntervalAverage, rules.Mva}
+from hedgerow.decide import Decision
 
 
 def page_rule(rule: Rule) -> dict[str, Any]:
@@ -55,15 +13,11 @@ def page_rule(rule: Rule) -> dict[str, Any]:
 
     Examples
     --------
-    >>> page_rule(rules.resolve_rule("eva"))
+    >>> from hedgerow.belief.rules import Eva
+    >>> page_rule(Eva())
     {'name': 'eva', 'options': {'correction': 'log', 'smoothing': 0.1}, 'text': 'Eva()'}
     """
-    name = _RULES.get(type(rule))
-    options = dict(rule.get_params()) if name else {}
-    if options.get("weights") == "learned":
-        name, options = None, {}
-    if "prior" in options:  # the page's setting already has a prior: the class shares
-        options["correction"] = options.pop("prior")
+    name, options = rule.on_page() or (None, {})
     return {"name": name, "options": dict(sorted(options.items())), "text": str(rule)}
 
 
@@ -72,24 +26,10 @@ def page_decision(decision: Decision, rule: Rule) -> dict[str, Any]:
 
     Examples
     --------
-    >>> page_decision(Hurwicz(0.3), rules.resolve_rule("average"))
+    >>> from hedgerow.belief.rules import Average
+    >>> from hedgerow.decide import Hurwicz
+    >>> page_decision(Hurwicz(0.3), Average())
     {'name': 'hurwicz', 'options': {'optimism': 0.3}, 'text': 'Hurwicz(optimism=0.3)'}
     """
-    name, options = _DECISIONS.get(type(decision)), dict(decision.get_params())
-    if isinstance(decision, UtilitySet):
-        name = _utility_name(decision)
-        options = {}
-    elif isinstance(decision, RuleChoice):
-        name = "dominance" if type(rule) in _WITHOUT_SETS else None
-    elif options.pop("utility", None) is not None:
-        name = None
-    return {"name": name, "options": options if name else {}, "text": str(decision)}
-
-
-def _utility_name(decision: UtilitySet) -> str | None:
-    """A set of the largest utility -> its name, where it is one of the three named ones."""
-    if decision.evidence != "probability" or not isinstance(decision.utility, str):
-        return None
-    if decision.utility == "f_beta":
-        return "f1" if decision.beta == 1.0 else None
-    return decision.utility
+    name, options = decision.under(rule).on_page() or (None, {})
+    return {"name": name, "options": options, "text": str(decision)}

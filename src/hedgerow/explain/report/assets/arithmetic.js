@@ -266,7 +266,18 @@ function raisedBounds(plain, raised) {
   ];
 }
 
-const RULES = {average, laplace, plausibility, vote, pool, belief, dempster, cautious, eva};
+/* name -> the rule, and what the page says of it; `Rule.page` in Python is such a name. */
+const RULES = {
+  average: {...average, title: "Average", hint: "the mean of the class shares in the leaves: the ordinary forest"},
+  laplace: {...laplace, title: "Laplace", hint: "the mean of smoothed shares: small leaves say less"},
+  plausibility: {...plausibility, title: "Plausibility", hint: "the mean of what each leaf surely prefers"},
+  vote: {...vote, title: "Vote", hint: "each tree votes for its largest class"},
+  pool: {...pool, title: "Pool", hint: "all leaves poured into one: large leaves say more"},
+  belief: {...belief, title: "Belief", hint: "each tree backs the classes its leaf cannot tell apart"},
+  dempster: {...dempster, title: "Dempster", hint: "evidence of all trees added up, as if they were independent"},
+  cautious: {...cautious, title: "Cautious", hint: "only the strongest evidence for each class counts"},
+  eva: {...eva, title: "EVA", hint: "the product of the leaves’ shares: one sure leaf can veto"},
+};
 
 /* ---- fold ------------------------------------------------------------------------------------------------ */
 
@@ -370,24 +381,45 @@ function topProbability(opinion, options) {
   return prefix(order, size);
 }
 
+function hurwicz(opinion, options) {
+  const {lower, upper} = reachable(opinion), optimism = options.optimism ?? 0.5;
+  return best(lower.map((value, k) => optimism * upper[k] + (1 - optimism) * value), opinion.probability);
+}
+
+/* name -> how to choose, and what the page says of it; `Decision.page` in Python is such a name. One that `cuts` rules
+   out the classes whose interval ends before the largest lower bound. */
 const DECISIONS = {
-  dominance,
-  maximality: dominance,
-  e_admissibility: eAdmissibility,
-  u65: utilitySet(quadratic(0.65)),
-  u80: utilitySet(quadratic(0.8)),
-  f1: utilitySet((size) => 2 / (size + 1)),
-  top_probability: topProbability,
-  expected_utility: (opinion) => best(opinion.probability, opinion.probability),
-  maximin: (opinion) => best(reachable(opinion).lower, opinion.probability),
-  maximax: (opinion) => best(reachable(opinion).upper, opinion.probability),
-  hurwicz(opinion, options) {
-    const {lower, upper} = reachable(opinion), optimism = options.optimism ?? 0.5;
-    return best(lower.map((value, k) => optimism * upper[k] + (1 - optimism) * value), opinion.probability);
+  dominance: {
+    choose: dominance, cuts: true,
+    title: "Interval dominance", hint: "drop a class if another’s lower bound is above its upper bound",
   },
-  pignistic,
+  e_admissibility: {
+    choose: eAdmissibility,
+    title: "E-admissibility", hint: "keep a class if some distribution makes it the most probable",
+  },
+  u65: {choose: utilitySet(quadratic(0.65)), title: "u65", hint: "the set worth most when a right pair is worth 0.65"},
+  u80: {choose: utilitySet(quadratic(0.8)), title: "u80", hint: "the set worth most when a right pair is worth 0.80"},
+  f1: {choose: utilitySet((size) => 2 / (size + 1)), title: "F1", hint: "the set of the largest expected F measure"},
+  top_probability: {
+    choose: topProbability,
+    title: "Enough probability", hint: "the fewest classes that are together probable enough",
+  },
+  expected_utility: {
+    choose: ({probability}) => best(probability, probability),
+    title: "Most probable", hint: "always one class: the most probable",
+  },
+  maximin: {
+    choose: (opinion) => best(reachable(opinion).lower, opinion.probability),
+    title: "Best worst case", hint: "always one class: the largest lower bound",
+  },
+  maximax: {
+    choose: (opinion) => best(reachable(opinion).upper, opinion.probability),
+    title: "Best best case", hint: "always one class: the largest upper bound",
+  },
+  hurwicz: {choose: hurwicz, title: "Hurwicz", hint: "always one class: the largest middle of the interval"},
+  pignistic: {choose: pignistic, title: "Pignistic", hint: "always one class: doubt shared out evenly"},
 };
 
 function decide(opinion, name, options = {}) {
-  return DECISIONS[name](opinion, options);
+  return DECISIONS[name].choose(opinion, options);
 }

@@ -8,31 +8,6 @@ data.labels = unpack(data.label);
 const rows = unpack(data.rows), truth = data.truth && unpack(data.truth), nCases = rows.length;
 const MOST_LISTED = 200, MOST_BARS = 8, PALETTE = 8;
 
-const RULE_WORDS = {
-  average: ["Average", "the mean of the class shares in the leaves: the ordinary forest"],
-  laplace: ["Laplace", "the mean of smoothed shares: small leaves say less"],
-  plausibility: ["Plausibility", "the mean of what each leaf surely prefers"],
-  vote: ["Vote", "each tree votes for its largest class"],
-  pool: ["Pool", "all leaves poured into one: large leaves say more"],
-  belief: ["Belief", "each tree backs the classes its leaf cannot tell apart"],
-  dempster: ["Dempster", "evidence of all trees added up, as if they were independent"],
-  cautious: ["Cautious", "only the strongest evidence for each class counts"],
-  eva: ["EVA", "the product of the leaves’ shares: one sure leaf can veto"],
-};
-const DECISION_WORDS = {
-  dominance: ["Interval dominance", "drop a class if another’s lower bound is above its upper bound"],
-  e_admissibility: ["E-admissibility", "keep a class if some distribution makes it the most probable"],
-  u65: ["u65", "the set worth most when a right pair is worth 0.65"],
-  u80: ["u80", "the set worth most when a right pair is worth 0.80"],
-  f1: ["F1", "the set of the largest expected F measure"],
-  top_probability: ["Enough probability", "the fewest classes that are together probable enough"],
-  expected_utility: ["Most probable", "always one class: the most probable"],
-  maximin: ["Best worst case", "always one class: the largest lower bound"],
-  maximax: ["Best best case", "always one class: the largest upper bound"],
-  hurwicz: ["Hurwicz", "always one class: the largest middle of the interval"],
-  pignistic: ["Pignistic", "always one class: doubt shared out evenly"],
-};
-
 /* ---- state ----------------------------------------------------------------------------------------------- */
 
 const own = data.settings;
@@ -43,7 +18,7 @@ let sorting = {key: "width", down: true}, show = "open";
 function takeOwn() {
   settings.caution = own.caution;
   settings.rule = own.rule.name ?? "average";
-  settings.decision = own.decision.name === "maximality" ? "dominance" : own.decision.name ?? "dominance";
+  settings.decision = own.decision.name ?? "dominance";
 }
 
 /* What the rule is asked with; the model's own rule keeps its parameters. */
@@ -102,8 +77,8 @@ const byId = (id) => document.getElementById(id);
 
 function prepareControls() {
   const most = Math.max(10, 2 * own.caution);
-  for (const [id, words] of [["rule", RULE_WORDS], ["decision", DECISION_WORDS]]) {
-    for (const [name, [title]] of Object.entries(words)) byId(id).append(element("option", {value: name}, title));
+  for (const [id, known] of [["rule", RULES], ["decision", DECISIONS]]) {
+    for (const [name, {title}] of Object.entries(known)) byId(id).append(element("option", {value: name}, title));
     byId(id).addEventListener("change", (event) => { settings[id] = event.target.value; refresh(); });
   }
   Object.assign(byId("caution"), {max: most, step: 0.05});
@@ -139,8 +114,8 @@ function showControls(besides) {
   byId("caution").setAttribute("aria-valuetext", `${settings.caution}`);
   byId("rule").value = settings.rule;
   byId("decision").value = settings.decision;
-  byId("rule-hint").textContent = RULE_WORDS[settings.rule][1];
-  byId("decision-hint").textContent = DECISION_WORDS[settings.decision][1];
+  byId("rule-hint").textContent = RULES[settings.rule].hint;
+  byId("decision-hint").textContent = DECISIONS[settings.decision].hint;
 }
 
 /* ---- tally ----------------------------------------------------------------------------------------------- */
@@ -270,12 +245,12 @@ function bar(answer, k, small = false) {
     drawn("rect", {class: colour(k) + (out ? " faint" : ""), x: 1000 * lower[k], y: small ? 6 : 10,
       width: Math.max(3, 1000 * (upper[k] - lower[k])), height: small ? 28 : 20}),
     drawn("rect", {class: "tick", x: clip(1000 * probability[k] - 2, 0, 996), y: small ? 2 : 6, width: small ? 8 : 4, height: small ? 36 : 28}),
-    small || settings.decision !== "dominance" ? null
+    small || !DECISIONS[settings.decision].cuts ? null
       : drawn("line", {class: "bound", x1: 1000 * cut, x2: 1000 * cut, y1: 0, y2: 40}));
 }
 
 function verdict(answer) {
-  const [rule] = RULE_WORDS[settings.rule], [decision] = DECISION_WORDS[settings.decision];
+  const rule = RULES[settings.rule].title, decision = DECISIONS[settings.decision].title;
   const how = `${rule}, caution ${Number(settings.caution.toFixed(4))}, ${decision.toLowerCase()}`;
   if (answer.size === 1) return `Decided: ${data.classes[answer.chosen.indexOf(true)]}. (${how})`;
   return `Undecided between ${setWords(answer.chosen).replace(/ or ([^,]*)$/, " and $1")}. (${how})`;

@@ -1,0 +1,150 @@
+"""Space: a forest -> the boxes of codes that its leaves occupy, and what each leaf adds to a decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.explain.question import Floats, Model
+from hedgerow.forest.fold import leaf_evidence
+from hedgerow.table.bins import Codes
+
+Ints = NDArray[np.int64]
+
+#: Cells of nodes × features above which no search is begun: the boxes of all leaves are held in memory.
+MOST_CELLS = 60_000_000
+#: With more classes, boxes are only ordered by cost: margins of all pairs of classes would not fit.
+MOST_PAIRED_CLASSES = 8
+
+
+class Space:
+    """The boxes of codes that the leaves of a forest occupy; made once for all samples.
+
+    Attributes
+    ----------
+    features : (F,) int64
+        Those some tree asks about.
+    low, high : (L, F) int32
+        First and last code of each leaf's box.
+    allowed : dict of int to bool (L, C)
+        Of a nominal feature, by its place among `features`: the categories that reach each leaf.
+    by_missing : (L, F) bool
+        Whether a missing value can reach the leaf.
+    tree, leaf : (L,) int64, int32
+        Which tree each leaf belongs to, and its number there; several leaves can borrow the same rows.
+    plausible : (L,) bool
+        Whether training rows have fallen into the leaf.
+    margins : (L, K, K) or None
+        What each leaf adds to lower[k] - upper[j], where that is a sum over trees and decides.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.features: Ints = model.trees.used_features
+        boxes = _NodeBoxes(model, self.features)
+        leaves = np.concatenate([np.flatnonzero(tree.is_leaf) + start for tree, start in boxes.trees])
+        self.place_of_node = np.full(len(model.trees.nodes), -1)
+        self.place_of_node[leaves] = np.arange(len(leaves))
+        self.leaf = model.trees.payload[leaves]
+        self.low, self.high, self.by_missing = boxes.low[leaves], boxes.high[leaves], boxes.by_missing[leaves]
+        self.allowed = {place: mask[leaves] for place, mask in boxes.allowed.items()}
+        self.tree = np.searchsorted(model.trees.node_start, leaves, side="right") - 1
+        evidence = np.concatenate([leaf_evidence(model.trees, t) for t in range(model.trees.n_trees)])
+        evidence = evidence[model.trees.leaf_start[self.tree] + self.leaf]
+        self.plausible = (evidence.sum(axis=1) > 0) & ~boxes.borrowed[leaves]
+        self.margins = _margins(model, evidence, self.tree)
+        self.costs = [self._unit_costs(int(feature)) for feature in self.features]
+
+    def reached(self, codes: Codes) -> Ints:
+        """Codes (p, n) -> (n, T): the leaves reached, as numbered here."""
+        nodes = self.model.trees.leaf_nodes(np.ascontiguousarray(codes)) + self.model.trees.node_start[:-1]
+        return np.asarray(self.place_of_node[nodes])
+
+    def _unit_costs(self, feature: int) -> tuple[Floats, float]:
+        """-> typical values of the bins as shares of the range, and one over the range."""
+        if self.model.bins.nominal[feature]:
+            return np.zeros(0), 0.0
+        start, span = self.model.bins.center_start[feature : feature + 2], self.model.span_of(feature)
+        return self.model.bins.centers[start[0] : start[1]], 1.0 / span if span > 0 else 0.0
+
+
+def too_large(model: Model) -> bool:
+    """Whether the boxes of the leaves would take too much memory."""
+    features = model.trees.used_features
+    categories = int(model.bins.n_bins[features[model.bins.nominal[features] == 1]].sum())
+    return len(model.trees.nodes) * (len(features) + categories) > MOST_CELLS
+
+
+class _NodeBoxes:
+    """The boxes of all nodes of a forest, level by level from the roots."""
+
+    def __init__(self, model: Model, features: Ints) -> None:
+        self.model, self.features = model, features
+        starts = model.trees.node_start
+        self.trees = list(zip(model.walks, starts[:-1].tolist(), strict=True))
+        n_nodes, last = int(starts[-1]), model.bins.n_bins[features].astype(np.int32) - 1
+        self.low = np.zeros((n_nodes, len(features)), dtype=np.int32)
+        self.high = np.repeat(last[None], n_nodes, axis=0)
+        self.by_missing = np.ones((n_nodes, len(features)), dtype=bool)
+        nominal = np.flatnonzero(model.bins.nominal[features] == 1).tolist()
+        ends = np.concatenate([[0], np.cumsum(last[nominal] + 1)]).tolist()
+        self._categories = np.ones((n_nodes, ends[-1]), dtype=bool)
+        self.allowed = {
+            place: self._categories[:, first:end]
+            for place, first, end in zip(nominal, ends[:-1], ends[1:], strict=True)
+        }
+        self.borrowed = np.concatenate([tree.is_borrowed for tree in model.walks])
+        self._place_of = np.full(model.schema.n_features, -1)
+        self._place_of[features] = np.arange(len(features))
+        for tree, start in self.trees:
+            self._fill(tree, start)
+
+    def _fill(self, tree: Any, start: int) -> None:
+        """All nodes of a tree."""
+        for level in range(1, int(tree.node_depth.max(initial=0)) + 1):
+            nodes = np.flatnonzero(tree.node_depth == level)
+            above = tree.parent[nodes]
+            own, parents = nodes + start, above + start
+            self.low[own], self.high[own], self.by_missing[own] = (
+                self.low[parents],
+                self.high[parents],
+                self.by_missing[parents],
+            )
+            self._categories[own] = self._categories[parents]
+            place = self._place_of[tree.feature[above]]
+            position = nodes - tree.first_child[above]
+            self._restrict(tree, above, own, place, position)
+
+    def _restrict(self, tree: Any, above: Ints, own: Ints, place: Ints, position: Ints) -> None:
+        """Nodes and what their parents ask -> their boxes without what goes elsewhere."""
+        left = position == 0
+        multiway = tree.is_multiway[above]
+        to_missing = np.where(multiway, position == tree.n_children[above] - 1, left == tree.missing_left[above])
+        self.by_missing[own, place] &= to_missing
+        numeric = self.model.bins.nominal[tree.feature[above]] == 0
+        code = tree._code[above]
+        at, where = own[numeric & left], place[numeric & left]
+        self.high[at, where] = np.minimum(self.high[at, where], code[numeric & left])
+        at, where = own[numeric & ~left], place[numeric & ~left]
+        self.low[at, where] = np.maximum(self.low[at, where], code[numeric & ~left] + 1)
+        for which in np.unique(place[~numeric]).tolist():
+            mask = self.allowed[which]
+            several, two = (place == which) & multiway, (place == which) & ~multiway
+            mask[own[several]] &= position[several, None] == np.arange(mask.shape[1])
+            if two.any():
+                mask[own[two]] &= tree.codes_left(above[two]) == left[two, None]
+
+
+def _margins(model: Model, evidence: Floats, tree: Ints) -> Floats | None:
+    """Evidence (L, K) -> (L, K, K): what each leaf adds to lower[k] - upper[j]; None where that does not decide."""
+    rule, setting = model.rule, model.setting
+    decides = model.decision.follows_dominance and {"lower", "upper"} <= set(rule.adds_up)
+    if not decides or model.trees.n_classes > MOST_PAIRED_CLASSES:
+        return None
+    parts = rule.parts(rule.lift(evidence, setting), setting)
+    total = float(model.trees.n_trees if model.weights is None else model.weights.sum())
+    lower, upper = parts["lower"] / total, parts["upper"] / total
+    scale = 1.0 if model.weights is None else model.weights[tree][:, None, None]
+    return np.asarray((lower[:, :, None] - upper[:, None, :]) * scale)
