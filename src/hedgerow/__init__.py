@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from hedgerow.estimators import RandomForestRegressor as RandomForestRegressor
     from hedgerow.estimators import RandomTreesEmbedding as RandomTreesEmbedding
     from hedgerow.estimators import UnsupervisedForest as UnsupervisedForest
+    from hedgerow.estimators import load as load
     from hedgerow.estimators import merge as merge
+    from hedgerow.estimators import save as save
     from hedgerow.exchange.export import export_code as export_code
     from hedgerow.exchange.export import export_graphviz as export_graphviz
     from hedgerow.exchange.export import export_svg as export_svg
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from hedgerow.exchange.export import to_onnx as to_onnx
     from hedgerow.exchange.export import to_sklearn as to_sklearn
     from hedgerow.exchange.export import to_treelite as to_treelite
-    from hedgerow.exchange.files import load as load
-    from hedgerow.exchange.files import save as save
     from hedgerow.study.resample import bootstrap as bootstrap
 
     __version__: str
@@ -56,12 +56,11 @@ _PUBLIC = {
     "hedgerow.estimators": """
         DecisionTreeClassifier DecisionTreeRegressor ExtraTreesClassifier ExtraTreesRegressor PairwiseTreesClassifier
         RandomDecisionTreesClassifier RandomForestClassifier RandomForestRegressor RandomTreesEmbedding
-        UnsupervisedForest merge
+        UnsupervisedForest load merge save
     """,
     "hedgerow.exchange.export": """
         export_code export_graphviz export_svg export_text to_onnx to_sklearn to_treelite
     """,
-    "hedgerow.exchange.files": "load save",
     "hedgerow.study.resample": "bootstrap",
     # Modules that ``from hedgerow import *`` leaves alone: some need packages that are not always there.
     "hedgerow.*": "belief criteria dask datasets explain metrics plot rules structure theory",

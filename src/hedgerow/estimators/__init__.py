@@ -9,6 +9,7 @@ from hedgerow.estimators.classifiers import (
 from hedgerow.estimators.pairwise import PairwiseTreesClassifier
 from hedgerow.estimators.regressors import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
 from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
+from hedgerow.exchange.files import load, save
 from hedgerow.fit.merge import merge
 
 __all__ = [
@@ -22,5 +23,7 @@ __all__ = [
     "RandomForestRegressor",
     "RandomTreesEmbedding",
     "UnsupervisedForest",
+    "load",
     "merge",
+    "save",
 ]
