@@ -36,7 +36,7 @@ nitpicky = False
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
-# Pages also link to files outside of docs/, where the project is read as text.
+# Pages also link to files outside docs/, for people who read the project as text.
 myst_url_schemes = ["http", "https", "mailto"]
 
 methods.write_pages(Path(__file__).parent / "methods")
@@ -53,7 +53,7 @@ templates_path = ["_templates"]
 
 # ---- gallery ----------------------------------------------------------------------------------------------------
 
-# Shown without a running notebook, with the same numbers wherever they are built.
+# Examples print the same wherever they are built: no colours, no warning about the backend.
 os.environ.setdefault("NO_COLOR", "1")
 warnings.filterwarnings("ignore", message=".*non-GUI backend.*")
 
@@ -103,7 +103,7 @@ _LABEL = re.compile(r":ref:`([^`<]*?)(?: <[^`]*>)?`")
 
 
 def clean_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """|A| is a size, not a substitution; labels of scikit-learn's own pages are words here."""
+    """Keep Sphinx from reading |A| as a substitution, and turn references to scikit-learn's pages into plain words."""
     for number, line in enumerate(lines):
         parts = _LITERAL.split(line)
         parts[::2] = [_LABEL.sub(r"\1", _BARS.sub(r"\\|\1\\|", part)) for part in parts[::2]]
@@ -111,7 +111,7 @@ def clean_docstring(app: Any, what: str, name: str, thing: Any, options: Any, li
 
 
 def complete_guide(app: Any, name: str, source: list[str]) -> None:
-    """A page that no other page leads to is listed in the guide."""
+    """List in the guide every page that no other page links to."""
     if name != "guide":
         return
     folder = Path(__file__).parent
@@ -122,7 +122,7 @@ def complete_guide(app: Any, name: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    """Formulas as MathML; docstrings before numpydoc, which reads what is left."""
+    """Draw formulas as MathML; clean docstrings before numpydoc reads them."""
     app.connect("source-read", complete_guide)
     mathml.setup(app)
     app.connect("autodoc-process-docstring", clean_docstring, priority=400)

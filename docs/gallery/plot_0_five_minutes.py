@@ -10,8 +10,8 @@ From a table to an answer the forest refuses to give, and why.
 """
 
 # %%
-# A forest, as you know it
-# ------------------------
+# An ordinary forest
+# ------------------
 # Biopsies of breast tumours: thirty measurements of cell nuclei, and what the tumour
 # turned out to be. We keep the ten means and half of the patients.
 
@@ -31,7 +31,7 @@ print(f"{forest.score(X_test, y_test):.1%} of the labels are right")
 
 # %%
 # Parameters and methods are scikit-learn's. Text columns, categories and missing values
-# are welcome as they are.
+# need no preparation.
 #
 # What stands behind a probability
 # --------------------------------
@@ -56,14 +56,14 @@ for row in (alike[width.argmin()], alike[width.argmax()]):
 chosen = forest.predict_set(X_test)
 undecided = chosen.sum(axis=1) > 1
 right = forest.predict(X_test) == y_test
-print(f"{undecided.sum()} of {len(X_test)} patients are left open")
-print(f"labels right where it is decided: {right[~undecided].mean():.1%}")
-print(f"labels right where it is not:     {right[undecided].mean():.1%}")
+print(f"{undecided.sum()} of {len(X_test)} patients are undecided")
+print(f"labels right where it is decided:   {right[~undecided].mean():.1%}")
+print(f"labels right where it is undecided: {right[undecided].mean():.1%}")
 
 # %%
-# Where it leaves a patient open, its labels are no better than a coin. How careful it
-# should be is one number, which it can choose by itself on rows its trees have not seen;
-# and nothing is fitted again:
+# Where the forest is undecided, its labels are no better than a coin. How careful it
+# should be is one number. It can choose this number by itself, on rows its trees have not
+# seen, and nothing is fitted again:
 
 forest.tune(metric="u65")
 print(f"chosen on rows the trees have not seen: caution {forest.caution:g}")
@@ -74,9 +74,9 @@ for caution in (0.0, 1.0, 3.0):
     print(f"{right[single].mean():.1%} of these right")
 
 # %%
-# One that is left open
-# ---------------------
-# Take the patient the forest is least decided about, and ask why.
+# An undecided patient
+# --------------------
+# Take the patient about whom the forest is most undecided, and ask why.
 
 forest.set_params(caution=1.0)
 patient = int(np.argmin(np.abs(probability - 0.5)))
@@ -84,10 +84,10 @@ why = forest.explain(X_test.iloc[[patient]])[0]
 print(why.to_text())
 
 # %%
-# The doubt is split by its cause (:doc:`/explain` says how); then come what would settle
+# The doubt is split by its cause (:doc:`/explain` says how). Then follow what would settle
 # the matter (further cases, another caution, the smallest change of the measurements), the
-# nearest patients, rules of leaves in words, and what each measurement adds to the answer
-# and to its uncertainty.
+# nearest patients, the rules of two leaves in words, and what each measurement adds to the
+# answer and to its uncertainty.
 #
-# That is all there is to know for a start. Next: :doc:`/which`, or
+# This is enough to start with. Next: :doc:`/which`, or
 # :doc:`the same on the command line </command-line>`.

@@ -2,8 +2,8 @@
 Biopsies: who goes to the second reader?
 ========================================
 
-A laboratory can have some biopsies read twice. Which ones? Those the forest leaves open,
-and no more than can be read.
+A laboratory can have some biopsies read twice. Which ones? Those about which the forest
+is undecided.
 """
 
 # %%
@@ -49,7 +49,7 @@ print(f"u65 {u65(y, sets, classes=forest.classes_):.3f}")
 # %%
 # Is it the caution, or would any doubt do?
 # -----------------------------------------
-# Send the same number of patients by the plain probability instead, and by chance.
+# Choose the same number of patients by the plain probability instead, and by chance.
 
 by_probability = np.argsort(np.abs(probability[:, 1] - 0.5))[: open_.sum()]
 print(f"of {wrong.sum()} errors")
@@ -59,13 +59,15 @@ print(f"{wrong.mean() * open_.sum():.1f} by chance")
 
 # %%
 # Here both find much the same patients: with 450 biopsies to learn from, doubt is mostly
-# overlap of the classes. What sets add is that nobody had to say how many patients.
+# overlap of the classes. The advantage of sets is that nobody had to say how many patients
+# to send.
 #
 # Costs
 # -----
-# With a price for each mistake (a missed tumour costs ten unnecessary operations) a
-# decision looks at expected costs over all distributions between the bounds. Actions are:
-# treat as benign, treat as malignant, second reader at the price of half an operation.
+# If each mistake has a price (a missed tumour costs as much as ten unnecessary operations),
+# a decision compares expected costs over all distributions between the bounds. There are
+# three actions: treat as benign, treat as malignant, or ask a second reader, which costs
+# half an operation.
 
 cost = np.array([[0, 10], [1, 0], [0.5, 0.5]])  # action x (benign, malignant)
 one = RandomForestClassifier(200, min_samples_leaf=2, random_state=0).fit(X[::2], y[::2])

@@ -2,15 +2,15 @@
 Digits: sets of ten classes, and a promise
 ==========================================
 
-A scanner reads digits on forms. Where it hesitates between two, a clerk types them in;
-where it hesitates between all, the form goes back. The postmaster wants to know how often
-the true digit is among those offered.
+A scanner reads digits on forms. If it hesitates between two digits, a clerk types in the
+right one; if it hesitates between all, the form goes back. The postmaster wants to know how
+often the true digit is among those offered.
 """
 
 # %%
 # Sets
 # ----
-# Few training rows on purpose: 300 of 1,797.
+# We use few training rows on purpose: 300 of 1,797.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,15 +39,15 @@ for rule, decision in (
     print(f"truth among them {kept:.3f}, worth (u80) {worth:.3f}")
 
 # %%
-# Interval dominance of averaged bounds keeps a digit unless another is surely better.
-# With ten classes and full-grown trees on 300 rows that is rarely sure. Sets by utility
-# weigh a larger set against what it is worth.
+# Interval dominance of averaged bounds keeps a digit unless another is certainly better.
+# With ten classes and full-grown trees on 300 rows, that is rarely certain. Sets by utility
+# balance the size of a set against what it is worth.
 #
 # A promise
 # ---------
-# ``Coverage`` promises that the truth is in the set, here in 95 of 100 cases, and needs
-# no assumption about the forest. It is calibrated on out-of-bag rows, so no row is set
-# aside; the price is that the promise is then approximate (:doc:`/promises`).
+# ``Coverage`` promises that the truth is in the set, for example in 95 of 100 cases, and
+# needs no assumption about the forest. It is calibrated on out-of-bag rows, so no rows are
+# set aside; in return, the promise is only approximate (:doc:`/promises`).
 
 forest.set_params(rule="average")
 for target in (0.8, 0.9, 0.95, 0.99):
@@ -57,8 +57,8 @@ for target in (0.8, 0.9, 0.95, 0.99):
     print(f"promised {target:.2f}, kept {kept:.3f}, digits offered {size:.2f}")
 
 # %%
-# Those it cannot read
-# --------------------
+# Digits it cannot read
+# ---------------------
 
 forest.set_params(decision=Coverage(0.95))
 sets = forest.predict_set(X_test)

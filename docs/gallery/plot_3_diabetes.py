@@ -1,9 +1,9 @@
 """
-The course of a disease: numbers instead of classes
-===================================================
+The course of a disease: regression
+===================================
 
 442 diabetes patients, ten measurements, and how far the disease had progressed after a
-year. A forest of numbers keeps the moments of its leaves, so it can say how sure it is,
+year. A regression forest keeps the moments of its leaves, so it can say how sure it is,
 and of what.
 """
 
@@ -27,10 +27,10 @@ print(f"R2 {forest.score(X_test, y_test):.2f}")
 # %%
 # Three kinds of intervals
 # ------------------------
-# ``predict_bounds`` bounds the *mean*: what it would be with one more row in each leaf,
-# as low or as high as any. ``predict_quantiles`` describes where patients like this one
-# *were*. ``predict_interval`` says where the next one *will be*, with a promise: it is
-# calibrated on rows the trees have not seen.
+# ``predict_bounds`` bounds the *mean*: what it would be if each leaf had one more row with
+# the lowest or the highest known target. ``predict_quantiles`` describes where patients
+# like this one *were*. ``predict_interval`` says where the next one *will be*, with a
+# promise: it is calibrated on rows the trees have not seen.
 
 bounds = forest.predict_bounds(X_test)
 quantiles = forest.predict_quantiles(X_test, (0.05, 0.5, 0.95))
@@ -46,7 +46,7 @@ for name, (low, high) in {
     )
 
 # %%
-# That few patients lie within the bounds of the mean is as it should be: they say nothing
+# Few patients lie within the bounds of the mean, as they should: these bounds say nothing
 # about single patients.
 #
 # Noise or ignorance?

@@ -2,7 +2,7 @@
 In another program: ONNX
 ========================
 
-A forest with its bounds and sets in onnxruntime, without hedgerow or Python.
+A forest with its bounds and sets runs in onnxruntime, without hedgerow or Python.
 """
 
 # %%
@@ -37,4 +37,4 @@ print(
 print("the same sets:                      ", np.array_equal(chosen, forest.predict_set(X)))
 
 # %%
-# Other rules, cautions and decisions are other models: set them and export again.
+# For another rule, caution or decision, set it and export again.

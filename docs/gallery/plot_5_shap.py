@@ -2,14 +2,14 @@
 With SHAP
 =========
 
-Which features speak for the label, and which make the forest unsure? The first question
-has an answer in the ``shap`` package, the second only here.
+Which features speak for the label, and which make the forest unsure? The ``shap`` package
+answers the first question; only hedgerow answers the second.
 """
 
 # %%
 # The same values as the package
 # ------------------------------
-# ``to_sklearn`` hands the very trees to ``shap``.
+# ``to_sklearn`` passes the same trees to ``shap``.
 
 import numpy as np
 import shap
@@ -31,8 +31,8 @@ print("largest difference:", np.abs(theirs.values - ours.values).max().round(6))
 # %%
 # Their pictures, our values
 # --------------------------
-# What each feature adds to the *width* of the interval: what made the forest ignorant of
-# each wine.
+# We plot what each feature adds to the *width* of the interval: which features make the
+# forest unsure about each wine.
 
 width = shap_values(forest, X, "width").values[:, :, 0]
 shap.plots.beeswarm(

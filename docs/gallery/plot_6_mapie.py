@@ -2,8 +2,8 @@
 With MAPIE
 ==========
 
-MAPIE wraps any scikit-learn classifier in a conformal prediction. A hedgerow is one; and
-it brings its own, which needs no rows set aside.
+MAPIE adds conformal prediction to any scikit-learn classifier, so it works with hedgerow.
+hedgerow also has its own, which does not set any rows aside.
 """
 
 # %%
@@ -19,7 +19,7 @@ X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=600, random_state=0)
 
 # %%
-# MAPIE: half of the rows to learn from, half to calibrate on.
+# MAPIE learns from half of the rows and calibrates on the other half.
 
 X_fit, X_calibrate, y_fit, y_calibrate = train_test_split(
     X_train, y_train, test_size=0.5, random_state=0
@@ -34,7 +34,7 @@ kept = sets[np.arange(len(y_test)), y_test].mean()
 print(f"MAPIE    truth in the set {kept:.3f}, mean size {sets.sum(axis=1).mean():.2f}")
 
 # %%
-# hedgerow: all rows to learn from, each calibrated by the trees that have not seen it.
+# hedgerow learns from all rows and calibrates on each with the trees that have not seen it.
 
 forest = RandomForestClassifier(100, decision=Coverage(0.95), random_state=0).fit(
     X_train, y_train
@@ -44,5 +44,5 @@ kept = sets[np.arange(len(y_test)), y_test].mean()
 print(f"hedgerow truth in the set {kept:.3f}, mean size {sets.sum(axis=1).mean():.2f}")
 
 # %%
-# The price of the second is that its promise is approximate (:doc:`/promises`): a row is
-# judged by a third of the trees.
+# The disadvantage of the second is that its promise is only approximate
+# (:doc:`/promises`), because a row is judged by about a third of the trees.
