@@ -1,28 +1,28 @@
 """Errors: what can go wrong -> the exceptions hedgerow raises, all in one tree.
 
-Wrong arguments raise Python's own ``ValueError`` and ``TypeError``, and an estimator that has not been fitted
-scikit-learn's ``NotFittedError``, because that is what their callers look for. What is peculiar to hedgerow derives
-from `HedgerowError`::
+Wrong arguments raise Python's own ``ValueError`` and ``TypeError``, and an estimator that has not been fitted raises
+scikit-learn's ``NotFittedError``, because callers expect these. Errors that only hedgerow has derive from
+`HedgerowError`::
 
     HedgerowError
-    ├── CheckpointError (also a ValueError)   a folder holds no trees, damaged ones, or those of another fit
+    ├── CheckpointError (also a ValueError)   a folder has no trees, damaged trees, or trees of another fit
     ├── ClusterError (also a RuntimeError)    a cluster has lost its workers, or cannot read or compute a partition
-    └── ModelFileError (also a ValueError)    a file is no model, is damaged, or is of a version that cannot be read
+    └── ModelFileError (also a ValueError)    a file is not a model, is damaged, or its version cannot be read
 """
 
 from __future__ import annotations
 
 
 class HedgerowError(Exception):
-    """Whatever is peculiar to hedgerow."""
+    """Base of the errors that only hedgerow has."""
 
 
 class CheckpointError(HedgerowError, ValueError):
-    """A folder cannot be gone on with: it holds no trees, damaged ones, or those of other data or parameters."""
+    """A fit cannot continue from a folder: it has no trees, damaged trees, or trees of other data or parameters."""
 
 
 class ModelFileError(HedgerowError, ValueError):
-    """A file is no hedgerow model, is damaged, or is of a version that this hedgerow cannot read.
+    """A file is not a hedgerow model, is damaged, or has a version that this hedgerow cannot read.
 
     Examples
     --------
@@ -37,4 +37,4 @@ class ModelFileError(HedgerowError, ValueError):
 
 
 class ClusterError(HedgerowError, RuntimeError):
-    """A fit on a cluster cannot go on: no worker is left, or one of the partitions cannot be read or computed."""
+    """A fit on a cluster cannot continue: no worker is left, or a partition cannot be read or computed."""

@@ -240,12 +240,12 @@ def test_predicting_on_a_cluster_refuses_what_it_would_ignore(tmp_path: Any) -> 
         assert asked.exit_code == 2, asked.output
         return " ".join(asked.stderr.split())
 
-    assert "--missing must go without --dask" in refusal("-o", str(out), "--missing", "?")
-    assert "--coverage must go with a model of numbers" in refusal("-o", str(out), "--coverage", "0.9")
+    assert "--missing must not be used with --dask" in refusal("-o", str(out), "--missing", "?")
+    assert "--coverage must be used with a regressor" in refusal("-o", str(out), "--coverage", "0.9")
     assert "--out must be a folder with --dask" in refusal("-o", data)
     out.mkdir()
     (out / "part-00007.parquet").touch()
-    assert "name an empty or new folder" in refusal("-o", str(out))
+    assert "must be an empty or new folder with --dask" in refusal("-o", str(out))
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])

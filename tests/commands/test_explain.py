@@ -104,8 +104,8 @@ def test_limits_of_the_smallest_change_are_kept(run, patients, model, open_rows)
     [
         (["--row", "0"], 3, "--row must be between 1 and"),
         (["--row", "9999"], 3, "--row must be between 1 and"),
-        (["--row", "P001"], 2, "--row must be a number, or with --id"),
-        (["--row", "nobody", "--id", "patient"], 3, "--row must be one of column 'patient'"),
+        (["--row", "P001"], 2, "--row must be a number, got 'P001'"),
+        (["--row", "nobody", "--id", "patient"], 3, "--row must be a value of column 'patient'"),
         (["--id", "nothing"], 3, "--id must be one of the columns"),
         (["--row", "1", "--wanted", "fine"], 2, "--wanted must be one of the classes benign, malignant"),
         (["--row", "1", "--immutable", "nothing"], 2, "immutable must hold names or numbers of features"),
@@ -125,4 +125,5 @@ def test_a_model_of_numbers_is_refused(run, patients, tmp_path):
     hedgerow.save(forest, tmp_path / "numbers.hedge")
     result = run("explain", tmp_path / "numbers.hedge", patients / "test.csv")
     assert result.exit_code == 2
-    assert "model must be a tree or a forest of classes, got a RandomForestRegressor" in " ".join(result.stderr.split())
+    said = " ".join(result.stderr.split())
+    assert "MODEL must be a classification tree or forest, got a RandomForestRegressor" in said

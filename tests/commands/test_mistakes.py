@@ -45,7 +45,7 @@ def test_no_words_at_all_are_answered_with_help():
     [
         ('"{far},5"', "numbers with a decimal comma, a unit or marks between thousands such as '0,5'"),
         ("{far} %", "numbers with a decimal comma, a unit or marks between thousands such as '0 %'"),
-        ("2024-01-{far}", "dates such as '2024-01-0'; turn them into numbers, or --drop it"),
+        ("2024-01-{far}", "dates such as '2024-01-0'; turn them into numbers, leave the column out"),
         ("{far}.12.2024", "dates such as"),
     ],
 )
@@ -68,7 +68,7 @@ def test_other_texts_are_categories(write, run, tmp_path, cell):
 def test_a_target_that_teaches_nothing_and_rows_that_are_numbered_are_noticed(write, run, tmp_path):
     out = tmp_path / "m.hedge"
     said = run("fit", write(rows_of_csv("x={far}", "y={far}.25")), "--target", "y", "-o", out, "--trees", "3").stderr
-    assert "target 'y' has 40 different numbers in 40 rows; for a number to estimate add --regression" in " ".join(
+    assert "target 'y' has 40 different numbers in 40 rows; to predict a number, add --regression" in " ".join(
         said.split()
     )
     assert "UserWarning" not in said
@@ -76,7 +76,7 @@ def test_a_target_that_teaches_nothing_and_rows_that_are_numbered_are_noticed(wr
     assert "target 'y' has the same value in every row" in " ".join(said.split())
     table = write(rows_of_csv("customer={i}", "x={far}", "y=k{half}"))
     said = run("fit", table, "--target", "y", "-o", out, "--trees", "3").stderr
-    assert "column 'customer' rises by whole numbers from row to row" in " ".join(said.split())
+    assert "column 'customer' holds whole numbers that rise from row to row" in " ".join(said.split())
     assert "column 'x'" not in said
 
 
@@ -90,7 +90,7 @@ def test_a_table_in_place_of_the_model_is_called_a_table(run, fitted):
 def test_packed_tables_are_named(write, run, fitted):
     model, table = fitted
     packed = write(gzip.compress(table.read_bytes()), "small.csv.gz")
-    assert "got one that gzip has packed" in run("predict", model, packed).stderr
+    assert "got a gzip file; unpack it" in run("predict", model, packed).stderr
     sheet = write(b"PK\x03\x04" + bytes(50), "small.xlsx")
     assert "a zip archive or an Excel sheet" in run("predict", model, sheet).stderr
 
@@ -114,7 +114,7 @@ def test_a_missing_label_is_no_other_class(write, run, fitted):
     assert "is it the right column?" in run("evaluate", model, others, "--target", "kind").stderr
     some = write("x,kind\n1.5,k0\n2.5,k1\n2.5,unclear\n", "some.csv")
     said = run("report", model, some, "-o", some.with_suffix(".html")).stderr
-    assert "'kind' holds other things than classes in some rows" in " ".join(said.split())
+    assert "'kind' does not hold classes in some rows" in " ".join(said.split())
 
 
 def test_a_file_that_cannot_be_written_is_called_by_its_name(tmp_path):

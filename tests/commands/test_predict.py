@@ -140,7 +140,7 @@ def test_unseen_categories_count_as_missing_and_are_told(run, patients, model, w
     unseen = run("predict", model, write(text.replace(",left,", ",top,"), "unseen.csv"))
     gaps = run("predict", model, write(text.replace(",left,", ",,"), "gaps.csv"))
     assert unseen.exit_code == 0
-    assert "column 'site' has values the model has never seen, treated as missing: top" in unseen.stderr
+    assert "column 'site' has values that are new to the model and count as missing: top" in unseen.stderr
     assert unseen.stdout == gaps.stdout
 
 
@@ -236,7 +236,7 @@ def test_many_classes_are_a_list_of_what_is_mistaken(run, write, tmp_path):
     text = "a,y\n" + "".join(f"{k + draw.normal():.3f},c{k}\n" for k in range(12) for _ in range(20))
     run("fit", write(text), "--target", "y", "-o", tmp_path / "m.hedge", "--trees", 10)
     result = run("evaluate", tmp_path / "m.hedge", write(text), "--target", "y", "--decision", "u80")
-    assert "most often mistaken or left open" in result.stdout
+    assert "most frequent wrong or undecided sets" in result.stdout
 
 
 def test_pairs_of_classes_have_no_uncertainty_and_trees_without_labels_no_answers(run, write, tmp_path):

@@ -1,6 +1,6 @@
-"""Command line: words in a terminal -> what the commands are asked; what they do stands in `hedgerow.commands`.
+"""Command line: words in a terminal -> the options of a command, which then runs in its own module.
 
-Nothing is imported here that ``hedgerow --help`` can do without.
+This module imports only what ``hedgerow --help`` needs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typer
 app = typer.Typer(
     name="hedgerow",
     help="Decision-tree ensembles that know when they do not know.",
-    epilog="Exit codes: 0 fine, 1 failure, 2 usage, 3 bad data, 4 unsafe or corrupt model.",
+    epilog="Exit codes: 0 success, 1 failure, 2 usage, 3 bad data, 4 unsafe or corrupt model.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -25,24 +25,28 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file, or - for standard input.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input.")]
 DataFiles = Annotated[
-    list[str], typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input; many with --dask.")
+    list[str], typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input; several with --dask.")
 ]
 Dask = Annotated[
     str | None,
     typer.Option(
-        metavar="[ADDRESS]", help="Work on a Dask cluster: a scheduler's address or, without any, one on this machine."
+        metavar="[ADDRESS]", help="Work on the Dask cluster of this scheduler; without an address, on this machine."
     ),
 ]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(metavar="TEXT", help="Text that stands for a missing value, besides the usual; again for more."),
+    typer.Option(metavar="TEXT", help="Text that stands for a missing value, besides the usual texts; repeatable."),
 ]
-Rule = Annotated[str | None, typer.Option(metavar="NAME", help="Another rule than the model's; nothing is refitted.")]
-Caution = Annotated[str | None, typer.Option(metavar="NUMBER", help="Another caution than the model's, a number >= 0.")]
-Decision = Annotated[str | None, typer.Option(metavar="NAME", help="Another decision than the model's.")]
+Rule = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Use this rule instead of the model's; nothing is refitted.")
+]
+Caution = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Use this caution, a number >= 0, instead of the model's.")
+]
+Decision = Annotated[str | None, typer.Option(metavar="NAME", help="Use this decision instead of the model's.")]
 Coverage = Annotated[
     float | None,
-    typer.Option(min=0, max=1, metavar="SHARE", help="Of a regression: how many targets intervals hold; 0.9."),
+    typer.Option(min=0, max=1, metavar="SHARE", help="Share of targets that intervals of a regression hold; 0.9."),
 ]
 
 
@@ -65,7 +69,7 @@ def _hedgerow(
 
 @app.command()
 def demo(
-    seed: Annotated[int, typer.Option(help="Another seed, another split of the data.")] = 0, json: Json = False
+    seed: Annotated[int, typer.Option(help="Seed of the forest and of the split of the data.")] = 0, json: Json = False
 ) -> None:
     """Fit a forest to the breast-cancer data that scikit-learn ships, and look at the doubtful cases."""
     from hedgerow.commands.demo import run_demo
@@ -78,7 +82,7 @@ def demo(
 def fit(
     data: DataFiles,
     target: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Column with the classes, or with the numbers of a regression.")
+        str, typer.Option(metavar="COLUMN", help="Column with the classes, or with the targets of a regression.")
     ],
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
@@ -90,10 +94,10 @@ def fit(
     regression: Annotated[
         bool, typer.Option("--regression", help="The target is a number to estimate, not a class.")
     ] = False,
-    trees: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many trees; 100 unless told.")] = None,
+    trees: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="Number of trees; 100 by default.")] = None,
     caution: Annotated[
         str,
-        typer.Option(metavar="NUMBER", help="Unseen rows each leaf keeps in reserve; auto chooses on out-of-bag rows."),
+        typer.Option(metavar="NUMBER", help="Unseen rows each leaf keeps in reserve; auto: chosen on out-of-bag rows."),
     ] = "1.0",
     rule: Annotated[
         str, typer.Option(metavar="NAME", help="How the leaves are combined: average, belief, dempster, eva …")
@@ -103,24 +107,24 @@ def fit(
     ] = "dominance",
     leaf_counts: Annotated[
         Literal["all", "inbag", "distinct", "oob"] | None,
-        typer.Option(metavar="SENSE", help="Rows a leaf counts: all, inbag, distinct or oob; all unless told."),
+        typer.Option(metavar="WHICH", help="Rows a leaf counts: all, inbag, distinct or oob; all by default."),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="The same seed gives the same model file.")
     ] = 0,
     jobs: Annotated[int, typer.Option(metavar="NUMBER", help="Threads; -1 for all cores.")] = -1,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; again for more.")
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")] = None,
+    id: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; it is left out.")
     ] = None,
-    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; left out.")] = None,
     nominal: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column whose values are categories, numbers or not; again for more."),
+        typer.Option(metavar="COLUMN", help="Column to treat as categories even if it holds numbers; repeatable."),
     ] = None,
     missing: Missing = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Keep trees as they grow; the same command goes on after an interruption."),
+        typer.Option(metavar="FOLDER", help="Save trees as they grow, so that the same command can continue later."),
     ] = None,
     dask: Dask = None,
     json: Json = False,
@@ -164,26 +168,30 @@ def predict(
     data: DataFiles,
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="FILE", help="File to write, Parquet by its suffix; else standard output."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="File to write, Parquet if so named; standard output by default."
+        ),
     ] = None,
-    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; kept in front.")] = None,
+    id: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; copied to the front.")
+    ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column with the true classes; kept in front.")
+        str | None, typer.Option(metavar="COLUMN", help="Column with the true classes; copied to the front.")
     ] = None,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Another column to keep; again for more.")
+        list[str] | None, typer.Option(metavar="COLUMN", help="Another column to keep; repeatable.")
     ] = None,
     keep_all: Annotated[bool, typer.Option("--keep-all", help="Keep all columns.")] = False,
     rule: Rule = None,
     caution: Caution = None,
     decision: Decision = None,
     coverage: Coverage = None,
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="What the names of the answers begin with.")] = "",
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text to put before the names of the answers.")] = "",
     missing: Missing = None,
     dask: Dask = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per row and line.")] = False,
 ) -> None:
-    """Label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet."""
+    """Write label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet."""
     from hedgerow.commands.outcome import run
     from hedgerow.commands.predict import PredictOptions
     from hedgerow.commands.predict import predict as run_predict
@@ -216,7 +224,7 @@ def predict(
 def evaluate(
     model: Model,
     data: DataFiles,
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes, or numbers.")],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes or targets.")],
     rule: Rule = None,
     caution: Caution = None,
     decision: Decision = None,
@@ -225,7 +233,7 @@ def evaluate(
     dask: Dask = None,
     json: Json = False,
 ) -> None:
-    """How good a model's labels and sets are on a table with known classes."""
+    """Measure how good a model's labels and sets are on a table with known classes."""
     from hedgerow.commands.evaluate import EvaluateOptions
     from hedgerow.commands.evaluate import evaluate as run_evaluate
     from hedgerow.commands.outcome import run
@@ -247,7 +255,7 @@ def explain(
         list[str] | None,
         typer.Option(
             metavar="ROW",
-            help="Row to explain: its number from 1, or with --id what that column holds; again for more.",
+            help="Row to explain: its number from 1 or, with --id, a value of that column; repeatable.",
         ),
     ] = None,
     id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
@@ -259,19 +267,23 @@ def explain(
     ] = None,
     cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many nearest cases to show.")] = 5,
     immutable: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column the smallest change must leave; again for more.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column the smallest change must not change; repeatable."),
     ] = None,
     increasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column it may only raise; again for more.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column the smallest change may only raise; repeatable."),
     ] = None,
     decreasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column it may only lower; again for more.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column the smallest change may only lower; repeatable."),
     ] = None,
     wanted: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="Class the smallest change shall lead to; any unless told.")
+        str | None, typer.Option(metavar="CLASS", help="Class the smallest change should lead to; by default any.")
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0, metavar="NUMBER", help="Time to look for the smallest change of a row; 0 for none.")
+        float,
+        typer.Option(min=0, metavar="NUMBER", help="Time to search for the smallest change of a row; 0: no search."),
     ] = 5.0,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page instead of text.")] = None,
     rule: Rule = None,
@@ -280,7 +292,7 @@ def explain(
     missing: Missing = None,
     json: Json = False,
 ) -> None:
-    """Why a row is indeterminate and what would settle it; without --row, a line for each row that is."""
+    """Explain why a row is undecided and what would settle it; without --row, list all undecided rows."""
     from hedgerow.commands.explain import ExplainOptions
     from hedgerow.commands.explain import explain as run_explain
     from hedgerow.commands.outcome import run
@@ -315,7 +327,7 @@ def report(
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Page to write, or - for standard output.")],
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column with the true classes; found by itself where only one can be it."),
+        typer.Option(metavar="COLUMN", help="Column with the true classes; not needed if only one column fits."),
     ] = None,
     id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Headline of the page.")] = None,
@@ -324,7 +336,7 @@ def report(
     ] = None,
     seconds: Annotated[
         float,
-        typer.Option(min=0, metavar="NUMBER", help="Time to look for smallest changes, all rows together; 0 for none."),
+        typer.Option(min=0, metavar="NUMBER", help="Time to search for smallest changes of all rows; 0: no search."),
     ] = 5.0,
     rule: Rule = None,
     caution: Caution = None,
@@ -332,7 +344,7 @@ def report(
     missing: Missing = None,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
-    """One page to e-mail: metrics, where the undecided cases live, each case with live sliders. Needs no network."""
+    """Write one page to e-mail: metrics, where the undecided cases are, and sliders. It needs no network."""
     from hedgerow.commands.outcome import run
     from hedgerow.commands.report import ReportOptions
     from hedgerow.commands.report import report as run_report
@@ -357,7 +369,7 @@ def report(
 
 @app.command()
 def inspect(model: Model, json: Json = False) -> None:
-    """What a model file says of itself: features, classes, parameters, sizes, versions. Its trees are not read."""
+    """Show features, classes, parameters, sizes and versions of a model file, without reading its trees."""
     from hedgerow.commands.inspect import inspect as run_inspect
     from hedgerow.commands.outcome import run
 
@@ -366,7 +378,7 @@ def inspect(model: Model, json: Json = False) -> None:
 
 @app.command()
 def verify(model: Model, json: Json = False) -> None:
-    """Check all of a model file; exit code 4 and the reason where it is not sound."""
+    """Check all of a model file; if it is not sound, say why and exit with code 4."""
     from hedgerow.commands.outcome import run
     from hedgerow.commands.verify import verify as run_verify
 
@@ -376,26 +388,28 @@ def verify(model: Model, json: Json = False) -> None:
 @app.command()
 def reproduce(
     paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021 or sutton-2012.")],
-    quick: Annotated[bool, typer.Option("--quick", help="A first answer, in under two minutes on two cores.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for report, figures and finished pieces.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder of data sets; else HEDGEROW_DATA, cache, download.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A first result, in under two minutes on two cores.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for report, figures and finished parts.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of data sets; by default HEDGEROW_DATA, the cache, or a download.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on standard output.")] = False,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
 ) -> None:
-    """Repeat the experiments of a paper: its tables and figures, ours beside theirs, and a verdict."""
+    """Repeat the experiments of a paper: its tables and figures beside ours, and a verdict."""
     from hedgerow.study.experiments.command import run_reproduce
 
     raise typer.Exit(run_reproduce(paper, quick=quick, out=out, data=data, as_json=json, jobs=jobs))
 
 
 def _require_one(data: list[str]) -> None:
-    """Without a cluster there is one table."""
+    """Refuse several files without a cluster."""
     if len(data) > 1:
-        raise typer.BadParameter(f"DATA must be one file without --dask, got {len(data)}")
+        raise typer.BadParameter(f"DATA must be one file without --dask, got {len(data)}; join them or use --dask")
 
 
 def _with_address(words: list[str]) -> list[str]:
-    """A --dask that no address follows is a cluster on this machine."""
+    """Add ``local`` to a --dask without an address: a cluster on this machine."""
     result = []
     for word, following in zip_longest(words, words[1:], fillvalue=""):
         result.append(word)

@@ -19,7 +19,7 @@ from hedgerow.errors import ClusterError
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.metrics.tally import add_tallies
 
-#: The word for a cluster on this machine, for the time of the command.
+#: Stands for a cluster on this machine that lives as long as the command.
 LOCAL = "local"
 
 
@@ -28,7 +28,9 @@ def fit_on_cluster(options: FitOptions, paths: list[str], address: str) -> None:
     check_output(options)
     _require_parquet(paths)
     if options.checkpoint is not None:
-        raise UsageError("--checkpoint must go without --dask, where lost work is done again")
+        raise UsageError(
+            f"--checkpoint must not be used with --dask, got {options.checkpoint!r}; Dask repeats lost work by itself"
+        )
     _refuse_missing(options.missing)
     from hedgerow import dask as on_dask
 
@@ -52,10 +54,13 @@ def fit_on_cluster(options: FitOptions, paths: list[str], address: str) -> None:
 
 
 def predict_on_cluster(options: PredictOptions, paths: list[str], address: str) -> None:
-    """Answers to the rows of Parquet files, as a folder of Parquet files, one for each partition."""
+    """Write the answers to the rows of Parquet files into a folder, one Parquet file for each partition."""
     _require_parquet(paths)
     if options.out is None or options.as_json:
-        raise UsageError("--dask must go with -o FOLDER for Parquet files, got no folder or --json")
+        got = "--json" if options.as_json else "no folder"
+        raise UsageError(
+            f"--out must be a folder for Parquet files with --dask, got {got}; give -o FOLDER without --json"
+        )
     _refuse_missing(options.missing)
     _require_new_folder(options.out)
     model = model_asked(options)
@@ -67,7 +72,7 @@ def predict_on_cluster(options: PredictOptions, paths: list[str], address: str) 
 
 
 def evaluate_on_cluster(options: EvaluateOptions, paths: list[str], address: str) -> None:
-    """How good a model is on the rows of Parquet files; workers count, here it is added up."""
+    """Show how good a model is on the rows of Parquet files; workers count, and the counts are added here."""
     _require_parquet(paths)
     _refuse_missing(options.missing)
     tally = add_tallies(_of_each_partition(paths, address, _tally, model_asked(options), options))
@@ -77,14 +82,14 @@ def evaluate_on_cluster(options: EvaluateOptions, paths: list[str], address: str
 
 
 def _of_each_partition(paths: list[str], address: str, function: Any, model: Any, options: Any) -> list[Any]:
-    """Parquet files -> ``function(sheet, number, model, options)`` of each partition with rows, None of the others."""
+    """Parquet files -> ``function(sheet, number, model, options)`` of each partition; None if it has no rows."""
     from hedgerow import dask as on_dask
 
     try:
         with on_dask.client_for(_client(address)) as client:
             told = on_dask.for_each_partition(client, paths, _of_sheet, function, model, options)
     except ClusterError as error:
-        if isinstance(error.__cause__, DataError):  # what is wrong with the table, as on one machine
+        if isinstance(error.__cause__, DataError):  # raise the same error about the table as on one machine
             raise error.__cause__ from None
         raise
     except ValueError as reason:
@@ -94,7 +99,7 @@ def _of_each_partition(paths: list[str], address: str, function: Any, model: Any
 
 
 def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) -> tuple[Any, list[str]]:
-    """A partition, on a worker -> what the function makes of it, and says; what is wrong with its rows names it."""
+    """A partition, on a worker -> the result of the function and its messages; errors name the partition."""
     pyarrow = require_pyarrow()
     if len(frame) == 0:
         return None, []
@@ -107,7 +112,7 @@ def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) 
 
 
 def _answer(sheet: Any, number: int, model: Any, options: PredictOptions) -> tuple[int, int]:
-    """One partition -> its file, and how many rows, and how many indeterminate ones, it has."""
+    """Write the answers of one partition -> its number of rows, and how many of them are indeterminate."""
     import fsspec
 
     pyarrow = require_pyarrow()
@@ -123,7 +128,7 @@ def _tally(sheet: Any, number: int, model: Any, options: EvaluateOptions) -> Any
 
 
 def _on_dask(estimator: Any, on_dask: Any) -> Any:
-    """An ordinary estimator -> the same on Dask, which cannot judge itself out of bag."""
+    """An ordinary estimator -> the same on Dask, without an out-of-bag score, which a cluster cannot compute."""
     made = getattr(on_dask, type(estimator).__name__)(**estimator.get_params(deep=False))
     return made.set_params(oob_score=False) if made.oob_score else made
 
@@ -133,19 +138,21 @@ def _client(address: str) -> str | None:
 
 
 def _require_parquet(paths: list[str]) -> None:
-    """Workers read files for themselves, and only of a kind that comes in pieces."""
+    """Refuse standard input: workers read the files themselves."""
     if STDIN in paths:
-        raise UsageError("DATA must be Parquet files that workers can read with --dask, got standard input")
+        raise UsageError("DATA must be Parquet files with --dask, got standard input; give files that workers can read")
 
 
 def _refuse_missing(missing: tuple[str, ...]) -> None:
-    """Text that means a gap is a matter of delimited files."""
+    """Refuse --missing, which is about CSV files: Parquet files say which cells are missing."""
     if missing:
-        raise UsageError("--missing must go without --dask, where Parquet says what is missing")
+        raise UsageError(
+            f"--missing must not be used with --dask, got {missing[0]!r}; Parquet files say which cells are missing"
+        )
 
 
 def _require_new_folder(out: str) -> None:
-    """Files of an earlier run would pass for answers of this one."""
+    """Refuse a folder with files, because files of an earlier run would look like answers of this one."""
     from fsspec.core import url_to_fs
 
     files, path = url_to_fs(out)
@@ -154,11 +161,13 @@ def _require_new_folder(out: str) -> None:
     if not files.isdir(path):
         raise UsageError(f"--out must be a folder with --dask, got the file {out!r}; name an empty or new folder")
     if files.ls(path, detail=False):
-        raise UsageError(f"--out must hold no files with --dask, got {out!r}, which does; name an empty or new folder")
+        raise UsageError(
+            f"--out must be an empty or new folder with --dask, got {out!r}, which has files; name another"
+        )
 
 
 def _report(model: Any, n_partitions: int) -> dict[str, Any]:
-    """A fitted model -> figures."""
+    """A fitted model -> what the command reports about it."""
     fitted = fitted_of(model)
     nominal = fitted.schema.nominal
     report: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Delimited: the bytes of a CSV file -> sheet, every cell as it is written."""
+"""Delimited: the bytes of a CSV file -> sheet with every cell as text."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import MOST_NAMED, Array, Sheet
 from hedgerow.commands.talk import printable, progress
 
-#: What stands for a missing value in CSV files people have.
+#: Texts that usually stand for a missing value in CSV files.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})
 DELIMITERS = (",", ";", "\t", "|")
 
-#: Rows that are texts of Python's at the same time; afterwards a short cell takes 16 bytes.
+#: Rows that are Python strings at the same time; as an array, a short cell then takes 16 bytes.
 _BLOCK = 20_000
 _TEXT = StringDType()
 
 
 @dataclass(eq=False)
 class DelimitedSheet(Sheet):
-    """The cells of a CSV file. `lines` (n_rows,) is where each row begins, counting from 1."""
+    """The cells of a CSV file. `lines` (n_rows,) is the line each row begins at, counting from 1."""
 
     names: tuple[str, ...]
     columns: dict[str, Array]
@@ -56,12 +56,13 @@ def sheet_from_csv(data: bytes, missing: Iterable[str] = ()) -> DelimitedSheet:
     data : bytes
         UTF-8, with a header; separated by commas, semicolons, tabs or bars, whichever splits the header most.
     missing : iterable of str
-        Texts that stand for a missing value, besides the usual ones.
+        Texts that stand for a missing value, besides `MISSING`.
 
     Raises
     ------
     DataError
-        When the text is not UTF-8, there is no header or no row, names repeat, or rows have another length.
+        If the text is not UTF-8, there is no header or no row, names repeat, or a row is longer or shorter than the
+        header.
     """
     text = _decoded(data)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
@@ -69,19 +70,17 @@ def sheet_from_csv(data: bytes, missing: Iterable[str] = ()) -> DelimitedSheet:
         names = _header(reader)
         blocks, lines = _read(reader, len(names), text.count("\n") + 1)
     except csv.Error as reason:
-        raise DataError(f"line {reader.line_num} must be CSV, got {reason}") from None
+        raise DataError(f"line {reader.line_num} must be CSV, got {reason}; are its quotes closed?") from None
     if not len(lines):
-        raise DataError("a table must have at least one row below its header, got none")
+        raise DataError("a table must have at least one row below its header, got none; is it the right file?")
     columns = {name: np.concatenate([block[number] for block in blocks]) for number, name in enumerate(names)}
     return DelimitedSheet(names, columns, lines, MISSING | frozenset(missing))
 
 
 def _decoded(data: bytes) -> str:
-    """Bytes -> text, or the line that is none."""
+    """Bytes -> text; the error names the line that is not text."""
     if data[:2] == b"\x1f\x8b":
-        raise DataError(
-            "a CSV file must be text, got one that gzip has packed; unpack it: gunzip -c FILE | hedgerow … -"
-        )
+        raise DataError("a CSV file must be text, got a gzip file; unpack it: gunzip -c FILE | hedgerow … -")
     if data[:4] == b"PK\x03\x04":
         raise DataError("a CSV file must be text, got a zip archive or an Excel sheet; export it as CSV")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -101,7 +100,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """The text -> what splits its header into most parts; of a tie, the comma first."""
+    """The text -> the delimiter that splits its header into most parts; of equals, the first in `DELIMITERS`."""
     header = text.lstrip("\r\n")[:100_000].split("\n", 1)[0]
     parts = [len(next(csv.reader([header], delimiter=each), [])) for each in DELIMITERS]
     return DELIMITERS[parts.index(max(parts))]
@@ -111,14 +110,16 @@ def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
     """The first row that is not empty -> names, all different."""
     names = tuple(name.strip() for name in next((row for row in reader if row), []))
     if not any(names):
-        raise DataError("a table must have a header with the names of its columns, got an empty file")
+        raise DataError(
+            "a table must have a header with the names of its columns, got an empty file; is it the right one?"
+        )
     unnamed = [number + 1 for number, name in enumerate(names) if not name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if unnamed == [1] and not twice:  # as pandas writes its index
         return ("column 1", *names[1:])
     if unnamed or twice:
         got = f"no name for column {unnamed[0]}" if unnamed else f"{twice[0]!r} twice"
-        raise DataError(f"the columns of a header must have different names, got {got}")
+        raise DataError(f"the columns of a header must have different names, got {got}; rename them")
     return names
 
 
@@ -142,8 +143,8 @@ def _read(reader: csv.Reader, width: int, n_lines: int) -> tuple[list[list[Array
     if n_bad:
         more = [f"… and {n_bad - len(bad):,} more"] if n_bad > len(bad) else []
         raise DataError(
-            f"every row must have {width} cells, as the header has, got {n_bad:,} with more or fewer; is a value with a"
-            " delimiter or a quote in it not quoted?",
+            f"every row must have {width} cells, as the header has, got {n_bad:,} with more or fewer; quote values that"
+            " contain a delimiter or a quote",
             tuple(map(printable, bad + more)),
         )
     return blocks, np.array(lines, dtype=np.int64)

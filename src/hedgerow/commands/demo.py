@@ -1,4 +1,4 @@
-"""Demo: the breast-cancer data -> a small table that shows what leaves with a memory are good for."""
+"""Demo: the breast-cancer data -> a small table that shows what the evidence in leaves is good for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run_demo(seed: int = 0, *, as_json: bool = False) -> None:
     console.print(_table(wrong, is_open, forest.oob_score_))
     _show_doubtful(console, forest, X_new, is_open)
     console.print(
-        "\nTry next, with X a NumPy, pandas, polars or Arrow table, text and gaps welcome:\n"
+        "\nTry this next; X may be a NumPy, pandas, polars or Arrow table, with text and missing values:\n"
         "  forest = RandomForestClassifier(caution='auto').fit(X, y)\n"
         "  forest.predict_set(X_new)          # the classes that cannot be told apart\n"
         "  forest.predict_bounds(X_new)       # lower and upper probability of each\n"
@@ -49,7 +49,7 @@ def run_demo(seed: int = 0, *, as_json: bool = False) -> None:
 
 
 def _figures(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], forest: RandomForestClassifier) -> dict[str, Any]:
-    """(n,) mistakes, (n,) undecided, the forest -> what the table says, as JSON."""
+    """(n,) mistakes, (n,) undecided, the forest -> the figures of the table, for JSON."""
     return {
         "rows": len(wrong),
         "accuracy": float(np.mean(~wrong)),

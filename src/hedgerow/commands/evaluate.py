@@ -16,7 +16,7 @@ from hedgerow.judge.number_answers import COVERAGE
 from hedgerow.judge.tally import judge
 from hedgerow.metrics import NumberTally, SetConfusion, SetTally
 
-#: A confusion matrix of more columns is a list of its largest cells instead.
+#: A confusion matrix with more columns is shown as a list of its largest cells.
 WIDEST = 9
 MOST_LISTED = 15
 
@@ -44,14 +44,14 @@ def evaluate(options: EvaluateOptions) -> None:
 
 
 def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | NumberTally:
-    """A model and a sheet -> what it gets right, in sums."""
+    """A model and a sheet -> sums from which all figures follow."""
     sheet.require(options.target, "--target")
     y = sheet.targets(options.target) if is_regressor(model) else sheet.known_labels(options.target, model.classes_)
     return judge(model, table_for(model, sheet, (options.target,)), y, coverage=options.coverage)
 
 
 def show_tally(tally: SetTally | NumberTally, options: EvaluateOptions) -> None:
-    """Figures, for people or as JSON."""
+    """Print figures, as text or as JSON."""
     report = tally.figures()
     if isinstance(tally, NumberTally):
         if "coverage" in report:
@@ -102,7 +102,7 @@ def _matrix(confusion: SetConfusion) -> Any:
     order = np.argsort(-off, axis=None, kind="stable")[:MOST_LISTED]
     cells = [(*np.unravel_index(cell, off.shape), int(off.flat[cell])) for cell in order if off.flat[cell]]
     rows = [[names[true], heads[chosen], f"{count:,}"] for true, chosen, count in cells]
-    return grid("What is most often mistaken or left open", ["true", "set", "rows"], rows, left=2)
+    return grid("The most frequent wrong or undecided sets", ["true", "set", "rows"], rows, left=2)
 
 
 def _plain(confusion: SetConfusion) -> dict[str, Any]:

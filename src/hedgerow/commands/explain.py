@@ -1,4 +1,4 @@
-"""Explain: a model file, a table and some of its rows -> why they are what they are, and what would settle them."""
+"""Explain: a model file, a table and some of its rows -> why they are undecided, and what would settle them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def explain(options: ExplainOptions) -> None:
     check_out(options.html, "--html")
     model = read_model(options.model)
     if not hasattr(model, "explain"):
-        raise UsageError(f"model must be a tree or a forest of classes, got a {type(model).__name__}")
+        raise UsageError(f"MODEL must be a classification tree or forest, got a {type(model).__name__}; fit one")
     set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
     sheet = read_sheet(options.data, options.missing)
     if options.id:
@@ -68,7 +68,7 @@ def explain(options: ExplainOptions) -> None:
 
 
 def _write(options: ExplainOptions, found: list[Explanation]) -> None:
-    """Explanations -> a page, JSON, or text: all of it for rows that were asked for, else a line each."""
+    """Explanations -> a page, JSON, or text: in full for the rows of --row, else a line for each."""
     if options.html:
         from hedgerow.explain.html import page_from_explanations
 
@@ -90,7 +90,7 @@ def _overview(found: list[Explanation]) -> Any:
         shares = dict(zip([cause.cause for cause in each.doubt], percents(c.share for c in each.doubt), strict=True))
         cells = [f"{shares[cause]} %" if shares[cause] else "–" for cause in HEADS]
         rows.append([each.title.removeprefix("Row "), " or ".join(name_some(each.likely)), *cells, _fewest(each)])
-    return grid("Where the doubt comes from, and what would end it", head, rows, left=2)
+    return grid("Where the doubt comes from, and what would settle it", head, rows, left=2)
 
 
 def _fewest(explanation: Explanation) -> str:
@@ -104,7 +104,7 @@ def _fewest(explanation: Explanation) -> str:
 def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows: Any) -> list[Explanation]:
     """Some rows of a table -> their explanations."""
     train, labels = _training(model, options)
-    # Without rows that were asked for there may be thousands: they are listed, not searched.
+    # Without --row there may be thousands of rows: they are listed, but no smallest change is searched for.
     seconds = options.seconds if options.rows or options.html else 0.0
     try:
         found: list[Explanation] = model.explain(
@@ -119,13 +119,13 @@ def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows
             wanted=None if options.wanted is None else _class_of(model, options.wanted),
             time_limit=seconds,
         )
-    except ValueError as reason:  # of a name that is no feature
+    except ValueError as reason:  # a name that is not a feature
         raise UsageError(str(reason)) from None
     return found
 
 
 def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None, Any]:
-    """The training table and its labels, as far as they were given."""
+    """The training table and its labels, or None for what was not given."""
     if options.train is None:
         return None, None
     sheet = read_sheet(options.train, options.missing)
@@ -138,21 +138,24 @@ def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None,
 
 
 def _chosen_rows(options: ExplainOptions, sheet: Sheet) -> Any:
-    """What --row names -> numbers of rows, from 0."""
+    """The values of --row -> rows, from 0."""
     names = [str(cell) for cell in sheet.cells(options.id).tolist()] if options.id else None
     return np.array([_row_number(row, names, sheet, options) for row in options.rows])
 
 
 def _row_number(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOptions) -> int:
-    """One row, by what the column of --id holds, or by its number from 1."""
+    """One value of --row: a value of the column of --id, or a number from 1 -> row, from 0."""
     if names is not None:
         if row not in names:
-            raise DataError(f"--row must be one of column {options.id!r} ({listed(names, 5)}), got {row!r}")
+            raise DataError(f"--row must be a value of column {options.id!r} ({listed(names, 5)}), got {row!r}")
         if names.count(row) > 1:
-            raise DataError(f"--row must name one row, got {row!r}, which column {options.id!r} holds several times")
+            raise DataError(
+                f"--row must name one row, got {row!r}, which column {options.id!r} holds several times;"
+                " give the number of the row without --id"
+            )
         return names.index(row)
     if not row.isdecimal():
-        raise UsageError(f"--row must be a number, or with --id what that column holds, got {row!r}")
+        raise UsageError(f"--row must be a number, got {row!r}; to give the name of a row, add --id COLUMN")
     if not 1 <= int(row) <= sheet.n_rows:
         raise DataError(f"--row must be between 1 and {sheet.n_rows:,}, the number of rows, got {row}")
     return int(row) - 1
@@ -168,7 +171,7 @@ def _rows_of(table: NamedColumns, rows: Any) -> NamedColumns:
 
 
 def _class_of(model: Any, text: str) -> Any:
-    """What was typed -> the class that is written so."""
+    """The text of --wanted -> the class."""
     for label in model.classes_.tolist():
         if str(label) == text:
             return label
@@ -176,7 +179,7 @@ def _class_of(model: Any, text: str) -> Any:
 
 
 def _counted_from_one(explanation: Explanation, row: int, names: list[Any] | None) -> Explanation:
-    """Rows as people count them, the first below the header being 1."""
+    """The same explanation with rows counted from 1, as people do."""
     cases = explanation.cases
     return replace(
         explanation,

@@ -22,10 +22,10 @@ from hedgerow.exchange.files.state import MAX_THREADS
 from hedgerow.fit.fields import Parameter, parameters_of
 from hedgerow.table import Factors, NamedColumns
 
-#: A nominal column with more categories than this share of its rows probably names them.
+#: A nominal column with more categories than this share of its rows probably names the rows.
 NAMES_ROWS = 0.5
 FEW_ROWS = 20
-#: A target with more different numbers than this share of its rows is hardly one of classes.
+#: A target with more different numbers than this share of its rows is probably meant for a regression.
 NUMBERS_ROWS = 0.1
 #: What each --model is called, without Classifier or Regressor.
 _MODELS = {
@@ -79,13 +79,11 @@ def fit(options: FitOptions) -> None:
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "The number of unique classes"
-            )  # said above, in words of the command line
+            warnings.filterwarnings("ignore", "The number of unique classes")  # `_look_at_target` has said so
             estimator.fit(table, y, checkpoint=options.checkpoint)
     except CheckpointError as reason:
         raise UsageError(f"--{reason}") from None
-    except ValueError as reason:  # options have been checked: what is left is the data
+    except ValueError as reason:  # the options have been checked, so the data are wrong
         raise DataError(str(reason)) from None
     seconds = time.perf_counter() - start
     if estimator.verbose:
@@ -99,20 +97,20 @@ def fit(options: FitOptions) -> None:
 
 
 def estimator_for(options: FitOptions) -> Any:
-    """Options -> estimator, everything that does not go together refused."""
+    """Options -> estimator; options that contradict each other are refused."""
     if options.jobs == 0 or abs(options.jobs) > MAX_THREADS:
-        raise UsageError(f"--jobs must be -1 for all cores, or 1 to {MAX_THREADS}, got {options.jobs}")
+        raise UsageError(f"--jobs must be 1 to {MAX_THREADS}, got {options.jobs}; -1 uses all cores")
     kind = _kind_of(options)
     rows = parameters_of(kind)
     told = _told(options, kind.__name__, rows)
     given = {"n_jobs": options.jobs, "random_state": options.seed, "verbose": 1} | told
     estimator = kind(**{name: value for name, value in given.items() if name in rows})
     if estimator.bootstrap and options.regression:
-        estimator.set_params(oob_score=True)  # what `_report` shows of it
+        estimator.set_params(oob_score=True)  # for `_report`
     for option, _, name in [] if estimator.bootstrap else _OPTIONS:
         if name in told and (rows[name].needs_bags(told[name]) or rows[name].needs_rows(told[name])):
-            said = f"{option} {told[name]} must go with --model forest, whose trees leave rows out"
-            raise UsageError(f"{said}, got {options.model}")
+            said = f"{option} {told[name]} must be used with --model forest, got {options.model}"
+            raise UsageError(f"{said}; it needs rows that trees have not seen")
     return estimator
 
 
@@ -127,14 +125,14 @@ def _kind_of(options: FitOptions) -> Any:
 
 
 def _told(options: FitOptions, kind: str, rows: dict[str, Parameter]) -> dict[str, Any]:
-    """Options other than the defaults -> parameters, each of them one that the model has."""
+    """Options other than the defaults -> parameters; options that the model does not have are refused."""
     plain, told = FitOptions("", "", ""), {}
     for option, field, name in _OPTIONS:
         value = getattr(options, field)
         if value == getattr(plain, field):
             continue
         if name not in rows:
-            raise UsageError(f"{option} must go with a model that has it, got {value!r} for a {kind}")
+            raise UsageError(f"{option} must not be used with a {kind}, got {value!r}; leave it out")
         if name == "caution":
             value = checked_caution(value, auto=rows[name].needs_bags("auto"))
         elif name == "rule":
@@ -146,18 +144,18 @@ def _told(options: FitOptions, kind: str, rows: dict[str, Parameter]) -> dict[st
 
 
 def check_output(options: FitOptions) -> None:
-    """Refuse an output that cannot be meant, before anything is read."""
+    """Refuse an output that cannot work, before anything is read."""
     check_out(options.out)
     if options.out != STDIN:
         return
     if options.as_json:
-        raise UsageError("only one of model and --json must go to standard output, got both; give -o a file")
+        raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
     if sys.stdout.isatty():
-        raise UsageError("a model on standard output must go to a file or a pipe, got a terminal; use > or |")
+        raise UsageError("standard output must be a file or a pipe for a model, got a terminal; use > or |")
 
 
 def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:
-    """All columns but target, id and those to drop."""
+    """All columns except the target, the id and those to drop."""
     sheet.require(options.target, "--target")
     others = [("--id", options.id)] if options.id else []
     for option, name in [*others, *(("--drop", each) for each in options.drop)]:
@@ -167,7 +165,9 @@ def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:
     left = {options.target, options.id, *options.drop}
     names = tuple(name for name in sheet.names if name not in left)
     if not names:
-        raise DataError(f"the table must have a column to learn from besides {listed(filter(None, left))}, got none")
+        raise DataError(
+            f"the table must have a column to learn from besides {listed(filter(None, left))}, got none; drop fewer"
+        )
     columns = [sheet.column(name, nominal=True if name in options.nominal else None) for name in names]
     for name, column in zip(names, columns, strict=True):
         _look_at_feature(name, column, sheet.n_rows)
@@ -175,7 +175,7 @@ def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:
 
 
 def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
-    """Warn of a column that seems to name or number the rows."""
+    """Warn about a column that seems to name or number the rows."""
     if isinstance(column, Factors):
         if len(column.values) > max(FEW_ROWS, NAMES_ROWS * n_rows):
             said = (
@@ -184,19 +184,19 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
             say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
         return
     if n_rows > FEW_ROWS and column.dtype.kind in "fiu" and (np.diff(column) > 0).all() and (column % 1 == 0).all():
-        said = f"column {name!r} rises by whole numbers from row to row; if it numbers the rows"
+        said = f"column {name!r} holds whole numbers that rise from row to row; if it numbers the rows"
         say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
 
 
 def _look_at_target(y: Array, options: FitOptions) -> None:
-    """Warn of a target from which nothing sensible can be learned."""
+    """Warn about a target from which nothing sensible can be learned."""
     n_distinct = len(np.unique(y))
     if n_distinct == 1:
         said = f"target {options.target!r} has the same value in every row, so nothing can be learned"
         say(f"warning: {said}; was the table filtered?", style="bold yellow")
     elif not options.regression and y.dtype.kind in "fiu" and n_distinct > max(FEW_ROWS, NUMBERS_ROWS * len(y)):
         said = f"target {options.target!r} has {n_distinct:,} different numbers in {len(y):,} rows"
-        say(f"warning: {said}; for a number to estimate add --regression", style="bold yellow")
+        say(f"warning: {said}; to predict a number, add --regression", style="bold yellow")
 
 
 def save_model(estimator: Any, out: str) -> None:
@@ -205,13 +205,13 @@ def save_model(estimator: Any, out: str) -> None:
 
     try:
         save(estimator, sys.stdout.buffer if out == STDIN else out)
-    except ValueError as reason:  # labels or names that are longer than a file allows
+    except ValueError as reason:  # labels or names are longer than a file allows
         raise DataError(str(reason)) from None
     sys.stdout.buffer.flush()
 
 
 def _report(estimator: Any, table: NamedColumns, y: Array) -> dict[str, Any]:
-    """A fitted model and what it was fitted to -> figures."""
+    """A fitted model, its table and its target -> what the command reports."""
     nominal = [isinstance(column, Factors) for column in table.listed]
     gaps = [_n_missing(column) for column in table.listed]
     of_table = {
@@ -239,7 +239,7 @@ def _report(estimator: Any, table: NamedColumns, y: Array) -> dict[str, Any]:
 
 
 def _out_of_bag(estimator: Any, y: Array) -> dict[str, float] | None:
-    """How a forest does on rows its trees have not seen; None for a model whose trees see all rows."""
+    """The scores of a forest on rows its trees have not seen; None for a model whose trees see all rows."""
     from hedgerow.judge.evidence import score_sets, try_out
 
     if not estimator.bootstrap:
@@ -290,7 +290,7 @@ def _facts(report: dict[str, Any]) -> Any:
 
 
 def _target(report: dict[str, Any]) -> tuple[str, str]:
-    """What is to be learned, in a line."""
+    """The target, in a line."""
     if "target" in report:
         return "target", "from {lowest:.6g} to {highest:.6g}, mean {mean:.6g}".format(**report["target"])
     classes = [f"{each['label']} ({each['rows']:,})" for each in report["classes"]]
@@ -298,6 +298,6 @@ def _target(report: dict[str, Any]) -> tuple[str, str]:
 
 
 def _opinion(report: dict[str, Any]) -> str:
-    """How leaves are combined, in a line."""
+    """Rule, caution and decision, in a line."""
     caution = f"caution {report['caution']:g}"
     return caution if "target" in report else f"rule {report['rule']}, {caution}, decision {report['decision']}"

@@ -1,4 +1,4 @@
-"""Inspect: a model file -> what it says of itself, without reading its trees."""
+"""Inspect: a model file -> features, classes, parameters and sizes, without reading its trees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def inspect(path: str, *, as_json: bool) -> None:
 
 
 def _facts(about: ModelFile) -> Any:
-    """What it says -> the table people read."""
+    """The contents of a file -> the table people read."""
     caution = "not known" if about.caution is None else f"{about.caution:g}"
     given = about.parameters
     chosen = ", chosen out of bag" if given.get("caution") == "auto" else ""
@@ -66,7 +66,7 @@ def _columns(about: ModelFile) -> Any:
 
 
 def _plain(about: ModelFile) -> dict[str, Any]:
-    """What it says -> JSON."""
+    """The contents of a file -> JSON."""
     return {
         "estimator": about.estimator,
         "hedgerow_version": about.hedgerow_version,
@@ -91,12 +91,12 @@ def _plain(about: ModelFile) -> dict[str, Any]:
 
 
 def _name(about: ModelFile, number: int) -> str:
-    """The name of a feature, or its number where the training table had no names."""
+    """The name of a feature, or its number if the training table had no names."""
     return f"column {number}" if about.schema.names is None else about.schema.names[number]
 
 
 def _plain_value(value: Any) -> Any:
-    """A parameter -> what JSON knows; rules and decisions as they are written in Python."""
+    """A parameter -> JSON; rules and decisions as text, as Python writes them."""
     if isinstance(value, np.ndarray | tuple | list):
         return [_plain_value(each) for each in list(value)]
     if isinstance(value, np.generic):

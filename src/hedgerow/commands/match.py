@@ -1,4 +1,4 @@
-"""Match: a sheet and a fitted model -> the table the model expects, whatever the order of the columns."""
+"""Match: a sheet and a fitted model -> the table the model expects, for any order of the columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hedgerow.table import Factors, NamedColumns, Schema
 
 
 def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = ()) -> NamedColumns:
-    """Columns by the names of the training table, or by position where that had none; `other` are no features."""
+    """Take columns by the names of the training table, or by position if it had none; `other` are not features."""
     schema: Schema = fitted_of(model).schema
     names = schema.names or _by_position(sheet, schema.n_features, other)
     absent = [name for name in names if name not in sheet.names]
@@ -36,7 +36,7 @@ def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = ()) -> NamedCol
 
 
 def set_opinion(model: Any, *, rule: str | None, caution: str | None, decision: str | None) -> None:
-    """Change what needs no other fit, as asked."""
+    """Set rule, caution and decision where they are given; none of them needs another fit."""
     if rule is not None:
         model.set_params(rule=checked_rule(rule))
     if caution is not None:
@@ -44,23 +44,23 @@ def set_opinion(model: Any, *, rule: str | None, caution: str | None, decision: 
     if decision is not None:
         checked_decision(decision)
         model.set_params(decision=decision)
-    try:  # what out-of-bag rows have taught belongs to the rule, caution and decision of that time
+    try:  # what was learned out of bag holds only for the rule, caution and decision it was learned with
         answers_of(model).learn()
     except (AttributeError, ValueError) as reason:
         if rule is caution is decision is None:
             raise ModelFileError(
-                f"a model must have learned what its parameters need, got one without: {reason}"
+                f"a model must have learned what its parameters need, got a model without it: {reason}"
             ) from None
         given = (("--rule", rule), ("--caution", caution), ("--decision", decision))
         asked = " ".join(f"{option} {value}" for option, value in given if value is not None)
         raise UsageError(
-            f"what is changed must not need training rows, which a model file does not hold, got {asked}; give it to"
-            " hedgerow fit"
+            f"--rule, --caution and --decision must not need training rows, which a model file does not hold, got"
+            f" {asked}; give it to hedgerow fit"
         ) from None
 
 
 def checked_rule(rule: str) -> str:
-    """A rule's name."""
+    """The name of a rule that exists."""
     from hedgerow.belief.rules import rule_names
 
     _require_known("--rule", rule, rule_names())
@@ -68,7 +68,7 @@ def checked_rule(rule: str) -> str:
 
 
 def checked_decision(decision: str) -> Any:
-    """A decision's name -> the decision."""
+    """The name of a decision that exists -> the decision."""
     from hedgerow.decide import all_decisions, resolve_decision
 
     _require_known("--decision", decision, all_decisions())
@@ -76,7 +76,7 @@ def checked_decision(decision: str) -> Any:
 
 
 def checked_caution(caution: str, *, auto: bool) -> float | str:
-    """A number >= 0, or the word auto where it is allowed."""
+    """Text -> a number >= 0, or the word auto where it is allowed."""
     if caution == "auto" and auto:
         return caution
     try:
@@ -85,16 +85,16 @@ def checked_caution(caution: str, *, auto: bool) -> float | str:
         number = -1.0
     if not 0 <= number < float("inf"):
         words = "a number >= 0 or 'auto'" if auto else "a number >= 0"
-        raise UsageError(f"caution must be {words}, got {caution!r}")
+        raise UsageError(f"--caution must be {words}, got {caution!r}")
     return number
 
 
 def _require_known(option: str, name: str, known: Iterable[str]) -> None:
-    """Pass a name that is among those known, or say which comes closest."""
+    """Refuse a name that is not known, and suggest the closest."""
     names = list(known)
     if name not in names:
         near = get_close_matches(name, names, n=1)
-        asked = f"did you mean {near[0]}?" if near else "docs/which.md says which to take when"
+        asked = f"did you mean {near[0]}?" if near else "docs/which.md says when to use which"
         raise UsageError(f"{option} must be one of {', '.join(names)}, got {name!r}; {asked}")
 
 
@@ -103,14 +103,14 @@ def _by_position(sheet: Sheet, n_features: int, other: tuple[str, ...]) -> tuple
     names = tuple(name for name in sheet.names if name not in other)
     if len(names) != n_features:
         raise DataError(
-            f"the table must have {number_of(n_features, 'column')}, as the model has learned from columns without"
-            f" names, got {len(names)} ({listed(names)}); remove the others"
+            f"the table must have {number_of(n_features, 'column')}, because the model has learned from columns without"
+            f" names, got {len(names)} ({listed(names)}); add or remove columns"
         )
     return names
 
 
 def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Factors:
-    """A column -> numbers, or factors of the type the model knows."""
+    """A column -> numbers, or factors of the type that the model's categories have."""
     if categories is None:
         return sheet.numbers(name)
     if categories.dtype == object:
@@ -124,10 +124,10 @@ def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Facto
 
 
 def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Array | Factors]) -> None:
-    """Say which categories the model has never seen: they count as missing."""
+    """Say which categories are new to the model: they count as missing."""
     for name, known, column in zip(names, schema.categories, columns, strict=True):
         if known is None or not isinstance(column, Factors):
             continue
         unseen = [value for value in column.values.tolist() if value not in set(known.tolist())]
         if unseen:
-            say(f"note: column {name!r} has values the model has never seen, treated as missing: {listed(unseen)}")
+            say(f"note: column {name!r} has values that are new to the model and count as missing: {listed(unseen)}")

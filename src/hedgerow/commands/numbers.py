@@ -1,4 +1,4 @@
-"""Numbers: the commands where the target is a number -> fit, predict and evaluate of a regressor, told from others."""
+"""Numbers: a model file and options -> a model ready to ask; if it is a regressor, its answers and figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NumberAnswers:
-    """What a regressor says of n rows."""
+    """The answers of a regressor for n rows."""
 
     columns: dict[str, Floats]  # (n,) each
 
@@ -40,7 +40,7 @@ class NumberAnswers:
         return list(self.columns.values())
 
     def texts(self) -> list[list[Any]]:
-        """Columns that come before the numbers: none."""
+        """Columns of text: a regressor has none."""
         return []
 
     def typed(self) -> list[list[Any]]:
@@ -54,7 +54,7 @@ class NumberAnswers:
 
 
 class AsksModel(Protocol):
-    """Options of a command that asks a model, perhaps with another rule, caution or decision than its own."""
+    """Options of a command that uses a model, perhaps with another rule, caution or decision than its own."""
 
     @property
     def model(self) -> str: ...
@@ -76,7 +76,7 @@ def is_regressor(model: Any) -> bool:
 
 
 def model_asked(options: AsksModel) -> Any:
-    """The model with the rule, caution and decision asked for, refused where the options do not fit it."""
+    """Read the model and set rule, caution and decision; options that do not fit the model are refused."""
     model = read_model(options.model)
     change = set_number_opinion if is_regressor(model) else set_opinion
     change(model, rule=options.rule, caution=options.caution, decision=options.decision)
@@ -85,7 +85,7 @@ def model_asked(options: AsksModel) -> Any:
 
 
 def number_summary(model: Any, y: Floats) -> dict[str, Any]:
-    """A fitted regressor and its targets (n,) -> what `hedgerow fit` reports of it."""
+    """A fitted regressor and its targets (n,) -> what `hedgerow fit` reports."""
     score = getattr(model, "oob_score_", None)
     return {
         "target": {"lowest": float(y.min()), "highest": float(y.max()), "mean": float(y.mean())},
@@ -95,10 +95,12 @@ def number_summary(model: Any, y: Floats) -> dict[str, Any]:
 
 
 def set_number_opinion(model: Any, *, rule: str | None, caution: str | None, decision: str | None) -> None:
-    """Change the caution, as asked; a regressor has neither rule nor decision."""
+    """Set the caution where it is given; a regressor has neither rule nor decision."""
     for option, value in (("--rule", rule), ("--decision", decision)):
         if value is not None:
-            raise UsageError(f"{option} must go with a model of classes, got {value!r} for a {type(model).__name__}")
+            raise UsageError(
+                f"{option} must be used with a classifier, got {value!r} for a {type(model).__name__}; leave it out"
+            )
     if caution is not None:
         model.set_params(caution=checked_caution(caution, auto=False))
 
@@ -118,7 +120,7 @@ def number_answers(model: Any, table: Any, coverage: float | None) -> NumberAnsw
 
 
 def has_intervals(model: Any) -> bool:
-    """Whether the trees have left rows out, which tell how far predictions are off."""
+    """Whether the model has out-of-bag residuals, from which intervals are made."""
     return bool(answers_of(model).has_residuals)
 
 
@@ -144,9 +146,9 @@ def _check_coverage(model: Any, coverage: float | None) -> None:
     if coverage is None:
         return
     if not is_regressor(model):
-        raise UsageError(f"--coverage must go with a model of numbers, got a {type(model).__name__}")
+        raise UsageError(f"--coverage must be used with a regressor, got a {type(model).__name__}; leave it out")
     if not has_intervals(model):
         raise UsageError(
-            f"--coverage must go with a forest whose trees leave rows out, got a {type(model).__name__} without"
-            " a bootstrap"
+            f"--coverage must be used with a bootstrapped forest, got a {type(model).__name__} without a bootstrap;"
+            " leave it out"
         )

@@ -1,4 +1,4 @@
-"""Outcome: what a command does, or what stopped it -> one sentence on standard error and an exit code."""
+"""Outcome: a command -> its exit code, and one sentence on standard error if it failed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FINE, FAILURE, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 class UsageError(Exception):
-    """The command cannot be meant as it was given."""
+    """An option is wrong, or options contradict each other."""
 
 
 class DataError(Exception):
-    """A table cannot be read, or does not fit; `lines` say where, one each."""
+    """A table cannot be read, or does not fit the model; each of `lines` names one place in the table."""
 
     def __init__(self, message: str, lines: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class DataError(Exception):
 
 
 def run(command: Callable[[], None]) -> int:
-    """Do it -> exit code; what went wrong is said on standard error."""
+    """Run a command -> its exit code; errors are printed on standard error."""
     try:
         command()
         sys.stdout.flush()
@@ -35,7 +35,7 @@ def run(command: Callable[[], None]) -> int:
         return _stop(BAD_DATA, reason, reason.lines)
     except ModelFileError as reason:
         return _stop(BAD_MODEL, reason)
-    except BrokenPipeError:  # who reads has seen enough, as `head` does; nothing more must be written
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does: write nothing more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
     except KeyboardInterrupt:
@@ -46,7 +46,7 @@ def run(command: Callable[[], None]) -> int:
 
 
 def _stop(code: int, reason: object, lines: tuple[str, ...] = ()) -> int:
-    """Say why, and return the code."""
+    """Print the reason and return the code."""
     say(f"error: {reason}", style="bold red")
     for line in lines:
         say(f"  {line}")

@@ -1,4 +1,4 @@
-"""Output: answers, column by column -> CSV, JSON lines or Parquet, to standard output or to a file."""
+"""Output: columns of answers -> CSV, JSON lines or Parquet, to standard output or to a file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import to_json
 from hedgerow.exchange.files.container import whole_file
 
-#: Between the classes of a set in a CSV cell.
+#: Separates the classes of a set in a CSV cell.
 BAR = "|"
-#: Decimals in CSV, for people; JSON and Parquet have all of them.
+#: Decimals in CSV, which people read; JSON and Parquet have all digits.
 DECIMALS = 6
 
 _BLOCK = 10_000
@@ -29,7 +29,7 @@ _BLOCK = 10_000
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model says of n rows."""
+    """The answers of a classifier for n rows."""
 
     classes: Array  # (K,)
     label: Array  # (n,)
@@ -110,17 +110,17 @@ class Writable(Protocol):
 
 @dataclass(frozen=True)
 class Kept:
-    """Columns of the input that go along, in front."""
+    """Columns of the input that are copied to the front of the answers."""
 
     sheet: Sheet
     names: tuple[str, ...]
 
     def columns(self) -> list[list[Any]]:
-        """Each column as it came."""
+        """Each column as it is in the file."""
         return [self.sheet.cells(name).tolist() for name in self.names]
 
     def columns_with_gaps(self) -> list[list[Any]]:
-        """Each column, None where there is nothing."""
+        """Each column, None where a value is missing."""
         gaps = [self.sheet.is_missing(name).tolist() for name in self.names]
         return [
             [None if gap else cell for cell, gap in zip(column, where, strict=True)]
@@ -129,14 +129,14 @@ class Kept:
 
 
 def check_out(out: str | None, option: str = "--out") -> None:
-    """Refuse, before the work, a file that cannot be written after it."""
+    """Refuse a file that cannot be written, before the work begins."""
     if out in (None, "-"):
         return
     path = Path(str(out))
     if path.is_dir():
-        raise UsageError(f"{option} must be a file, got the folder {out!r}")
+        raise UsageError(f"{option} must be a file, got the folder {out!r}; add the name of a file")
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"{option} must be in a folder that exists, got {out!r}")
+        raise UsageError(f"{option} must be in a folder that exists, got {out!r}; make the folder first")
 
 
 def write_text(text: str, out: str | None) -> None:
@@ -150,7 +150,7 @@ def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bo
     _refuse_clash([*answers.names, *(answers.json_names if as_json else ())], kept, prefix)
     is_parquet = out is not None and out.endswith((".parquet", ".pq"))
     if is_parquet and as_json:
-        raise UsageError(f"the output must be JSON or Parquet, got --json and {out!r}")
+        raise UsageError(f"the output must be JSON or Parquet, got --json and {out!r}; leave one out")
     if is_parquet:
         with _whole_file(Path(str(out))) as passing:
             write_parquet(columns_of(answers, kept, prefix), passing)
@@ -160,7 +160,7 @@ def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bo
 
 
 def columns_of(answers: Writable, kept: Kept, prefix: str) -> dict[str, Any]:
-    """Answers and what goes along -> columns for Parquet, by name."""
+    """Answers and the columns to keep -> columns for Parquet, by name."""
     _refuse_clash(answers.names, kept, prefix)
     names = [*kept.names, *(prefix + name for name in answers.names)]
     columns = [*kept.columns_with_gaps(), *answers.typed(), *answers.numbers()]
@@ -168,7 +168,7 @@ def columns_of(answers: Writable, kept: Kept, prefix: str) -> dict[str, Any]:
 
 
 def _refuse_clash(names: Iterable[str], kept: Kept, prefix: str) -> None:
-    """Answers must not be called what is kept."""
+    """Refuse kept columns with the same names as answers."""
     clash = sorted({prefix + name for name in names} & set(kept.names))
     if clash:
         raise UsageError(
@@ -180,7 +180,7 @@ def _write_csv(file: TextIO, answers: Writable, kept: Kept, prefix: str) -> None
     """A header and a line per row."""
     names = [*kept.names, *(prefix + name for name in answers.names)]
     columns = [*kept.columns(), *answers.texts()]
-    # Python's writer does not quote a carriage return of its own, and readers take it for the end of a row.
+    # Python's writer does not quote a cell for a carriage return, and readers take that for the end of a row.
     returns = any("\r" in cell for column in [names, *columns] for cell in column if isinstance(cell, str))
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
     writer.writerow(names)
@@ -202,12 +202,12 @@ def _write_json_lines(file: TextIO, answers: Writable, kept: Kept, prefix: str) 
 
 
 def _escaped(label: object) -> str:
-    """A class within a set: a bar or backslash of its own gets a backslash in front."""
+    """A class within a set -> text with a backslash before each bar or backslash."""
     return str(label).replace("\\", "\\\\").replace(BAR, "\\" + BAR)
 
 
 def _plain(cell: Any) -> Any:
-    """A cell -> what JSON knows."""
+    """A cell -> a value of JSON."""
     return cell if cell is None or isinstance(cell, str | int | float | bool) else str(cell)
 
 
@@ -224,7 +224,7 @@ def _text_file(out: str | None) -> Iterator[TextIO]:
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `path` when all went well; a device or a pipe takes what it is given."""
+    """A path to write to, which becomes `path` if nothing fails; a device or a pipe is written to directly."""
     if path.exists() and not path.is_file():
         yield path
         return

@@ -1,4 +1,4 @@
-"""Parquet: the bytes of a Parquet file -> sheet, its types kept; answers -> a Parquet file."""
+"""Parquet: the bytes of a Parquet file -> sheet with the same types; answers -> a Parquet file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ParquetSheet(Sheet):
         return int(self.table.num_rows)
 
     def cells(self, name: str) -> Array:
-        """(n_rows,) text, numbers, booleans, or objects where it is none of these."""
+        """(n_rows,) text, numbers or booleans; objects for other types."""
         return _cells(self.table.column(name))
 
     def where(self, row: int) -> str:
@@ -51,12 +51,12 @@ def sheet_from_parquet(data: bytes, missing: Iterable[str] = ()) -> ParquetSheet
     try:
         table = parquet.read_table(pyarrow.BufferReader(data))
     except (pyarrow.ArrowException, OSError) as reason:
-        raise DataError(f"a file that begins with PAR1 must be Parquet, got one that is not: {reason}") from None
+        raise DataError(f"a file that begins with PAR1 must be Parquet, got a file that is not: {reason}") from None
     sheet = ParquetSheet(table, frozenset({"", *missing}))
     if not sheet.n_rows or not sheet.names:
-        raise DataError("a table must have at least one row and one column, got none")
+        raise DataError("a table must have at least one row and one column, got none; is it the right file?")
     if len(set(sheet.names)) != len(sheet.names):
-        raise DataError(f"the columns of a table must have different names, got {list(sheet.names)[:10]}")
+        raise DataError(f"the columns of a table must have different names, got {list(sheet.names)[:10]}; rename them")
     return sheet
 
 
@@ -69,14 +69,13 @@ def write_parquet(columns: dict[str, Any], path: str | Path) -> None:
 
 
 def require_pyarrow() -> Any:
-    """The module, or what to install."""
+    """The module pyarrow, or an error that says what to install."""
     try:
         import pyarrow
         import pyarrow.parquet  # a build of pyarrow may lack it
     except ImportError:
         raise ImportError(
-            "a Parquet file must be read and written with pyarrow, got an installation without it;"
-            " pip install 'hedgerow[parquet]', or use CSV"
+            "Parquet files need pyarrow, which is not installed; pip install 'hedgerow[parquet]', or use CSV"
         ) from None
     return pyarrow
 

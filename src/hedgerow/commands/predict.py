@@ -16,7 +16,7 @@ from hedgerow.commands.talk import number_of, say
 from hedgerow.judge.answer import answers_of as ask
 from hedgerow.table import NamedColumns
 
-#: What `predict_uncertainty` returns that is written.
+#: The parts of `predict_uncertainty` that are written.
 PARTS = ("total", "aleatoric", "epistemic", "conflict", "vacuity")
 
 
@@ -55,7 +55,7 @@ def predict(options: PredictOptions) -> None:
 
 
 def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Answers | NumberAnswers, tuple[str, ...]]:
-    """A model and a sheet -> what it says of each row, and the columns that go along."""
+    """A model and a sheet -> the answers for each row, and the names of the columns to keep."""
     asked = [(name, option) for name, option in ((options.id, "--id"), (options.target, "--target")) if name]
     asked += [(name, "--keep") for name in options.keep]
     for name, option in asked:
@@ -68,7 +68,7 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Answe
 
 
 def _answers(model: Any, table: NamedColumns) -> Answers:
-    """A model and the table it expects -> what it says."""
+    """A model and the table it expects -> its answers."""
     now = ask(model)
     opinion = now.opinion(now.read(table))
     uncertainty = model.predict_uncertainty(table) if hasattr(model, "predict_uncertainty") else None

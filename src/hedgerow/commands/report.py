@@ -1,4 +1,4 @@
-"""Report: a model file and a table -> one page with metrics, where the undecided cases live, and each of them."""
+"""Report: a model file and a table -> one page with metrics, where the undecided cases are, and each of them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,11 @@ def report(options: ReportOptions) -> None:
     """Load, read, judge, write the page."""
     require_one_stdin(options.model, options.data, *([options.train] if options.train else []))
     if options.as_json and options.out == "-":
-        raise UsageError(
-            "--out must be a file with --json, got - for both; the page or the figures go to standard output"
-        )
+        raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
     check_out(options.out)
     model = read_model(options.model)
     if not hasattr(model, "report"):
-        raise UsageError(f"model must be a tree or a forest of classes, got a {type(model).__name__}")
+        raise UsageError(f"MODEL must be a classification tree or forest, got a {type(model).__name__}; fit one")
     set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
     sheet = read_sheet(options.data, options.missing)
     for name, option in ((options.id, "--id"), (options.target, "--target")):
@@ -67,12 +65,12 @@ def report(options: ReportOptions) -> None:
 
 
 def _name_of(path: str) -> str:
-    """A path -> what people call the file."""
+    """A path -> the name of the file, for people."""
     return "standard input" if path == "-" else Path(path).name
 
 
 def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[NamedColumns | None, Any]:
-    """The training table and its labels, as far as they were given."""
+    """The training table and its labels, or None for what was not given."""
     if options.train is None:
         return None, None
     sheet = read_sheet(options.train, options.missing)
@@ -82,19 +80,19 @@ def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[N
 
 
 def _found_target(model: Any, sheet: Sheet, id: str | None) -> str | None:
-    """The one column besides the features that holds nothing but the model's classes; None where there is not one."""
+    """The only column besides the features that holds nothing but the model's classes; None if there is not just one."""
     features = set(fitted_of(model).schema.names or ())
     if not features:
         return None
     others = [name for name in sheet.names if name not in features and name != id]
     found = [name for name in others if _holds_classes(sheet, name, model.classes_)]
     if len(found) == 1:
-        say(f"note: true classes taken from {found[0]!r}; --target names another column")
+        say(f"note: true classes taken from {found[0]!r}; use --target to name another column")
         return found[0]
-    also = f"; these could hold them: {listed(found)}" if found else ""
+    also = f"; these columns could hold the classes: {listed(found)}" if found else ""
     nearly = [name for name in others if not found and _n_known(sheet, name, model.classes_) > sheet.n_rows / 2]
     if nearly:
-        also = f"; {nearly[0]!r} holds other things than classes in some rows: --target {nearly[0]} says in which"
+        also = f"; {nearly[0]!r} does not hold classes in some rows: add --target {nearly[0]} to see which"
     say(f"note: no --target given, so the report has no metrics{also}")
     return None
 

@@ -1,4 +1,4 @@
-"""Sheet: the columns of a file, as they came -> numbers, categories and labels, or what is wrong, by line."""
+"""Sheet: the columns of a file -> numbers, categories and labels, or an error that names the lines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hedgerow.table import Factors
 
 Array: TypeAlias = NDArray[Any]
 
-#: How many bad cells are named.
+#: An error names at most this many bad cells.
 MOST_NAMED = 10
-#: A label that is text although it has digits only: its zeros mean something.
+#: A label such as 007 stays text, because its zeros may mean something.
 _PADDED = re.compile(r"[+-]?0[0-9]")
 #: 1,5 and 1.234,50 and 1'000 and 5 % and $20.
 _NUMBER_LIKE = re.compile(r"[-+]?\s*[€$£]?\s*\d+(?:[.,'\s]\d{3})*(?:[.,]\d+)?\s*[%€$£]?")
@@ -28,7 +28,7 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 class Sheet(ABC):
     """A table as a file holds it.
 
-    Text columns come as NumPy's ``StringDType``, others as numbers or booleans, and what is neither as objects.
+    Text columns are arrays of NumPy's ``StringDType``; others are numbers, booleans, or objects.
     """
 
     names: tuple[str, ...]
@@ -38,14 +38,14 @@ class Sheet(ABC):
 
     @abstractmethod
     def cells(self, name: str) -> Array:
-        """(n_rows,): a column as it came."""
+        """(n_rows,): a column as it is in the file."""
 
     @abstractmethod
     def where(self, row: int) -> str:
-        """The words for a row: ``line 17``."""
+        """A row -> words that name it, such as ``line 17``."""
 
     def require(self, name: str, role: str) -> None:
-        """Pass the name of a column that is there."""
+        """Refuse the name of a column that the table does not have."""
         if name not in self.names:
             raise DataError(f"{role} must be one of the columns ({listed(self.names)}), got {name!r}")
 
@@ -59,9 +59,9 @@ class Sheet(ABC):
         return np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(len(cells), dtype=bool)
 
     def column(self, name: str, *, nominal: bool | None = None) -> Array | Factors:
-        """A training column -> numbers (n_rows,) or `Factors`; None decides by what it holds.
+        """A training column -> numbers (n_rows,) or `Factors`; with ``nominal=None`` its values decide.
 
-        In a file without types a column is of numbers if more than half of its values are; then all must be.
+        In a file without types a column is numeric if more than half of its values are numbers; then all must be.
         """
         cells = self.cells(name)
         if cells.dtype.kind != "T":
@@ -72,19 +72,19 @@ class Sheet(ABC):
         n_numbers = int((~np.isnan(numbers)).sum())
         if nominal is None and (bad.sum() >= n_numbers and bad.any()):
             found = self.factors(name)
-            _refuse_numbers_in_disguise(name, found.values.tolist())
+            _refuse_disguised(name, found.values.tolist())
             return found
-        advice = "correct them, or let --nominal make its values categories, or --missing name what stands for nothing"
+        advice = "correct them, use --nominal to treat them as categories, or --missing if they mean a missing value"
         self._require_numbers(name, cells, bad, advice)
         return numbers
 
     def numbers(self, name: str) -> Array:
-        """A column -> numbers or booleans (n_rows,), NaN where missing; other text is refused by line."""
+        """A column -> numbers or booleans (n_rows,), NaN where missing; the error names the lines of other text."""
         cells = self.cells(name)
         if cells.dtype.kind == "O":
             raise DataError(
                 f"column {name!r} must hold numbers or text, got {type(_first(cells)).__name__};"
-                " turn dates into numbers and lists into columns, or --drop it"
+                " turn dates into numbers and lists into columns, or leave it out with --drop"
             )
         if cells.dtype.kind != "T":
             return cells
@@ -93,7 +93,7 @@ class Sheet(ABC):
         return numbers
 
     def factors(self, name: str) -> Factors:
-        """A column -> its distinct values and where they occur; numbers stay numbers."""
+        """A column -> its distinct values and which of them each row has; numbers stay numbers."""
         cells = self.cells(name)
         if cells.dtype.kind in "fiub":
             values, codes = np.unique(cells, return_inverse=True)
@@ -108,7 +108,7 @@ class Sheet(ABC):
         return Factors(codes, np.fromiter(list(codes_of)[n_missing:], dtype=object))
 
     def labels(self, name: str) -> Array:
-        """The target -> labels (n_rows,), none missing: numbers where all are numbers, else text as it came."""
+        """The target -> labels (n_rows,), none missing: numbers if all are numbers, else unchanged text."""
         self._require_targets(name, "label")
         cells = self.cells(name)
         if cells.dtype.kind == "O":
@@ -119,7 +119,7 @@ class Sheet(ABC):
         return _labels_from_texts(distinct.tolist(), self.typed)[codes]
 
     def targets(self, name: str) -> NDArray[np.float64]:
-        """The target of a regression -> numbers (n_rows,), none missing; text is refused by line."""
+        """The target of a regression -> numbers (n_rows,), none missing; the error names the lines of text."""
         self._require_targets(name, "number")
         cells = self.cells(name)
         if cells.dtype.kind != "T":
@@ -129,7 +129,7 @@ class Sheet(ABC):
         return numbers
 
     def known_labels(self, name: str, classes: Array) -> Array:
-        """The target of a fitted model -> labels (n_rows,) of the type of its classes; others are refused by line."""
+        """The target of a fitted model -> labels (n_rows,) of its classes; the error names the lines of others."""
         self._require_targets(name, "label")
         of_text = classes.dtype.kind in "UO"
         place = {label: number for number, label in enumerate(classes.tolist())}
@@ -139,22 +139,23 @@ class Sheet(ABC):
             raise DataError(
                 f"target {name!r} must hold classes of the model ({listed(classes.tolist())}), got others in"
                 f" {number_of(int((codes < 0).sum()), 'row')};"
-                f" {'drop those rows' if (codes >= 0).any() else 'is it the right column?'}",
+                f" {'remove those rows' if (codes >= 0).any() else 'is it the right column?'}",
                 tuple(self._named(name, codes < 0)),
             )
         return np.asarray(classes[codes])
 
     def _require_targets(self, name: str, what: str) -> None:
-        """Pass a target that is there in every row."""
+        """Refuse a target with missing values."""
         gaps = self.is_missing(name)
         if gaps.any():
             raise DataError(
-                f"target {name!r} must have a {what} in every row, got none in {number_of(int(gaps.sum()), 'row')}",
+                f"target {name!r} must have a {what} in every row, got none in {number_of(int(gaps.sum()), 'row')};"
+                " fill it in or remove the rows",
                 tuple(self._named(name, gaps)),
             )
 
     def _require_numbers(self, name: str, cells: Array, bad: NDArray[np.bool_], advice: str) -> None:
-        """Pass a column without bad cells."""
+        """Refuse a column with bad cells."""
         if bad.any():
             raise DataError(
                 f"column {name!r} must hold numbers, got text in {number_of(int(bad.sum()), 'row')}; {advice}",
@@ -162,7 +163,7 @@ class Sheet(ABC):
             )
 
     def _named(self, name: str, bad: NDArray[np.bool_]) -> list[str]:
-        """Bad rows (n_rows,) -> a line for each of the first."""
+        """Bad rows (n_rows,) -> a line for each of the first `MOST_NAMED`."""
         rows = np.flatnonzero(bad)
         cells = self.cells(name)
         said = [f"{self.where(row)}, column {name!r}: {str(cells[row])[:40]!r}" for row in rows[:MOST_NAMED].tolist()]
@@ -170,25 +171,25 @@ class Sheet(ABC):
 
 
 def _among(cells: Array, texts: frozenset[str]) -> NDArray[np.bool_]:
-    """Texts (n,) -> where they are some of those."""
+    """Texts (n,) -> (n,), whether each is one of `texts`."""
     found = np.zeros(len(cells), dtype=bool)
     for text in texts:
         found |= cells == text
     return found
 
 
-def _refuse_numbers_in_disguise(name: str, texts: list[str]) -> None:
-    """Refuse a column most of whose texts are meant as numbers or dates: as categories they would teach nothing."""
+def _refuse_disguised(name: str, texts: list[str]) -> None:
+    """Refuse a column if most of its texts look like numbers or dates: as categories they would teach nothing."""
     kinds = (
         ("numbers with a decimal comma, a unit or marks between thousands", _NUMBER_LIKE, "write them as 1234.5"),
-        ("dates", _DATE_LIKE, "turn them into numbers, or --drop it"),
+        ("dates", _DATE_LIKE, "turn them into numbers, leave the column out with --drop"),
     )
     for kind, pattern, advice in kinds:
         alike = [text for text in texts if pattern.fullmatch(text.strip())]
         if 2 * len(alike) > len(texts):
             raise DataError(
-                f"column {name!r} must hold numbers or categories, got {kind} such as {alike[0]!r}; {advice}, or let"
-                " --nominal make its values categories"
+                f"column {name!r} must hold numbers or categories, got {kind} such as {alike[0]!r}; {advice}, or use"
+                " --nominal to treat them as categories"
             )
 
 
@@ -199,7 +200,7 @@ def _parse(cells: Array, gaps: NDArray[np.bool_]) -> tuple[NDArray[np.float64], 
     present = cells[there]
     try:
         numbers[there] = present.astype(np.float64)
-        cell_by_cell = bool((np.strings.find(present, "_") >= 0).any())  # Python reads 1_000, nobody writes it
+        cell_by_cell = bool((np.strings.find(present, "_") >= 0).any())  # Python reads 1_000, but here it is text
     except ValueError:
         cell_by_cell = True
     if cell_by_cell:
@@ -210,7 +211,7 @@ def _parse(cells: Array, gaps: NDArray[np.bool_]) -> tuple[NDArray[np.float64], 
 
 
 def _number(cell: str) -> float | None:
-    """One text -> its number, None for what is none."""
+    """One text -> its number, or None if it is not a number."""
     if "_" in cell:
         return None
     try:
@@ -231,12 +232,12 @@ def _labels_from_texts(texts: list[str], typed: bool) -> Array:
 
 
 def _plain_number(text: str) -> int | float | None:
-    """One text -> int, float, or None for what is neither; words such as ``true`` and ``inf`` are no numbers here."""
+    """One text -> int, float, or None if it is neither; words such as ``true`` and ``inf`` are not numbers here."""
     if not re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text, re.ASCII):
         return None
     return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII) else float(text)
 
 
 def _first(cells: Array) -> Any:
-    """The first cell that is there."""
+    """The first cell that is not missing."""
     return next((cell for cell in cells if cell is not None), None)

@@ -17,7 +17,7 @@ STDIN = "-"
 
 
 def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
-    """A CSV or Parquet file, told apart by how it begins -> sheet."""
+    """A CSV or Parquet file, recognised by its first bytes -> sheet."""
     from hedgerow.commands.delimited import sheet_from_csv
     from hedgerow.commands.parquet import MAGIC, sheet_from_parquet
 
@@ -26,26 +26,27 @@ def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
 
 
 def read_model(path: str) -> Any:
-    """A model file, all of it checked -> fitted estimator that predicts classes or numbers."""
+    """A model file, fully checked -> fitted estimator that predicts classes or numbers."""
     from hedgerow.exchange.files import load
 
     model = load(model_file(path))
     if not hasattr(model, "predict"):
         raise UsageError(
-            f"MODEL must predict classes or numbers, got a {type(model).__name__}, whose trees know no labels"
+            f"MODEL must predict classes or numbers, got a {type(model).__name__}, whose trees have no labels; fit one"
+            " with hedgerow fit"
         )
     return model
 
 
 def model_file(path: str) -> Any:
-    """A path that is there, or - -> what `hedgerow.load` takes."""
+    """A path that exists, or - -> what `hedgerow.load` takes."""
     return io.BytesIO(_read_bytes(path, "model")) if path == STDIN else _existing(path, "model")
 
 
 def require_one_stdin(*paths: str) -> None:
     """Refuse to read two files from one standard input."""
     if paths.count(STDIN) > 1:
-        raise UsageError("only one of model and data must be - (standard input), got both; save one of them to a file")
+        raise UsageError("only one of MODEL and DATA may be - (standard input), got both; save one of them to a file")
 
 
 def _read_bytes(path: str, what: str) -> bytes:
@@ -53,12 +54,12 @@ def _read_bytes(path: str, what: str) -> bytes:
     if path != STDIN:
         return _existing(path, what).read_bytes()
     if sys.stdin.isatty():
-        raise UsageError(f"{what} on standard input must come from a file or a pipe, got a terminal; use < or |")
+        raise UsageError(f"standard input must be a file or a pipe with {what}, got a terminal; use < or |")
     return sys.stdin.buffer.read()
 
 
 def _existing(path: str, what: str) -> Path:
-    """A path that can be a file."""
+    """The path of a file that exists."""
     found = Path(path)
     if not found.exists():
         raise UsageError(f"{what} must be a file that exists, or - for standard input, got {path!r}")

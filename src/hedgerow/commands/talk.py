@@ -1,4 +1,4 @@
-"""Talk: figures and sentences -> what people read; data go to standard output, everything else to standard error."""
+"""Talk: figures and messages -> text for people; data go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.table import Table
 
-#: Columns where the output is no terminal: tables in files should not depend on a window.
+#: Width of the output if it is not a terminal: tables in files should not depend on a window.
 WIDTH = 100
-#: Fewer lines are read before a bar could be seen.
+#: Reading fewer lines is too fast for a progress bar.
 MANY_LINES = 50_000
-#: More sentences about the partitions of a table would not be read.
+#: Print at most this many sentences about the partitions of a table.
 MANY_SENTENCES = 5
 
 
-#: Where sentences go while they are collected.
+#: The list that takes sentences while they are collected.
 _collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None)
 
 
 def say(text: str, *, style: str | None = None) -> None:
-    """One sentence on standard error; the style is that of its first word."""
+    """Print one sentence on standard error; `style` is for its first word."""
     from rich.text import Text
 
     if (collected := _collected.get()) is not None:
@@ -41,7 +41,7 @@ def say(text: str, *, style: str | None = None) -> None:
 
 @contextmanager
 def what_is_said() -> Iterator[list[str]]:
-    """Collect sentences instead of writing them: on a worker, where nobody reads them."""
+    """Collect sentences instead of printing them, for workers, where nobody would read them."""
     collected: list[str] = []
     token = _collected.set(collected)
     try:
@@ -51,7 +51,7 @@ def what_is_said() -> Iterator[list[str]]:
 
 
 def say_once(sentences: Iterable[str]) -> None:
-    """Sentences of many partitions -> each of them once, the first few."""
+    """Print the sentences of many partitions, each of them once, and only the first few."""
     distinct = list(dict.fromkeys(sentences))
     for sentence in distinct[:MANY_SENTENCES]:
         say(sentence)
@@ -60,24 +60,24 @@ def say_once(sentences: Iterable[str]) -> None:
 
 
 def show(*parts: Any, stderr: bool = False) -> None:
-    """Tables and text, below each other."""
+    """Print tables and text, one below the other."""
     console = _console(stderr=stderr)
     for part in parts:
         console.print(part)
 
 
 def write_json(value: Any) -> None:
-    """One JSON object on standard output."""
+    """Print one JSON object on standard output."""
     sys.stdout.write(to_json(value, indent=2) + "\n")
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """JSON that every reader knows: infinities and NaN are null."""
+    """A value -> JSON that every reader understands: infinities and NaN become null."""
     return json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
-    """What and how much -> a table of two columns without lines."""
+    """Names and values -> a table of two columns without lines."""
     from rich.table import Table
     from rich.text import Text
 
@@ -90,7 +90,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
 
 
 def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left: int = 1) -> Group:
-    """Heads and cells -> a table whose first `left` columns stand to the left, the others to the right."""
+    """Heads and cells -> a table whose first `left` columns are aligned left and the others right."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -100,11 +100,11 @@ def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left
         table.add_column(Text(printable(name)), justify="left" if number < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    return Group(Text(title, style="bold"), table)  # a title of its own would be as narrow as the table
+    return Group(Text(title, style="bold"), table)  # a title of the table would be wrapped to its width
 
 
 def printable(text: str) -> str:
-    """Text of any origin -> the same without characters that could command a terminal."""
+    """Text of any origin -> the same without characters that could control a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -121,18 +121,18 @@ def number_of(count: int, thing: str, things: str | None = None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share -> ``97.2 %``, or a dash where there is none."""
+    """A share -> ``97.2 %``, or a dash for None."""
     return "–" if value is None else f"{value:.1%}".replace("%", " %")
 
 
 def score(value: float | None) -> str:
-    """A utility -> three decimals, or a dash where there is none."""
+    """A utility -> three decimals, or a dash for None."""
     return "–" if value is None else f"{value:.3f}"
 
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error while lines are read, on a terminal and for many -> what to call with those done."""
+    """Show a bar on a terminal while many lines are read -> the function to call with the number of lines done."""
     if total < MANY_LINES or not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -145,11 +145,11 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def _console(*, stderr: bool) -> Console:
-    """Where to print; rich honours NO_COLOR, and leaves colours away where there is no terminal."""
+    """Where to print; rich honours NO_COLOR, and uses no colours without a terminal."""
     from rich.console import Console
 
     class Pipe(Console):
-        """A console that leaves it to `outcome.run` what a reader who has seen enough means."""
+        """A console that leaves a closed pipe to `outcome.run`."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -161,7 +161,7 @@ def _console(*, stderr: bool) -> Console:
 
 
 def _finite(value: Any) -> Any:
-    """The same, numbers that are none replaced by None."""
+    """The same with None instead of infinities and NaN."""
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -8,9 +8,9 @@ from hedgerow.errors import ModelFileError
 
 
 def verify(path: str, *, as_json: bool) -> None:
-    """Check everything, say so; what is wrong is raised."""
+    """Check everything and say that it is sound; if it is not, raise the error."""
     file = model_file(path)
-    from hedgerow.exchange.files import load  # scikit-learn comes with it: a second that a wrong path need not wait
+    from hedgerow.exchange.files import load  # imports scikit-learn, which takes a second: only for a path that exists
 
     try:
         model = load(file)
