@@ -1,15 +1,15 @@
-"""Table: what the user has -> named columns of values.
+"""Table: a table of any kind -> named columns of values.
 
 ========================  =======================================================================
 `read_training_table`     any table -> `Table`, and the `Schema` that later tables must fit
 `read_table`              a later table, and the schema -> `Table`
-`check_table`             the same for an estimator, with scikit-learn's own words and warnings
+`check_table`             the same for an estimator, with scikit-learn's own errors and warnings
 `remember_features`       schema -> ``n_features_in_`` and ``feature_names_in_`` of an estimator
-`NamedColumns`            columns and their names -> a table, where there is no data frame
+`NamedColumns`            columns and their names -> a table, without a data frame
 ========================  =======================================================================
 
-One file per subject: `schema` (what is remembered and handed on), `read` (the public functions), `arrays`,
-`sparse`, `frames` and `named` (one per family of containers), `categories` (distinct values -> category numbers).
+One file per subject: `schema` (the types), `read` (the public functions), `arrays`, `sparse`, `frames` and `named`
+(one per family of containers), `categories` (distinct values -> category numbers).
 """
 
 from hedgerow.table.categories import MAX_CATEGORIES, values_of_one_kind

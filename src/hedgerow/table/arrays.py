@@ -1,4 +1,4 @@
-"""Arrays: NumPy arrays, and whatever becomes one -> columns."""
+"""Arrays: NumPy arrays, and objects that NumPy can convert -> columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedC
 
 @dataclass
 class NumberArray:
-    """A 2-D array of a real dtype, perhaps that of a data frame."""
+    """A 2-D array of a real dtype, perhaps taken from a data frame."""
 
     values: Array
     names: tuple[str, ...] | None = None
@@ -26,7 +26,7 @@ class NumberArray:
 
     @property
     def native(self) -> Any:
-        """The data frame, if it came from one, else the array."""
+        """The data frame the array was taken from, else the array."""
         return self.values if self.frame is None else self.frame
 
     @property
@@ -41,11 +41,11 @@ class NumberArray:
         return [kind] * self.values.shape[1]
 
     def nominal_by_type(self) -> list[bool]:
-        """No column of numbers is nominal by its type."""
+        """None: columns of numbers are not nominal by their type."""
         return [False] * self.values.shape[1]
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct numbers, and where they occur."""
+        """The column's distinct numbers, and which of them each row has."""
         return factors_from_numbers(self.values[:, feature])
 
     def columns(self, given: Mapping[int, Array]) -> Columns:
@@ -58,7 +58,7 @@ class NumberArray:
 
 @dataclass
 class CellArray:
-    """A 2-D array of objects or strings: numbers where they can be read as numbers."""
+    """A 2-D array of objects or strings; columns that are not nominal must be readable as numbers."""
 
     cells: Array
     names: tuple[str, ...] | None = None
@@ -80,15 +80,15 @@ class CellArray:
         return ["number"] * self.cells.shape[1]
 
     def nominal_by_type(self) -> list[bool]:
-        """An array has one type for all columns, which says nothing of any."""
+        """None: an array has one type for all columns, which says nothing about a single one."""
         return [False] * self.cells.shape[1]
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct cells, and where they occur."""
+        """The column's distinct cells, and which of them each row has."""
         return factors_from_cells(self.cells[:, feature], label(self.names, feature))
 
     def columns(self, given: Mapping[int, Array]) -> Columns:
-        """Every column that is not given, converted to float64."""
+        """The given columns unchanged, all others converted to float64."""
         listed: list[Column] = [
             given[j] if j in given else numbers_from_cells(self.cells[:, j], label(self.names, j))
             for j in range(self.cells.shape[1])
@@ -104,7 +104,7 @@ class ArrayColumns:
 
     @property
     def width(self) -> int:
-        """All columns at once, unless they have to be copied."""
+        """All columns at once, unless they must be copied."""
         return self.values.shape[1] if is_float(self.values.dtype) else block_width(len(self.values))
 
     def read(self, first: int, stop: int) -> list[Array]:
@@ -114,10 +114,10 @@ class ArrayColumns:
 
 
 def source_from_array(X: Any) -> NumberArray | CellArray:
-    """NumPy array or array-like -> its columns, or scikit-learn's error about its shape."""
+    """NumPy array or array-like -> its columns; scikit-learn raises the errors about its shape."""
     values = X if type(X) is np.ndarray else _plain_array(X)
     if values.ndim != 2 or 0 in values.shape or values.dtype.kind == "c":
-        # scikit-learn's words for a table that is flat, deep, empty or complex; it always raises here.
+        # Let scikit-learn raise its own error about a table that is not 2-D, is empty or complex; it always does here.
         check_array(values, dtype=None, ensure_all_finite=False)
     kind = values.dtype.kind
     if kind in "fiub":
@@ -130,12 +130,12 @@ def source_from_array(X: Any) -> NumberArray | CellArray:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether columns of this dtype are handed on as they are."""
+    """Whether columns of this dtype can be used without conversion."""
     return dtype.kind == "f" and dtype.itemsize in (4, 8) and dtype.isnative
 
 
 def numeric_column(column: Array) -> Column:
-    """Real numbers (n_rows,) -> the same view if float, else how to make a float64 copy."""
+    """Real numbers (n_rows,) -> the same view if float, else a function that makes a float64 copy."""
     return column if is_float(column.dtype) else partial(column.astype, np.float64)
 
 
@@ -148,7 +148,7 @@ def numbers_from_cells(cells: Array, where: str) -> NDArray[np.float64]:
 
 
 def _number_from_cell(cell: object, where: str) -> float:
-    """One object -> float, or the error that names it."""
+    """One object -> float; the error names the object."""
     if is_missing(cell):
         return np.nan
     try:
@@ -173,6 +173,6 @@ def _plain_array(X: Any) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(X)
     values: Array = check_array(X, dtype=None, ensure_all_finite=False)
-    if values.dtype.kind == "U" and isinstance(X, list | tuple):  # NumPy has made text of numbers, NaN and booleans
+    if values.dtype.kind == "U" and isinstance(X, list | tuple):  # NumPy has turned numbers, NaN and booleans into text
         return np.array([list(row) for row in X], dtype=object)
     return values

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.table import Schema, Table
 
-#: A table of at most this many rows is exact: every distinct value is its own bin.
+#: In a table of at most this many rows every distinct value is a bin of its own.
 EXACT_ROWS = 4096
 #: Larger columns are cut into at most this many bins of about equal size (a byte per cell, one code for missing).
 MAX_BINS = 255
-#: Cuts of a large column are placed by looking at about this many rows.
+#: The cuts of a large column are chosen from a sample of about this many rows.
 SAMPLE_ROWS = 100_000
 
 Codes: TypeAlias = NDArray[Any]  # uint8 or uint16
@@ -31,11 +31,11 @@ class Bins:
     nominal : (p,) uint8
         1 where the feature is nominal; its codes are category numbers.
     n_bins : (p,) int64
-        Value bins of each feature; missing values have a code of their own beyond them.
+        Bins of each feature; missing values have a code of their own, beyond these.
     cuts, cut_start : (sum of cuts,) float64, (p + 1,) int64
         Code c of a numeric feature holds the values in ``(cuts[c - 1], cuts[c]]``.
     centers, center_start : (sum of bins,) float64, (p + 1,) int64
-        A typical value of each numeric bin: the value itself where bins are exact.
+        A typical value of each numeric bin: the value itself if it is the only one.
     """
 
     nominal: NDArray[np.uint8]
@@ -47,11 +47,11 @@ class Bins:
 
     @property
     def code_type(self) -> type[np.uint8] | type[np.uint16]:
-        """The smallest type that holds every code and, as its highest value, missing."""
+        """The smallest type that holds every code; its highest value means missing."""
         return np.uint8 if self.n_bins.max(initial=0) <= MAX_BINS else np.uint16
 
     def cuts_of(self, feature: int) -> NDArray[np.float64]:
-        """-> (bins - 1,) where feature number `feature` is cut."""
+        """(bins - 1,): the cuts of one feature."""
         return self.cuts[self.cut_start[feature] : self.cut_start[feature + 1]]
 
 
@@ -62,10 +62,10 @@ def find_bins(
     exact_rows: int = EXACT_ROWS,
     n_threads: int = 1,
 ) -> Bins:
-    """Decide where to cut each column of a training table, by looking at all or only the given `rows`.
+    """Choose the cuts of each column of a training table, from all rows or only from the given `rows`.
 
     A table of at most `exact_rows` rows, and any column with few distinct values, is cut between all
-    neighbouring values, so trees on it are the trees CART would grow; a longer column gets quantile bins.
+    neighbouring values, so its trees are those CART would grow; a longer column gets quantile bins.
     """
     n_rows = table.n_rows if rows is None else len(rows)
     max_bins = np.iinfo(np.uint16).max if n_rows <= exact_rows else MAX_BINS
@@ -81,7 +81,7 @@ def bins_from_columns(
     max_bins: int,
     n_threads: int,
 ) -> Bins:
-    """Blocks of columns from left to right -> bins, by looking at about `sample_rows` of all or only the `rows`."""
+    """Blocks of columns, left to right -> bins, from a sample of about `sample_rows` of all rows or of the `rows`."""
     parts = [_core.find_bins(columns, rows, sample_rows, max_bins, n_threads) for columns in blocks]
     cuts, cut_start = _join([(part[0], part[1]) for part in parts])
     centers, center_start = _join([(part[2], part[3]) for part in parts])

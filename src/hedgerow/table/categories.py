@@ -1,4 +1,4 @@
-"""Categories: distinct values -> sorted categories, and the numbers of those a later table holds."""
+"""Categories: distinct values of a training column -> sorted categories; of a later column -> their numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from hedgerow.table.schema import Array, Factors, Kind, Source
 
-#: Category numbers fit uint16 with one number to spare for "missing".
+#: Category numbers fit into uint16, with one left for "missing".
 MAX_CATEGORIES = 65_534
 
 ADVICE_ON_DATES = "turn dates into numbers first, such as days since a fixed day, or columns of year, month and weekday"
 
 
 def nominal_features(categorical_features: Any, source: Source) -> list[bool]:
-    """What `categorical_features` says of the columns -> (n_features,) bool."""
+    """The parameter `categorical_features` -> (n_features,) bool, whether each column is nominal."""
     n_features = source.shape[1]
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         return source.nominal_by_type()
@@ -33,14 +33,14 @@ def nominal_features(categorical_features: Any, source: Source) -> list[bool]:
         return _nominal_by_name(listed.tolist(), source.names, n_features)
     raise ValueError(
         "categorical_features must be 'from_dtype', None, or an array-like of bool, int or str, "
-        f"got {categorical_features!r}"
+        f"got {categorical_features!r}; list the nominal columns by name or number"
     )
 
 
 def learn_categories(factors: Factors, where: str) -> tuple[NDArray[np.int32], Array]:
     """A training column -> category numbers (n_rows,), and the sorted categories that occur."""
     held, values = _held_values(factors, where)
-    # An Arrow dictionary may repeat its values, so too many values are not yet too many categories.
+    # An Arrow dictionary may repeat values, so count the different ones before refusing.
     if len(values) > MAX_CATEGORIES and (distinct := len(set(values.tolist()))) > MAX_CATEGORIES:
         raise ValueError(
             f"{where} must have at most {MAX_CATEGORIES:,} categories, got {distinct:,}; "
@@ -51,7 +51,7 @@ def learn_categories(factors: Factors, where: str) -> tuple[NDArray[np.int32], A
 
 
 def match_categories(factors: Factors, categories: Array, where: str) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """A later column -> the numbers of its categories (n_rows,), and where they are unseen (n_rows,)."""
+    """A later column -> category numbers (n_rows,), and whether each row's category is new (n_rows,)."""
     held, values = _held_values(factors, where)
     if len(values) and _is_text(values) != _is_text(categories):
         expected, got = ("text", "numbers") if _is_text(categories) else ("numbers", "text")
@@ -99,7 +99,7 @@ def values_of_one_kind(values: Array, where: str) -> Array:
 
 
 def kind_of_values(values: Array) -> Kind:
-    """Values of one kind (k,) -> the word for it."""
+    """Values of one kind (k,) -> this kind."""
     return "text" if _is_text(values) else "boolean" if values.dtype.kind == "b" else "number"
 
 
@@ -125,14 +125,14 @@ def _nominal_by_mask(mask: Array, n_features: int) -> list[bool]:
     return [bool(flag) for flag in mask]
 
 
-def _nominal_by_number(numbers: Array, n_features: int) -> list[bool]:
+def _nominal_by_number(features: Array, n_features: int) -> list[bool]:
     """Feature numbers -> (n_features,) bool."""
-    if numbers.min() < 0 or numbers.max() >= n_features:
+    if features.min() < 0 or features.max() >= n_features:
         raise ValueError(
             "categorical_features set as integer indices must be in [0, n_features - 1], "
-            f"which is [0, {n_features - 1}], got {numbers.tolist()}"
+            f"which is [0, {n_features - 1}], got {features.tolist()}"
         )
-    listed = set(numbers.tolist())
+    listed = set(features.tolist())
     return [feature in listed for feature in range(n_features)]
 
 
@@ -153,10 +153,10 @@ def _nominal_by_name(listed: list[str], names: tuple[str, ...] | None, n_feature
 
 
 def _held_values(factors: Factors, where: str) -> tuple[NDArray[np.intp], Array]:
-    """Which of the values (k,) occur and are not missing, and these values in one of our types."""
+    """The places, among the values (k,), of those that occur and are not missing; and these values in one type."""
     codes, values = factors
     occurs = np.zeros(len(values) + 1, dtype=bool)
-    occurs[codes] = True  # a missing cell's code is -1, the entry to spare
+    occurs[codes] = True  # a missing cell has code -1, which is the extra last entry
     if values.dtype.kind == "f":
         present = ~np.isnan(values)
     elif values.dtype.kind == "O":
@@ -168,7 +168,7 @@ def _held_values(factors: Factors, where: str) -> tuple[NDArray[np.intp], Array]
 
 
 def _renumber(factors: Factors, held: NDArray[np.intp], numbers: Array) -> NDArray[np.int32]:
-    """Codes into the values -> the numbers given to the held values, -1 for all others, (n_rows,) int32."""
+    """New numbers for the values at `held` -> the number of each row's value, -1 for others, (n_rows,) int32."""
     lookup = np.full(len(factors.values) + 1, -1, dtype=np.int32)
     lookup[held] = numbers
     return lookup[factors.codes]
@@ -180,7 +180,7 @@ def _is_text(values: Array) -> bool:
 
 
 def _objects_of_one_kind(values: Array, where: str) -> Array:
-    """Python objects (k,) -> text, int64, float64 or bool, or the error that names what they mix."""
+    """Python objects (k,) -> text, int64, float64 or bool; the error names the types that are mixed."""
     types = set(map(type, values))
     if all(issubclass(each, str) for each in types):
         return _object_array(map(str, values))
@@ -212,5 +212,5 @@ def _not_a_category(value: object, where: str) -> ValueError:
 
 
 def _object_array(values: Iterable[Any]) -> Array:
-    """Objects -> 1-D array that holds them as they are, even when they are sequences."""
+    """Objects -> 1-D array that holds them unchanged, even if they are sequences."""
     return np.fromiter(values, dtype=object)

@@ -1,4 +1,4 @@
-"""Frames: pandas, polars, pyarrow, and what else narwhals knows -> columns."""
+"""Frames: pandas, polars, pyarrow and other data frames that narwhals knows -> columns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedC
 
 #: A data frame of at most this many numbers is copied rather than read column by column.
 FEW_CELLS = 1 << 14
-#: So is one of at most this many rows, however wide: a column costs as much to ask for as 50,000 cells to copy.
+#: So is a frame of at most this many rows, however wide: reading one column costs as much as copying 50,000 cells.
 FEW_ROWS = 512
-#: Numbers that NumPy has not, or about whose hash the libraries disagree; narwhals names halves since 2.23 only.
+#: Types of numbers that NumPy lacks, or that libraries hash differently; narwhals has Float16 only since 2.23.
 ODD_NUMBERS = tuple(getattr(nw, name) for name in ("Decimal", "Float16", "Int128", "UInt128") if hasattr(nw, name))
 
 
@@ -54,7 +54,7 @@ class FrameTable:
         return self.frame.shape
 
     def kinds(self) -> list[Kind]:
-        """What the columns' types say they hold."""
+        """The kind of each column, by its type."""
         return [series.kind for series in self.series]
 
     def nominal_by_type(self) -> list[bool]:
@@ -62,18 +62,18 @@ class FrameTable:
         return [series.kind in ("text", "category") for series in self.series]
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct values, and where they occur."""
+        """The column's distinct values, and which of them each row has."""
         return self.series[feature].factors()
 
     def columns(self, given: Mapping[int, Array]) -> Columns:
-        """Views where the library allows it; other numbers are made when their block is read."""
+        """Views where the library allows it; other columns are converted when their block is read."""
         listed = [given[j] if j in given else series.numbers() for j, series in enumerate(self.series)]
         return ListedColumns(listed, self.shape[0])
 
 
 @dataclass(frozen=True)
 class Series:
-    """One column of a data frame. `cells` are its values when only they can tell what it holds."""
+    """One column of a data frame. `cells` are its values if its type does not say what it holds."""
 
     values: nw.Series[Any]
     dtype: nw.dtypes.DType
@@ -82,7 +82,7 @@ class Series:
     cells: Array | None = None
 
     def numbers(self) -> Column:
-        """(n_rows,) floats, missing -> NaN; an error when the column holds text."""
+        """(n_rows,) floats, missing -> NaN; text is an error."""
         n_rows = len(self.values)
         if self.kind == "null":
             return np.broadcast_to(np.float64(np.nan), n_rows)
@@ -96,7 +96,7 @@ class Series:
         return partial(_float64_from_series, self.values)
 
     def factors(self) -> Factors:
-        """The column's distinct values by the library's own hashing, and where they occur."""
+        """The column's distinct values by the library's own hashing, and which of them each row has."""
         if self.kind == "null":
             return Factors(np.full(len(self.values), -1), np.empty(0))
         if self.cells is not None:
@@ -108,7 +108,7 @@ class Series:
 
 
 def source_from_frame(X: Any) -> FrameTable | NumberArray | None:
-    """Data frame -> its columns; None for what is no data frame, an error for one that is not in memory."""
+    """Data frame -> its columns; None for other objects, an error for a frame that is not in memory."""
     X = nw.to_native(X, pass_through=True)
     if (few_numbers := _array_from_small_frame(X)) is not None:
         return few_numbers
@@ -121,14 +121,14 @@ def source_from_frame(X: Any) -> FrameTable | NumberArray | None:
     frame, listed = _frame_and_names(X)
     names = _names_of(listed)
     if 0 in frame.shape:
-        check_array(np.empty(frame.shape))  # scikit-learn's words; it always raises here
+        check_array(np.empty(frame.shape))  # let scikit-learn raise its own error; it always does here
     columns = cast("list[nw.Series[Any]]", list(frame.iter_columns()))
     series = [_series_from(column, label(names, j)) for j, column in enumerate(columns)]
     return FrameTable(frame, series, names)
 
 
 def _array_from_small_frame(X: Any) -> NumberArray | None:
-    """pandas frame of few cells or rows and one NumPy dtype -> array with names; None for all else.
+    """pandas frame of few cells or rows and one NumPy dtype -> array with names; None for other frames.
 
     Asking pandas for its columns one by one costs more than copying a few cells: 30 columns take 2 ms.
     """
@@ -144,7 +144,7 @@ def _array_from_small_frame(X: Any) -> NumberArray | None:
 
 
 def _frame_and_names(X: Any) -> tuple[nw.DataFrame[Any], list[Any]]:
-    """Data frame -> the same for narwhals, and its columns' names, all different but not always text."""
+    """Data frame -> a frame of narwhals, and the names of its columns, all different but not always text."""
     try:
         frame = nw.from_native(X, eager_only=True)
         return frame, list(frame.columns)
@@ -154,7 +154,7 @@ def _frame_and_names(X: Any) -> tuple[nw.DataFrame[Any], list[Any]]:
 
 
 def _names_of(columns: list[Any]) -> tuple[str, ...] | None:
-    """The columns' names if they are text, None if none is."""
+    """The names of the columns if all are text, None if no name is."""
     types = sorted({type(name).__name__ for name in columns})
     if "str" not in types:
         return None
@@ -167,7 +167,7 @@ def _names_of(columns: list[Any]) -> tuple[str, ...] | None:
 
 
 def _series_from(values: nw.Series[Any], where: str) -> Series:
-    """One column -> the same, with the kind its type says."""
+    """One column -> the same with its kind."""
     dtype = values.dtype
     if dtype.is_numeric():
         return Series(values, dtype, "number", where)
@@ -189,12 +189,12 @@ def _series_from(values: nw.Series[Any], where: str) -> Series:
 
 
 def _holds_objects(values: nw.Series[Any]) -> bool:
-    """Whether a column that looks like text may hold any Python object further down."""
+    """Whether a column that begins with text may hold any Python object after that."""
     return bool(getattr(values.to_native(), "dtype", None) == np.dtype(object))
 
 
 def _kind_of_cells(cells: Array, where: str) -> Kind:
-    """Cells, none missing, of a column whose type does not tell -> what they are, or what they mix."""
+    """Cells, none missing, of a column of unclear type -> their kind; the error names kinds that are mixed."""
     if cells.dtype.kind in "biuf":
         return "boolean" if cells.dtype.kind == "b" else "number"
     if cells.dtype.kind == "c":
@@ -228,7 +228,7 @@ def _numbers_from_factors(factors: Factors, where: str) -> Array:
 
 
 def _view(values: nw.Series[Any]) -> Array:
-    """Floats -> (n_rows,), without a copy where the library allows it."""
+    """Floats -> (n_rows,), without a copy if the library allows it."""
     native = values.to_native()
     plain = isinstance(getattr(native, "dtype", None), np.dtype)
     return np.asarray(native.to_numpy() if plain else values.to_numpy())
@@ -240,7 +240,7 @@ def _float64_from_series(values: nw.Series[Any]) -> Array:
 
 
 def _is_odd_number(dtype: nw.dtypes.DType) -> bool:
-    """Whether the number is to be read as a float64 before anything else."""
+    """Whether numbers of this type must be converted to float64 first."""
     return dtype in ODD_NUMBERS
 
 

@@ -1,4 +1,4 @@
-"""Named: columns that are already apart, each with its name -> columns."""
+"""Named: separate columns, each with its name -> columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Listed: TypeAlias = Array | Factors
 
 @dataclass
 class NamedColumns:
-    """A table for those who have its columns and no data frame, such as the command line.
+    """A table made of columns, without a data frame, as the command line has it.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class NamedColumns:
 
     def __post_init__(self) -> None:
         if 0 in self.shape:
-            check_array(np.empty(self.shape))  # scikit-learn's words; it always raises here
+            check_array(np.empty(self.shape))  # let scikit-learn raise its own error; it always does here
 
     @property
     def native(self) -> Array:
@@ -64,11 +64,11 @@ class NamedColumns:
         return [_kind(column) for column in self.listed]
 
     def nominal_by_type(self) -> list[bool]:
-        """Those given as `Factors`."""
+        """The columns given as `Factors`."""
         return [isinstance(column, Factors) for column in self.listed]
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct values, and where they occur."""
+        """The column's distinct values, and which of them each row has."""
         column = self.listed[feature]
         return column if isinstance(column, Factors) else factors_from_numbers(column)
 
@@ -79,14 +79,14 @@ class NamedColumns:
 
 
 def _kind(column: Listed) -> Kind:
-    """A column -> the word for what it holds."""
+    """A column -> its kind."""
     if isinstance(column, Factors):
         return "text" if column.values.dtype == object else "category"
     return "boolean" if column.dtype.kind == "b" else "number"
 
 
 def _numbers(column: Listed) -> Column:
-    """A column -> floats, or how to make them; categories must be numbers to become some."""
+    """A column -> floats, or a function that makes them; its categories must be numbers."""
     if isinstance(column, Factors):
         values = np.append(column.values.astype(np.float64), np.nan)
         return partial(values.__getitem__, column.codes)

@@ -22,12 +22,12 @@ from hedgerow.table.sparse import source_from_sparse
 def read_training_table(
     X: Any, *, categorical_features: Any = "from_dtype", feature_names: Sequence[str] | None = None
 ) -> Table:
-    """Read the table a model is fitted to, and learn the schema of later ones.
+    """Read the table a model is fitted to, and learn the schema of later tables.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
-        NumPy, scipy sparse (any format), pandas, polars, pyarrow or what becomes an array. NaN, None, null,
+        NumPy, scipy sparse (any format), pandas, polars, pyarrow, or anything NumPy can convert. NaN, None, null,
         NaT and pandas.NA are missing; infinities are values. Whole numbers become float64, exact up to 2**53.
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
         Which columns are nominal, as in scikit-learn's HistGradientBoostingClassifier: those of a data frame
@@ -38,16 +38,16 @@ def read_training_table(
     Returns
     -------
     Table
-        Categories are those that occur in the rows, sorted, whatever a categorical type declares. A text or
+        Categories are those that occur in the rows, sorted, even if a categorical type declares others. A text or
         untyped column without any value is numeric and all NaN.
 
     Raises
     ------
     ValueError
-        When the table is empty or not two-dimensional, holds dates, complex or nested values, repeats a
+        If the table is empty or not two-dimensional, holds dates, complex or nested values, repeats a
         column name, mixes text and numbers in a column, has text in a numeric column, or too many categories.
     TypeError
-        When a cell of an array is neither text nor a number, or only some column names are text.
+        If a cell of an array is neither text nor a number, or only some column names are text.
 
     Examples
     --------
@@ -73,20 +73,20 @@ def read_table(X: Any, schema: Schema) -> Table:
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
-        It need not be the container of the training table. Names are compared when both have them, otherwise
-        columns go by position. Categories are matched by value.
+        It need not be the container of the training table. Names are compared if both have them, otherwise
+        columns are matched by position. Categories are matched by value.
     schema : Schema
         Of the training table.
 
     Returns
     -------
     Table
-        With the training table's schema; `Table.unseen` counts the categories that training never saw.
+        With the training table's schema; `Table.unseen` counts categories that did not occur in training.
 
     Raises
     ------
     ValueError
-        When a column is missing, new, out of order, or holds text where training had numbers or the reverse.
+        If a column is missing, new, out of order, or holds text where training had numbers or the reverse.
         A column without any value fits every kind.
 
     Examples
@@ -106,13 +106,13 @@ def read_table(X: Any, schema: Schema) -> Table:
 
 
 def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
-    """Read a later table for a fitted estimator, as `read_table` but in scikit-learn's words.
+    """Read a later table for a fitted estimator, like `read_table` but with scikit-learn's own errors.
 
     Parameters
     ----------
     estimator : callable -> estimator
         With ``n_features_in_`` and, if the training table had names, ``feature_names_in_``; see `remember_features`. It
-        is asked for where the tables differ, to speak in its name.
+        is called only if the tables differ, because scikit-learn's errors name the estimator.
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
         The later table.
     schema : Schema
@@ -125,7 +125,7 @@ def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
     Warns
     -----
     UserWarning
-        scikit-learn's, when one of the two tables has names and the other has not.
+        scikit-learn's, if only one of the two tables has names.
 
     Examples
     --------
@@ -144,12 +144,12 @@ def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
 
 
 def remember_features(estimator: Any, schema: Schema) -> None:
-    """Set scikit-learn's ``n_features_in_`` and ``feature_names_in_``: the last act of a fit that succeeded.
+    """Set scikit-learn's ``n_features_in_`` and ``feature_names_in_``, at the end of a successful fit.
 
     Parameters
     ----------
     estimator : estimator
-        ``feature_names_in_`` is removed when the schema has no names.
+        ``feature_names_in_`` is removed if the schema has no names.
     schema : Schema
         Of the training table.
 
@@ -174,17 +174,19 @@ def _source_from(X: Any) -> Source:
     if isinstance(X, np.ndarray):
         return source_from_array(X)
     if isinstance(X, NamedColumns):
-        return replace(X)  # reading may give it the schema's names
+        return replace(X)  # a copy, because reading may set the names to the schema's
     if issparse(X):
         return source_from_sparse(X)
     return source_from_frame(X) or source_from_array(X)
 
 
 def _checked_names(names: Sequence[str], n_features: int) -> tuple[str, ...]:
-    """Given names -> the same, one per column and all different."""
+    """Names -> the same as a tuple, refused unless there is one per column and all are different."""
     kept = tuple(map(str, names))
     if len(kept) != n_features or len(set(kept)) != n_features:
-        raise ValueError(f"feature_names must be {n_features} different names, got {list(kept[:10])}")
+        raise ValueError(
+            f"feature_names must be {n_features} different names, got {list(kept[:10])}; give one for each column"
+        )
     return kept
 
 
@@ -230,12 +232,12 @@ def _match(source: Source, schema: Schema) -> Table:
 
 
 def _nothing(n_rows: int) -> NDArray[np.float64]:
-    """(n_rows,) NaN, in the memory of one."""
+    """(n_rows,) NaN, stored only once."""
     return np.broadcast_to(np.float64(np.nan), n_rows)
 
 
 def _require_same_features(source: Source, schema: Schema) -> None:
-    """Pass a table with the schema's columns; the error names the first few that differ."""
+    """Refuse a table with other columns than the schema's; the error names the first few that differ."""
     names, known = source.names, schema.names
     if names is not None and known is not None and names != known:
         missing = [name for name in known if name not in set(names)]
@@ -248,12 +250,12 @@ def _require_same_features(source: Source, schema: Schema) -> None:
     if source.shape[1] != schema.n_features:
         raise ValueError(
             f"X must have {schema.n_features} columns, as the training table ({schema.container}) had, "
-            f"got {source.shape[1]}"
+            f"got {source.shape[1]}; select the same columns"
         )
 
 
 def _difference(missing: list[str], new: list[str], names: tuple[str, ...]) -> str:
-    """Names that are missing or new -> the words of an error, at most five names each."""
+    """Names that are missing or new -> a phrase for an error, with at most five names each."""
     parts = [
         f"{what} {listed[:5]}{' …' if len(listed) > 5 else ''}"
         for what, listed in (("missing", missing), ("unknown", new))

@@ -1,4 +1,4 @@
-"""Schema: what a training table was -> what a later table must be; and the table itself."""
+"""Schema: the columns of a training table -> what a later table must have; and the types of tables and columns."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[Any]
 Kind: TypeAlias = Literal["number", "boolean", "text", "category", "null"]
 
-#: Columns that must be converted or densified are handed on in blocks of about this many bytes.
+#: Columns that must be converted or made dense are read in blocks of about this many bytes.
 BLOCK_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schema:
-    """What is remembered of a training table of `n_features` columns.
+    """What a model keeps about its training table of `n_features` columns.
 
     Parameters
     ----------
     names : tuple of str or None, length n_features
-        The columns' names, or None when the table had no names, or names that are not text.
+        The names of the columns, or None if the table had no names, or names that are not text.
     nominal : tuple of bool, length n_features
         Whether the column is nominal; otherwise it is numeric.
     categories : tuple of ndarray or None, length n_features
@@ -31,9 +31,9 @@ class Schema:
         ``int64``, ``uint64``, ``float64`` or ``bool``.
     kinds : tuple of str, length n_features
         What the column held: ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, or ``"null"`` for a
-        text or untyped column without a single value, which later tables may fill with anything.
+        text or untyped column without a single value, which may hold anything in later tables.
     container : str
-        What the table was: ``"array"``, ``"sparse"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``...
+        The kind of table: ``"array"``, ``"sparse"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``...
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Schema:
         return f"Schema({self.n_features} features, {sum(self.nominal)} nominal, from {self.container})"
 
     def _facts(self) -> tuple[object, ...]:
-        """Everything two equal schemas share, in types that compare with ``==``."""
+        """Everything that is compared, in types that compare with ``==``."""
         categories = [None if known is None else (known.dtype, known.tolist()) for known in self.categories]
         return self.names, self.nominal, self.kinds, self.container, categories
 
@@ -80,11 +80,11 @@ class Table:
     n_rows : int
         Number of rows, at least 1.
     schema : Schema
-        The columns' names, kinds and categories: those of the training table, also for a later table.
+        Names, kinds and categories of the columns; a later table has the schema of the training table.
     columns : Columns
         Where `column_blocks` reads from.
     unseen : ndarray of shape (n_rows,), dtype int32, or None
-        How many nominal cells of each row hold a category that training never saw; None when no row has one.
+        How many nominal cells of each row hold a category that did not occur in training; None if no row has any.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Table:
         return self.schema.n_features
 
     def column_blocks(self) -> Iterator[tuple[int, list[Array]]]:
-        """Yield the columns from left to right, in blocks that are bounded in memory.
+        """Yield the columns from left to right, in blocks of bounded size.
 
         Yields
         ------
@@ -136,29 +136,29 @@ class Columns(Protocol):
         """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
 
 
-#: A column as `Table.column_blocks` hands it on, or how to make it when its block is read.
+#: A column, or a function that makes it when its block is read.
 Column: TypeAlias = Array | Callable[[], Array]
 
 
 class Factors(NamedTuple):
-    """A column as its distinct values (k,) and where they occur: codes (n_rows,), -1 is missing."""
+    """A column as its distinct values (k,) and codes (n_rows,): which value each row has, -1 if it is missing."""
 
     codes: Array
     values: Array
 
 
 class Source(Protocol):
-    """A container that has been recognised, and knows how to give up its columns."""
+    """A table of a known kind, from which columns can be read."""
 
     names: tuple[str, ...] | None
 
     @property
     def container(self) -> str:
-        """The word for `Schema.container`."""
+        """The kind of table, as in `Schema.container`."""
 
     @property
     def native(self) -> Any:
-        """The table as scikit-learn can look at it."""
+        """The table in a form scikit-learn can check."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -168,18 +168,18 @@ class Source(Protocol):
         """(n_features,): what the columns hold, by their type."""
 
     def nominal_by_type(self) -> list[bool]:
-        """(n_features,): which columns say by their type that they are nominal."""
+        """(n_features,): which columns are nominal by their type."""
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct values, and where they occur."""
+        """The column's distinct values, and which of them each row has."""
 
     def columns(self, given: Mapping[int, Array]) -> Columns:
-        """All columns: the `given` ones as they are, the others as numbers."""
+        """All columns: the `given` ones unchanged, the others as numbers."""
 
 
 @dataclass(frozen=True)
 class ListedColumns:
-    """Columns that are there, or are made when their block is read."""
+    """Columns, or functions that make them when their block is read."""
 
     listed: list[Column]
     n_rows: int
@@ -202,5 +202,5 @@ def block_width(n_rows: int) -> int:
 
 
 def label(names: tuple[str, ...] | None, feature: int) -> str:
-    """The words an error message calls a column by."""
+    """A feature -> its name in an error message."""
     return f"Column {feature}" if names is None else f"Column {names[feature]!r}"

@@ -1,4 +1,4 @@
-"""Sparse: scipy sparse matrices and arrays of any format -> columns, densified block by block."""
+"""Sparse: scipy sparse matrices and arrays of any format -> columns, made dense block by block."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class SparseTable:
         return [kind] * self.shape[1]
 
     def nominal_by_type(self) -> list[bool]:
-        """No column of numbers is nominal by its type."""
+        """None: columns of numbers are not nominal by their type."""
         return [False] * self.shape[1]
 
     def factors(self, feature: int) -> Factors:
-        """The column's distinct numbers, and where they occur."""
+        """The column's distinct numbers, and which of them each row has."""
         return factors_from_numbers(self.by_column[:, [feature]].toarray()[:, 0])
 
     def columns(self, given: Mapping[int, Array]) -> Columns:
@@ -71,7 +71,7 @@ class SparseColumns:
 
 
 def source_from_sparse(X: Any) -> SparseTable:
-    """Sparse table of any format -> its columns, or scikit-learn's error about its shape or type."""
+    """Sparse table of any format -> its columns; errors about shape and type are scikit-learn's."""
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":
         if X.ndim != 2:
             raise ValueError(
