@@ -1,8 +1,8 @@
 """Metrics: true classes and chosen classes -> numbers, curves, tables and scorers.
 
 Metrics of sets are called ``metric(y, sets, *, classes=None, sample_weight=None)`` with labels ``y`` (n,)
-and chosen classes ``sets``, bool (n, K); ``classes`` names the columns. None of them is ever NaN: a mean over
-determinate (or indeterminate) rows is ``otherwise`` (None unless told) when there are no such rows.
+and chosen classes ``sets``, bool (n, K); ``classes`` names the columns. They never return NaN: a mean over
+determinate (or indeterminate) rows is ``otherwise`` (None by default) if there are no such rows.
 """
 
 from __future__ import annotations

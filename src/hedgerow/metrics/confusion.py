@@ -1,4 +1,4 @@
-"""Confusion: true classes and chosen classes -> which classes are taken for which, alone or in sets."""
+"""Confusion: true classes and chosen classes -> how often each true class meets each chosen set."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class SetConfusion:
     __repr__ = __str__
 
     def to_frame(self) -> Any:
-        """-> pandas DataFrame (K, C), true classes as index and sets as columns."""
+        """The matrix as a pandas DataFrame (K, C), with true classes as index and sets as columns."""
         try:
             pandas = import_module("pandas")
         except ImportError as error:
             raise ImportError(
-                "to_frame must have pandas to make a frame, got none installed; install pandas or read counts"
+                "to_frame needs pandas, which is not installed; pip install pandas, or read counts"
             ) from error
         index = pandas.Index(self.classes, name="true")
         return pandas.DataFrame(self.counts, index=index, columns=pandas.Index(self.column_labels, name="chosen"))
@@ -113,7 +113,7 @@ def _patterns(chosen: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.
     """(n, K) -> (C, K), (n,): the columns of the matrix, and which one each row belongs to."""
     n_classes = chosen.shape[1]
     found, group = np.unique(np.vstack([np.eye(n_classes, dtype=bool), chosen]), axis=0, return_inverse=True)
-    # Sorted by size, then like words of their classes: {a, b}, {a, c}, {b, c}, {a, b, c}.
+    # Sort by size, then alphabetically by class: {a, b}, {a, c}, {b, c}, {a, b, c}.
     order = np.lexsort((*(~found).T[::-1], found.sum(axis=1)))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

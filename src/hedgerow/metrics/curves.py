@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 class AccuracyRejectionCurve(NamedTuple):
-    """One point for each distinct confidence, from keeping every row to keeping the surest ones."""
+    """One point for each distinct confidence, from keeping every row to keeping only the surest rows."""
 
     rejection: Floats
     accuracy: Floats
@@ -21,7 +21,7 @@ class AccuracyRejectionCurve(NamedTuple):
 
 
 class RiskCoverageCurve(NamedTuple):
-    """One point for each distinct confidence, from keeping the surest rows to keeping every row."""
+    """One point for each distinct confidence, from keeping only the surest rows to keeping every row."""
 
     coverage: Floats
     risk: Floats
@@ -31,15 +31,15 @@ class RiskCoverageCurve(NamedTuple):
 def accuracy_rejection_curve(
     y: ArrayLike, predicted: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> AccuracyRejectionCurve:
-    """Accuracy on the rows that are kept when the least sure ones are rejected.
+    """Accuracy on the rows that are kept when the least sure rows are rejected.
 
     Parameters
     ----------
     y, predicted : array-like (n,)
         True and predicted classes.
     confidence : array-like (n,)
-        The larger, the later a row is rejected: the largest probability, minus the vacuity, minus the size of
-        the set. Rows of equal confidence are rejected together.
+        Rows with small confidence are rejected first. It may be the largest probability, minus the vacuity, or minus
+        the size of the set. Rows of equal confidence are rejected together.
     sample_weight : array-like (n,) or None
         Weight of each row.
 
@@ -65,8 +65,8 @@ def area_under_accuracy_rejection(
 ) -> float:
     """Mean accuracy over all shares of rejected rows, from none to all.
 
-    The exact integral, without a grid. Within rows of equal confidence the order is taken as random,
-    so the area is the accuracy itself when every row is equally sure, whatever the order of the rows.
+    This is the exact integral, without a grid. Rows of equal confidence count as if they were in random order,
+    so the area is the accuracy itself if every row is equally sure.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def risk_coverage_curve(
 ) -> RiskCoverageCurve:
     """Error on the rows that are kept against the share of rows that are kept.
 
-    The accuracy-rejection curve seen from the other end: ``coverage = 1 - rejection`` (the share of rows
-    answered, not the share of sets that hold the truth) and ``risk = 1 - accuracy``. The area under it is
+    This is the accuracy-rejection curve with ``coverage = 1 - rejection`` (the share of rows answered, not the
+    share of sets that hold the truth) and ``risk = 1 - accuracy``. The area under it is
     ``1 - area_under_accuracy_rejection(...)``.
 
     Parameters
@@ -134,12 +134,12 @@ def _kept_and_right(
         )
     if np.isnan(sure).any():
         raise ValueError(
-            f"confidence must be a number, got NaN in {int(np.isnan(sure).sum())} rows; use 0 for those "
-            "nothing is known about"
+            f"confidence must be a number, got NaN in {int(np.isnan(sure).sum())} rows; use 0 for rows "
+            "without any information"
         )
     weight = checked_weight(sample_weight, len(truth))
-    seen = weight > 0
-    level, group = np.unique(-sure[seen], return_inverse=True)
-    kept = np.cumsum(np.bincount(group, weight[seen]))
-    right = np.cumsum(np.bincount(group, weight[seen] * (truth == label)[seen]))
+    counted = weight > 0
+    level, group = np.unique(-sure[counted], return_inverse=True)
+    kept = np.cumsum(np.bincount(group, weight[counted]))
+    right = np.cumsum(np.bincount(group, weight[counted] * (truth == label)[counted]))
     return kept / kept[-1], right / kept[-1], -level

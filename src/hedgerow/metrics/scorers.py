@@ -14,11 +14,11 @@ from hedgerow.metrics import curves, sets
 
 
 class SetScorer:
-    """A metric of sets as a scikit-learn scorer; made by `scorer`.
+    """A metric of sets as a scikit-learn scorer; `scorer` makes it.
 
-    It asks the estimator for ``predict(X, return_set=True)``, which a Pipeline passes on, and takes the
-    columns from ``classes_``. A fitted search is asked through its ``best_estimator_``. It can be pickled, so
-    it works with any ``n_jobs``, and larger is always better.
+    It calls ``predict(X, return_set=True)``, which a Pipeline passes on, and takes the classes of the columns
+    from ``classes_``. For a fitted search it uses ``best_estimator_``. It can be pickled, so it works with any
+    ``n_jobs``, and larger is always better.
 
     Parameters
     ----------
@@ -44,22 +44,22 @@ class SetScorer:
 
 
 def scorer(name: str, **options: Any) -> SetScorer:
-    """Make a scorer for ``cross_val_score``, ``GridSearchCV`` and their like.
+    """Make a scorer for ``cross_val_score``, ``GridSearchCV`` and similar functions.
 
     Parameters
     ----------
     name : str
         "u65", "u80", "utility", "discounted_accuracy", "f_beta_of_sets", "coverage", "determinacy",
         "single_set_accuracy", "set_accuracy", "neg_mean_set_size" or "area_under_accuracy_rejection" (of the
-        labels of ``predict``, the largest of ``predict_proba`` being the confidence).
+        labels of ``predict``, with the largest of ``predict_proba`` as confidence).
     **options
         Keyword arguments of the metric, such as ``z=0.7``, ``beta=2`` or ``otherwise=0.5``.
 
     Returns
     -------
     SetScorer
-        Called with (estimator, X, y). A score is always a number: where the metric has none, the value that
-        the metric's docstring names is used.
+        It is called with (estimator, X, y). A score is always a number: if the metric has no value, the score is
+        the value of ``otherwise`` that the metric's docstring names.
 
     Examples
     --------
@@ -69,14 +69,14 @@ def scorer(name: str, **options: Any) -> SetScorer:
     if name not in SCORERS:
         names = ", ".join(repr(known) for known in SCORERS)
         raise ValueError(
-            f"name of a scorer must be one of {names}, got {name!r}; for another metric write a function of "
+            f"name of a scorer must be one of {names}, got {name!r}; for another metric, write a function of "
             "(estimator, X, y)"
         )
     return SetScorer(name, options)
 
 
 class _Scored(NamedTuple):
-    """How a name is scored: what judges, options unless told otherwise, and -1 where less is better."""
+    """How a name is scored: a function, its default options, and -1 if smaller is better."""
 
     judge: Callable[[Any, Any, ArrayLike, dict[str, Any]], float]
     options: Mapping[str, Any] = MappingProxyType({})
@@ -126,7 +126,7 @@ def _predicted_sets(estimator: Any, X: Any) -> tuple[NDArray[np.bool_], NDArray[
     if hasattr(estimator, "best_estimator_"):
         return _predicted_sets(estimator.best_estimator_, X)
     if get_config()["enable_metadata_routing"] and _is_pipeline(estimator):
-        # With routing on, a pipeline refuses return_set unless each user requests it; its steps do not.
+        # With metadata routing on, a pipeline refuses return_set unless the user requests it; its last step takes it.
         before = estimator[:-1]
         return _predicted_sets(estimator[-1], before.transform(X) if len(before) else X)
     try:
@@ -135,16 +135,16 @@ def _predicted_sets(estimator: Any, X: Any) -> tuple[NDArray[np.bool_], NDArray[
         if "return_set" not in str(error):
             raise
         raise TypeError(
-            f"estimator must accept predict(X, return_set=True), got {type(estimator).__name__} which does "
+            f"estimator must accept predict(X, return_set=True), got {type(estimator).__name__}, which does "
             "not; put a hedgerow classifier last in the pipeline"
         ) from error
-    # Like scikit-learn's return_std: labels and sets; an estimator may also return the sets alone.
+    # As with scikit-learn's return_std, the answer is labels and sets; an estimator may also return the sets alone.
     chosen = answer[1] if isinstance(answer, tuple) else answer
     return np.asarray(chosen), np.asarray(estimator.classes_)
 
 
 def _is_pipeline(estimator: Any) -> bool:
-    """Whether it is scikit-learn's Pipeline, whose module is too slow to import with this one."""
+    """Whether it is scikit-learn's Pipeline; imported only here, because importing it is slow."""
     from sklearn.pipeline import Pipeline
 
     return isinstance(estimator, Pipeline)

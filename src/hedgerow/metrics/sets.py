@@ -58,7 +58,7 @@ def u65(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> mean `utility` with z = .65, the usual price of caution.
+    """y (n,), sets (n, K) -> mean `utility` with z = .65, the usual choice.
 
     For two classes it equals ``.65 + determinacy * (single_set_accuracy - .65)``.
 
@@ -77,7 +77,7 @@ def u80(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> mean `utility` with z = .80, for whom a doubt is nearly as good as an answer.
+    """y (n,), sets (n, K) -> mean `utility` with z = .80, for uses where a pair is nearly as good as one class.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def discounted_accuracy(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """y (n,), sets (n, K) -> mean of [y in A] / |A|: the accuracy of guessing within the set.
+    """y (n,), sets (n, K) -> mean of [y in A] / |A|: the accuracy of a random guess within the set.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def determinacy(
 ) -> float:
     """y (n,), sets (n, K) -> share of rows with a single class.
 
-    ``y`` is not looked at; it is there so that all metrics are called alike.
+    ``y`` is not used; it is a parameter so that all metrics are called in the same way.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def single_set_accuracy(
 ) -> float | None:
     """y (n,), sets (n, K) -> accuracy on the determinate rows, or ``otherwise`` when there are none.
 
-    The scorer of this name uses ``otherwise=0``: who never decides is never right.
+    The scorer of this name uses ``otherwise=0``: a model that never decides is never right.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def set_accuracy(
 ) -> float | None:
     """y (n,), sets (n, K) -> coverage of the indeterminate rows, or ``otherwise`` when there are none.
 
-    The scorer of this name uses ``otherwise=1``: a set never given is never wrong.
+    The scorer of this name uses ``otherwise=1``: a model that never returns a set is never wrong with one.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def mean_set_size(
 ) -> float | None:
     """y (n,), sets (n, K) -> mean size of the indeterminate sets, or ``otherwise`` when there are none.
 
-    ``y`` is not looked at. The scorer ``"neg_mean_set_size"`` uses ``otherwise=1``.
+    ``y`` is not used. The scorer ``"neg_mean_set_size"`` uses ``otherwise=1``.
 
     Examples
     --------
@@ -240,8 +240,8 @@ def abstention_accuracy(
 ) -> float | None:
     """y (n,), sets (n, K), predicted (n,) -> accuracy of the precise prediction on the indeterminate rows.
 
-    What one label per row scores where the sets abstain: the lower, the better the doubts are placed. When
-    no row is indeterminate, ``otherwise`` is returned.
+    This is how often a single label would be right where the sets abstain: the lower it is, the better the doubts
+    are placed. If no row is indeterminate, ``otherwise`` is returned.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def abstention_accuracy(
 
 
 class _Judged(NamedTuple):
-    """Per row, (n,) each: is y in the set, how many classes are, what does the row weigh."""
+    """For each row, (n,): whether y is in the set, how many classes the set has, the weight of the row."""
 
     hit: NDArray[np.bool_]
     size: NDArray[np.int_]
@@ -268,12 +268,12 @@ class _Judged(NamedTuple):
 
     @property
     def discount(self) -> NDArray[np.float64]:
-        """-> (n,): [y in A] / |A|."""
+        """(n,): [y in A] / |A|."""
         return self.hit / self.size
 
 
 def _judge(y: ArrayLike, sets: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None) -> _Judged:
-    """(n,), (n, K), (K,), (n,) -> the facts every metric is made of."""
+    """(n,), (n, K), (K,), (n,) -> the arrays from which every metric is computed."""
     chosen = checked_sets(sets)
     columns, _ = columns_from_labels(y, chosen.shape[1], classes)
     if len(columns) != len(chosen):
@@ -286,7 +286,7 @@ def _judge(y: ArrayLike, sets: ArrayLike, classes: ArrayLike | None, sample_weig
 
 
 def checked_sets(sets: ArrayLike) -> NDArray[np.bool_]:
-    """(n, K) -> the same as bool, refused when it is no boolean matrix with a class in every row."""
+    """(n, K) -> the same as bool, refused unless it is a boolean matrix with at least one class in every row."""
     matrix: NDArray[Any] = np.asarray(sets)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
@@ -302,8 +302,8 @@ def checked_sets(sets: ArrayLike) -> NDArray[np.bool_]:
     if not chosen.any(axis=1).all():
         row = int(np.argmin(chosen.any(axis=1)))
         raise ValueError(
-            f"sets must choose at least one class in every row, got none in row {row}; a row nothing is "
-            "known about holds every class"
+            f"sets must choose at least one class in every row, got none in row {row}; choose every class for a "
+            "row about which nothing is known"
         )
     return chosen
 
@@ -329,5 +329,5 @@ def _mean(values: NDArray[Any], weight: NDArray[np.float64]) -> float:
 def _mean_where(
     rows: NDArray[np.bool_], values: NDArray[Any], weight: NDArray[np.float64], otherwise: float | None
 ) -> float | None:
-    """(n,), (n,), (n,) -> weighted mean over some rows, or ``otherwise`` when they weigh nothing."""
+    """(n,), (n,), (n,) -> weighted mean over some rows, or ``otherwise`` if their weights are all zero."""
     return _mean(values[rows], weight[rows]) if weight[rows].any() else otherwise

@@ -1,4 +1,4 @@
-"""Tally: true and predicted values -> sums that add up over the parts of a table, and the figures they give."""
+"""Tally: true and predicted values -> sums that can be added over the parts of a table, and figures from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedgerow.metrics.confusion import SetConfusion, confusion_matrix_with_sets
 
 @dataclass(frozen=True, eq=False)
 class SetTally:
-    """How often each true class has met each label and each set.
+    """How often each true class occurs with each label and each set.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class SetTally:
     sets : (u, K) bool
         Chosen classes.
     rows : (u,) int
-        How many rows are like this.
+        How many rows have this combination.
     """
 
     classes: NDArray[Any]
@@ -41,12 +41,12 @@ class SetTally:
         return int(self.rows.sum())
 
     def __add__(self, other: SetTally) -> SetTally:
-        """What two parts of a table count together."""
+        """The tally of two parts of a table together."""
         columns = [np.concatenate(pair) for pair in zip(self._columns(), other._columns(), strict=True)]
         return _counted(self.classes, *columns)
 
     def figures(self) -> dict[str, Any]:
-        """How good labels and sets are; None where there is nothing to take a mean of, NaN never."""
+        """Scores of labels and sets; None instead of the mean of no rows, never NaN."""
         y, predicted, weight = self.classes[self.truth], self.classes[self.label], self.rows
         known: dict[str, Any] = {"classes": self.classes, "sample_weight": weight}
         size = self.sets.sum(axis=1)
@@ -75,7 +75,7 @@ class SetTally:
 
 @dataclass(frozen=True)
 class NumberTally:
-    """How far predicted numbers are off, and how many lie in their intervals.
+    """Sums of the errors of predicted numbers, and how many true numbers lie in their intervals.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class NumberTally:
     width: float | None = None
 
     def __add__(self, other: NumberTally) -> NumberTally:
-        """What two parts of a table add up to."""
+        """The tally of two parts of a table together."""
         n_rows = self.n_rows + other.n_rows
         apart = other.mean - self.mean
         both = self.inside is not None and other.inside is not None
@@ -113,7 +113,7 @@ class NumberTally:
         )
 
     def figures(self) -> dict[str, Any]:
-        """Errors and, with intervals, how many targets they hold; None where there is nothing to compare."""
+        """Errors and, with intervals, the share of targets they hold; ``r2`` is None if all targets are equal."""
         n_rows = self.n_rows
         found: dict[str, Any] = {
             "rows": n_rows,
@@ -127,7 +127,7 @@ class NumberTally:
 
 
 def tally_sets(y: ArrayLike, labels: ArrayLike, sets: ArrayLike, *, classes: ArrayLike) -> SetTally:
-    """Count what occurs together in the rows of a table, or of a part of it.
+    """Count the combinations of true class, label and set in the rows of a table, or of a part of it.
 
     Parameters
     ----------
@@ -158,14 +158,14 @@ def tally_sets(y: ArrayLike, labels: ArrayLike, sets: ArrayLike, *, classes: Arr
 
 
 def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None = None) -> NumberTally:
-    """Add up how far predictions are off in the rows of a table, or of a part of it.
+    """Add up the errors of predictions in the rows of a table, or of a part of it.
 
     Parameters
     ----------
     y, predicted : array-like (n,)
         True and predicted numbers.
     interval : array-like (n, 2) or None
-        Ends of the interval of each row, both of which belong to it.
+        Lower and upper end of the interval of each row; both ends belong to it.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def tally_numbers(y: ArrayLike, predicted: ArrayLike, interval: ArrayLike | None
 
 
 def add_tallies(tallies: list[Any]) -> Any:
-    """Tallies of parts, None of those without rows -> the tally of all; None where there are no rows."""
+    """Tallies of parts, None for parts without rows -> the tally of all; None if there are no rows."""
     some = [tally for tally in tallies if tally is not None]
     return sum(some[1:], start=some[0]) if some else None
 
@@ -201,7 +201,7 @@ def _counted(
     sets: NDArray[np.bool_],
     rows: NDArray[np.int64],
 ) -> SetTally:
-    """Combinations, perhaps some of them again and again -> each of them once."""
+    """Combinations, some of them perhaps repeated -> each of them once, with the sum of their rows."""
     _, pattern = np.unique(np.packbits(sets, axis=1), axis=0, return_inverse=True)
     n_classes = sets.shape[1]
     key = (pattern.reshape(-1) * n_classes + truth) * n_classes + label

@@ -1,1 +1,1 @@
-"""Study: public data, papers, formulas about learners."""
+"""Study: public data sets, experiments of papers, formulas about ensembles."""

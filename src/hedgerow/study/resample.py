@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bootstrapped:
-    """What B bootstrap resamples say about a statistic, which may be a number or an array of any shape.
+    """A statistic, which may be a number or an array of any shape, of B bootstrap resamples.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Bootstrapped:
         return np.asarray(self.mean - self.estimate)
 
     def interval(self, coverage: float = 0.95) -> Floats:
-        """The percentile interval: what lies between the outer quantiles of the resamples.
+        """The percentile interval, between two quantiles of the resamples.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Bootstrapped:
             Lower and upper end.
         """
         if not 0 < coverage < 1:
-            raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
+            raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}; 0.95 is usual")
         return np.asarray(np.quantile(self.resampled, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0))
 
     def __repr__(self) -> str:
@@ -73,14 +73,14 @@ class Bootstrapped:
 def bootstrap(
     statistic: Callable[..., Any], *tables: Any, n_resamples: int = 1000, random_state: Any = None
 ) -> Bootstrapped:
-    """Draw rows with replacement, again and again, and look at a statistic of each draw.
+    """Draw rows with replacement many times, and compute a statistic of each draw.
 
     Parameters
     ----------
     statistic : callable
         ``statistic(*tables)`` -> a number or an array.
     *tables : {array-like, sparse matrix, data frame} of shape (n_samples, ...)
-        What it is a statistic of: X, or X and y; their rows are drawn together.
+        The arguments of the statistic, such as X, or X and y; their rows are drawn together.
     n_resamples : int, default=1000
         B, at least 2.
     random_state : int, RandomState or None, default=None
@@ -101,9 +101,9 @@ def bootstrap(
     (8.25, -0.8)
     """
     if not tables:
-        raise ValueError("tables must be at least one, got none; hand in the rows to draw from")
+        raise ValueError("tables must be at least one, got none; pass the rows to draw from")
     if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 2:
-        raise ValueError(f"n_resamples must be a whole number >= 2, got {n_resamples!r}")
+        raise ValueError(f"n_resamples must be a whole number >= 2, got {n_resamples!r}; 1000 is usual")
     random = check_random_state(random_state)
     estimate = np.asarray(statistic(*tables), dtype=np.float64)
     resampled = np.empty((int(n_resamples), *estimate.shape))
@@ -113,7 +113,7 @@ def bootstrap(
         if value.shape != estimate.shape:
             raise ValueError(
                 f"statistic must have the same shape for every resample, got {value.shape} after {estimate.shape};"
-                " does it drop classes or categories that a resample does not hold?"
+                " make it return the same shape even if a resample lacks a class or category"
             )
         resampled[b] = value
     return Bootstrapped(estimate, resampled)
