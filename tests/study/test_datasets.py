@@ -127,9 +127,9 @@ def test_what_is_nowhere_and_cannot_be_reached_is_told_in_one_sentence(empty_cac
     with pytest.raises(DatasetError, match=r"go online, or put small.csv.gz into --data DIR") as told:
         fetch_dataset(SMALL, empty_cache, openml="http://127.0.0.1:9")
     assert "\n" not in str(told.value)
-    with pytest.raises(DatasetError, match=r"put the file in one of these folders"):
-        find_dataset("covtype", download=True)  # nobody offers this copy
-    with pytest.raises(DatasetError, match="one that is known"):
+    with pytest.raises(DatasetError, match=r"put it into one of these folders \(no download is known\)"):
+        find_dataset("covtype", download=True)  # there is no download of this copy
+    with pytest.raises(DatasetError, match="must be that of a known data set"):
         load_dataset("sonnar")
 
 

@@ -1,15 +1,15 @@
-"""Datasets: the name of a public data set -> its table, found in a folder, in the cache, or downloaded.
+"""Datasets: the name of a public data set -> its table, from a folder, from the cache, or downloaded.
 
 =====================  =====================================================================================
-`load_dataset`         name -> `Dataset`: features, labels, and what is known of the set
-`find_dataset`         name -> the file it lies in, downloaded if need be
-`known_datasets`       the names
-`describe_dataset`     name -> `About`: checksum, shape, classes, kinds of columns, where it comes from
-`take_rows`            some rows of a table of either kind
-`cache_folder`         where downloads are kept
+`load_dataset`         name -> `Dataset`: features, labels, and facts about the data set
+`find_dataset`         name -> its file, downloaded if necessary
+`known_datasets`       all names
+`describe_dataset`     name -> `About`: checksum, shape, classes, kinds of columns, origin
+`take_rows`            some rows of an array or of an Arrow table
+`cache_folder`         the folder for downloads
 =====================  =====================================================================================
 
-No data are part of the package; `registry.json` holds what is needed to recognise them.
+The package contains no data; `registry.json` has what is needed to find and check them.
 """
 
 from hedgerow.study.datasets.files import cache_folder, find_dataset

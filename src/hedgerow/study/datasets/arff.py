@@ -12,13 +12,13 @@ _ATTRIBUTE = re.compile(r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)
 
 @dataclass
 class Rows:
-    """Column names, and rows of text in which None is missing."""
+    """Column names, and rows of text; None means missing."""
 
     names: list[str]
     rows: Iterable[list[str | None]]
 
     def select(self, names: list[str]) -> Rows:
-        """Some columns, in this order."""
+        """The columns of these names, in this order."""
         at = [self.names.index(name) for name in names]
         return Rows(names, ([row[i] for i in at] for row in self.rows))
 
@@ -55,7 +55,7 @@ def read_arff(lines: Iterable[str]) -> Rows:
 
 
 def _rows(lines: Iterable[str], first_values: list[str]) -> Iterator[list[str | None]]:
-    """Data lines -> rows; a cell a sparse row leaves out is zero, or the first category."""
+    """Data lines -> rows; cells that a sparse row leaves out are zero, or the first category."""
     content = (line.strip() for line in lines)
     kept = (line for line in content if line and not line.startswith("%"))
     for line in kept:
@@ -70,7 +70,7 @@ def _rows(lines: Iterable[str], first_values: list[str]) -> Iterator[list[str | 
 
 
 def _cells(line: str) -> list[str]:
-    """One line -> its cells; text may stand in single or double quotes."""
+    """One line -> its cells; text may be in single or double quotes."""
     quote = '"' if '"' in line and "'" not in line else "'"
     cells = next(csv.reader([line], quotechar=quote, skipinitialspace=True, escapechar="\\"), [])
     return [cell.strip() for cell in cells if cell is not None]
@@ -83,6 +83,6 @@ def _value(cell: str) -> str | None:
 
 
 def _first_value(kind: str) -> str:
-    """An attribute's kind -> what a sparse row leaves out."""
+    """An attribute's kind -> the value of a cell that a sparse row leaves out."""
     kind = kind.strip()
     return _cells(kind.strip("{}"))[0].strip("'\"") if kind.startswith("{") else "0"

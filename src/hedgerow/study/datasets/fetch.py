@@ -1,4 +1,4 @@
-"""Fetch: what the registry says of a data set -> a prepared file in the cache."""
+"""Fetch: the registry's entry of a data set -> a prepared file in the cache."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ TIMEOUT = 30  # seconds without an answer
 
 
 def fetch_dataset(about: About, folder: Path, *, openml: str = OPENML) -> Path:
-    """Download a data set, bring it into the prepared form, check it, and keep it in the folder.
+    """Download a data set, prepare it, check it, and save it in the folder.
 
     Parameters
     ----------
     about : About
-        What it must be.
+        Its entry in the registry.
     folder : Path
-        Where the file is put, made if need be.
+        Folder for the file, made if necessary.
     openml : str
         Address of the OpenML server.
 
@@ -56,7 +56,7 @@ def fetch_dataset(about: About, folder: Path, *, openml: str = OPENML) -> Path:
 
 
 def _from_openml(about: About, server: str) -> Rows:
-    """The description, then the ARFF file it names, compared with its checksum; the target moved last."""
+    """Download the description and the ARFF file it names -> rows with the target last; the checksum is compared."""
     told = json.loads(_download(f"{server}/api/v1/json/data/{about.openml}", f"{about.name}: description"))
     description = told["data_set_description"]
     content = _download(description["url"], about.name)
@@ -74,7 +74,7 @@ def _from_openml(about: About, server: str) -> Rows:
 
 
 def _from_url(about: About) -> Rows:
-    """A CSV file with a header whose last column is the target."""
+    """Download a CSV file with a header, whose last column is the target -> rows."""
     assert about.url is not None
     lines = csv.reader(io.StringIO(_download(about.url, about.name).decode("utf-8")))
     names = next(lines)
@@ -101,7 +101,7 @@ def _download(address: str, what: str) -> bytes:
 
 
 def _prepared(rows: Rows, about: About) -> Rows:
-    """Rows of a source -> rows in the prepared form, refused when they are not the set the registry describes."""
+    """Rows of a source -> rows in the prepared form, refused if they do not match the registry."""
     content = list(rows.rows)
     shape = (len(content), len(rows.names) - 1)
     if shape != (about.rows, about.features):
@@ -115,15 +115,14 @@ def _prepared(rows: Rows, about: About) -> Rows:
 
 
 def _label_names(found: Counter[str], about: About) -> dict[str, str]:
-    """Labels of a source -> ours; where a source numbers its classes they are told apart by their sizes."""
+    """Labels of a source -> ours; if a source has other labels, classes are matched by their numbers of rows."""
     if about.task == "regression" or dict(found) == about.classes:
         return {}
     by_size = {size: label for label, size in about.classes.items()}
     if len(by_size) != len(about.classes) or sorted(found.values()) != sorted(about.classes.values()):
         raise DatasetError(
-            f"the classes of {about.name!r} from {about.origin} must be {about.classes}, got {dict(found)}; it"
-            " is another"
-            f" version: put {about.file} into --data DIR"
+            f"the classes of {about.name!r} from {about.origin} must be {about.classes}, got {dict(found)}; it is"
+            f" another version: put {about.file} into --data DIR"
         )
     return {label: by_size[size] for label, size in found.items()}
 
@@ -153,7 +152,7 @@ def _blank(rows: Iterable[list[str | None]]) -> Iterator[list[str]]:
 
 
 def _listed(value: object) -> list[str]:
-    """What OpenML gives as nothing, one name, names with commas, or a list -> a list."""
+    """None, one name, names with commas, or a list of names -> a list."""
     if value is None:
         return []
     return [str(name) for name in value] if isinstance(value, list) else str(value).split(",")

@@ -1,4 +1,4 @@
-"""Files: the name of a data set -> the checked file it lies in."""
+"""Files: the name of a data set -> its file, checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.study.datasets.registry import About, DatasetError, describe_datas
 
 
 def find_dataset(name: str, *, data: str | Path | None = None, download: bool = True) -> Path:
-    """The file of a data set: in `data`, else in ``HEDGEROW_DATA``, else in the cache, else downloaded into it.
+    """The file of a data set, from `data`, ``HEDGEROW_DATA`` or the cache, or downloaded into the cache.
 
     Parameters
     ----------
@@ -21,12 +21,12 @@ def find_dataset(name: str, *, data: str | Path | None = None, download: bool = 
     data : path, default=None
         A folder of prepared files.
     download : bool, default=True
-        Whether to fetch a set that is in neither place.
+        Whether to download a set that is in none of these folders.
 
     Returns
     -------
     Path
-        Its checksum has been compared.
+        A file with the right checksum.
     """
     about = describe_dataset(name)
     for folder in _folders(data):
@@ -37,19 +37,15 @@ def find_dataset(name: str, *, data: str | Path | None = None, download: bool = 
         from hedgerow.study.datasets.fetch import fetch_dataset
 
         return fetch_dataset(about, cache_folder())
-    how = (
-        "which nobody offers for download"
-        if about.origin is None
-        else f"which was not asked to be fetched ({about.origin})"
-    )
+    how = "no download is known" if about.origin is None else f"download=True would fetch it from {about.origin}"
     raise DatasetError(
-        f"the file {about.file} of {name!r} must be in --data DIR, in HEDGEROW_DATA or in {cache_folder()}, got none,"
-        f" and {how}; put the file in one of these folders"
+        f"the file {about.file} of {name!r} must be in --data DIR, in HEDGEROW_DATA or in {cache_folder()}, got none;"
+        f" put it into one of these folders ({how})"
     )
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for downloaded sets; nothing is created.
+    """The user's cache folder for downloads; it is not created here.
 
     Examples
     --------
@@ -77,7 +73,7 @@ def sha256_of(path: Path) -> str:
 
 
 def _folders(data: str | Path | None) -> list[Path]:
-    """Where to look, in this order."""
+    """The folders to search, in this order."""
     if data is not None:
         named = Path(data)
         if not named.is_dir():
@@ -88,7 +84,7 @@ def _folders(data: str | Path | None) -> list[Path]:
 
 
 def _checked(path: Path, about: About) -> Path:
-    """The path, refused when the file is not the one the registry or the download's receipt describes."""
+    """The path, refused unless the file has the checksum of the registry or of its download."""
     receipt = receipt_of(path)
     wanted = receipt.read_text().strip() if receipt.is_file() else about.sha256
     found = _sha256_once(path, path.stat().st_mtime_ns)
@@ -102,5 +98,5 @@ def _checked(path: Path, about: About) -> Path:
 
 @cache
 def _sha256_once(path: Path, changed: int) -> str:
-    """A file as it was at a time -> its checksum, computed once."""
+    """A file and the time of its last change -> its checksum, computed once."""
     return sha256_of(path)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Features, labels, and what is known of them.
+    """Features, labels, and facts about the data set.
 
     Attributes
     ----------
     X : pyarrow.Table (n, p)
-        Numbers, and categories as dictionary columns; gaps are null. Every estimator takes it as it is.
+        Numbers, and categories as dictionary columns; missing values are null. Every estimator takes such a table.
     y : ndarray (n,)
         Labels as text, or numbers for regression.
     about : About
@@ -34,7 +34,7 @@ class Dataset:
     about: About
 
     def as_floats(self) -> NDArray[np.float64]:
-        """(n, p) numbers, gaps as NaN; only for sets without nominal columns."""
+        """(n, p) numbers, NaN where missing; only for sets without nominal columns."""
         if self.about.nominal:
             raise DatasetError(
                 f"{self.about.name!r} must have numeric columns only, got the nominal {self.about.nominal[0]!r}; use X"
@@ -55,9 +55,9 @@ def load_dataset(name: str, *, data: str | Path | None = None, download: bool = 
     name : str
         One of `known_datasets`.
     data : path, default=None
-        A folder of prepared files; else the environment variable ``HEDGEROW_DATA``, else the cache, else a download.
+        A folder of prepared files. By default the folder in the environment variable ``HEDGEROW_DATA``, then the cache.
     download : bool, default=True
-        Whether to fetch a set that is in none of these.
+        Whether to download a set that is in none of these folders.
 
     Returns
     -------
@@ -79,11 +79,12 @@ def take_rows(X: Any, chosen: NDArray[np.int64]) -> Any:
     Parameters
     ----------
     X : ndarray or pyarrow.Table (n, p)
-    chosen : (m,) row numbers
+    chosen : (m,) int
+        Rows.
 
     Returns
     -------
-    of the kind of X (m, p)
+    ndarray or pyarrow.Table (m, p), as X
 
     Examples
     --------
@@ -101,7 +102,7 @@ def _read(path: Path, about: About) -> pyarrow.Table:
         from pyarrow import csv, parquet
     except ImportError:
         raise DatasetError(
-            "reading data sets needs pyarrow, got an installation without it; pip install 'hedgerow[reproduce]'"
+            "data sets need pyarrow, which is not installed; pip install 'hedgerow[reproduce]'"
         ) from None
     text = {*about.nominal, "target"} if about.task == "classification" else set(about.nominal)
     if path.suffix == ".parquet":
@@ -125,13 +126,15 @@ def _read(path: Path, about: About) -> pyarrow.Table:
 
 
 def _check(dataset: Dataset) -> None:
-    """Refuse a table that is not the one the registry describes."""
+    """Refuse a table that does not match the registry."""
     about = dataset.about
     shape = (dataset.X.num_rows, dataset.X.num_columns)
     if shape != (about.rows, about.features):
-        raise DatasetError(f"{about.name!r} must have {about.rows} rows and {about.features} features, got {shape}")
+        raise DatasetError(
+            f"{about.name!r} must have {about.rows} rows and {about.features} features, got {shape}; delete the file"
+        )
     if about.task == "classification":
         labels, counts = np.unique(dataset.y, return_counts=True)
         found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
         if found != about.classes:
-            raise DatasetError(f"the classes of {about.name!r} must be {about.classes}, got {found}")
+            raise DatasetError(f"the classes of {about.name!r} must be {about.classes}, got {found}; delete the file")

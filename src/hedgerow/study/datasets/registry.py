@@ -1,4 +1,4 @@
-"""Registry: the name of a data set -> what it must be and where it comes from."""
+"""Registry: the name of a data set -> its shape, classes, checksum and origin."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class DatasetError(Exception):
 
 
 class UnreachableError(DatasetError):
-    """A data set must be downloaded, and its server does not answer."""
+    """A data set must be downloaded, but its server does not answer."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What is known of a data set before its file is opened.
+    """Facts about a data set that are known before its file is opened.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class About:
     nominal : tuple of str
         Columns that hold categories; the others hold numbers.
     openml, url : int or None, str or None
-        Where it can be downloaded: a number at OpenML, or the address of a file.
+        Where to download it: its number at OpenML, or the address of a file.
     licence : str
     """
 
@@ -56,7 +56,7 @@ class About:
 
     @property
     def origin(self) -> str | None:
-        """Where a download would come from, in words."""
+        """Where a download comes from, in words."""
         return f"OpenML {self.openml}" if self.openml is not None else self.url
 
 
@@ -72,7 +72,7 @@ def known_datasets() -> tuple[str, ...]:
 
 
 def describe_dataset(name: str) -> About:
-    """What is known of a data set.
+    """Facts about a data set.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def describe_dataset(name: str) -> About:
     known = _registry()
     if name not in known:
         close = ", ".join(other for other in known if name[:3] == other[:3]) or ", ".join(known)
-        raise DatasetError(f"a data set must be one that is known, got {name!r}; near it: {close}")
+        raise DatasetError(f"name must be that of a known data set, got {name!r}; similar names: {close}")
     return known[name]
 
 
 @cache
 def _registry() -> dict[str, About]:
-    """-> name to what is known of it, in the order of the file."""
+    """Name -> facts, in the order of the file."""
     text = files("hedgerow.study.datasets").joinpath("registry.json").read_text(encoding="utf-8")
     return {
         name: About(name=name, **{**entry, "nominal": tuple(entry.get("nominal", ()))})

@@ -1,11 +1,11 @@
-"""Experiments: the name of a paper -> its tables and figures, ours beside theirs.
+"""Experiments: the name of a paper -> its tables and figures beside ours.
 
-Each paper is a folder named by author and year. It holds the paper's numbers (``paper.json``, with table and section),
-the protocol on top of the public API (``protocol.py``), what is made of the results (``summary.py``), and the
-generated verdict with its figures (``README.md``). What they share is here:
+Each paper is a folder named by author and year. It holds the paper's figures (``paper.json``, with table and section),
+the protocol on top of the public API (``protocol.py``), the report on the results (``summary.py``), and the generated
+verdict with its figures (``README.md``). All papers share:
 
 =============  ============================================================================================
-`frame`        units of work -> results, in parallel, each kept as soon as it is there
+`frame`        units of work -> results, in parallel, each saved as soon as it is done
 `report`       tables, figures and sentences -> terminal, Markdown, JSON
 `statistics`   scores of methods -> ranks, tests, stars
 =============  ============================================================================================
@@ -17,7 +17,7 @@ from importlib import import_module
 
 from hedgerow.study.experiments.frame import Experiment
 
-#: A paper's name -> the module that describes its experiment; a new paper is one line and one folder.
+#: A paper's name -> the module of its experiment; a new paper is one line here and one folder.
 PAPERS = {
     "zhang-2021": "hedgerow.study.experiments.zhang_2021",
     "busch-2021": "hedgerow.study.experiments.busch_2021",

@@ -1,4 +1,4 @@
-"""Command: words in a terminal -> a paper's experiment, done or resumed, and its report."""
+"""Command: options of ``hedgerow reproduce`` -> a paper's experiment, run or resumed, and its report."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hedgerow.study.datasets import DatasetError
 from hedgerow.study.experiments import find_experiment
 from hedgerow.study.experiments.frame import reproduce
 
-WIDTH = 150  # columns where the output is not a terminal
+WIDTH = 150  # columns if the output is not a terminal
 
 
 def run_reproduce(paper: str, *, quick: bool, out: Path | None, data: Path | None, as_json: bool, jobs: int) -> int:
-    """Do an experiment and print its report -> exit code: 0, 2 for a mistake in the call, 130 when interrupted."""
+    """Run an experiment and print its report -> exit code: 0, 2 for a wrong option, 130 after an interruption."""
     notes = Console(stderr=True, highlight=False)
     folder = out or Path(paper)
     start = time.monotonic()
@@ -25,7 +25,7 @@ def run_reproduce(paper: str, *, quick: bool, out: Path | None, data: Path | Non
         experiment = find_experiment(paper)
         report = reproduce(experiment, folder, data=data, quick=quick, jobs=jobs)
     except KeyboardInterrupt:
-        notes.print(f"\nStopped. Finished pieces are kept in {folder / 'units'}; the same command goes on from there.")
+        notes.print(f"\nStopped. Finished parts are kept in {folder / 'units'}; the same command continues from there.")
         return 130
     except (DatasetError, ImportError, ValueError) as reason:
         notes.print(f"error: {reason}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Frame: an experiment -> its results, unit by unit, kept on disk, and its report."""
+"""Frame: an experiment -> its results, unit by unit, saved on disk, and its report."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work that can be done alone: its result is one small file.
+    """A piece of work that needs no other; its result is one small file.
 
     Parameters
     ----------
     key : str
         Name of the file.
     arguments : dict
-        What `Experiment.work` is given; JSON. A kept result counts only if its arguments are the same.
+        Arguments of `Experiment.work`, as JSON. A saved result is used only if its arguments are the same.
     cost : float
-        How long it takes, relative to the others; the longest go first.
+        Duration relative to other units; the longest units start first.
     """
 
     key: str
@@ -38,26 +38,26 @@ class Unit:
 
 @dataclass(frozen=True)
 class Results:
-    """Arguments and result of every unit, and the sets that could not be had."""
+    """Arguments and result of every unit, and the data sets that are not available, with the reason."""
 
     done: tuple[tuple[Arguments, Result], ...]
     absent: dict[str, str]
     quick: bool
 
     def of(self, **wanted: Any) -> list[tuple[Arguments, Result]]:
-        """Those whose arguments have these values."""
+        """The units whose arguments have these values."""
         return [pair for pair in self.done if all(pair[0].get(name) == value for name, value in wanted.items())]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A paper: which data it needs, what is to be done, and what to make of it.
+    """A paper: the data it needs, the work to do, and the report on the results.
 
     Parameters
     ----------
     name, title : str
     sets : callable (quick) -> names of data sets
-    plan : callable (names of the sets there are, quick) -> units
+    plan : callable (names of the available sets, quick) -> units
     work : callable (arguments, data folder) -> result, JSON; called in other processes
     report : callable (results) -> Report
     """
@@ -79,19 +79,19 @@ def reproduce(
     jobs: int = -1,
     progress: bool = True,
 ) -> Report:
-    """Do what is left of an experiment, write report and figures into a folder, and return the report.
+    """Do the units of an experiment that are not yet done, write report and figures, and return the report.
 
     Parameters
     ----------
     experiment : Experiment
     out : Path
-        Made if need be. Units done earlier are read from it, whether that run was quick or was interrupted.
+        Folder for the results, made if necessary. Units of an earlier run, even a quick or interrupted one, are reused.
     data : Path, default=None
         Folder of data sets, see `hedgerow.datasets`.
     quick : bool, default=False
-        A first answer: a part of the units.
+        Whether to do only a part of the units, for a first result.
     jobs : int, default=-1
-        Processes; -1 for as many as there are cores.
+        Number of processes; -1 for one per core.
     progress : bool, default=True
         Whether to show a bar on standard error.
 
@@ -99,7 +99,7 @@ def reproduce(
     -------
     Report
     """
-    _require("pyarrow", "matplotlib")  # before the work, not after it
+    _require("pyarrow", "matplotlib")  # fail before the work, not after it
     present, absent = _look_for(experiment.sets(quick), data)
     units = experiment.plan(present, quick)
     store = out / "units"
@@ -118,17 +118,17 @@ def reproduce(
 
 
 def _require(*modules: str) -> None:
-    """Refuse to start without what reading data and drawing figures need."""
+    """Refuse to start without the packages that data and figures need."""
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
         raise ImportError(
-            f"reproducing a paper needs {' and '.join(modules)}, got an installation without {' and '.join(missing)};"
+            f"reproducing a paper needs {' and '.join(modules)}, but {' and '.join(missing)} is not installed;"
             " pip install 'hedgerow[reproduce]'"
         )
 
 
 def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[str, str]]:
-    """Names -> those that can be had, and why the others cannot; refused when none can."""
+    """Names -> the available sets, and why the others are not available; an error if none is."""
     present, absent, online = [], {}, True
     for name in names:
         try:
@@ -136,7 +136,7 @@ def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[
             present.append(name)
         except DatasetError as reason:
             absent[name] = str(reason)
-            online = online and not isinstance(reason, UnreachableError)  # wait for a silent server once
+            online = online and not isinstance(reason, UnreachableError)  # wait only once for a server that is silent
     if names and not present:
         raise DatasetError(next(iter(absent.values())))
     return present, absent
@@ -145,23 +145,25 @@ def _look_for(names: Sequence[str], data: Path | None) -> tuple[list[str], dict[
 def _worked(
     work: Callable[[Arguments, Path | None], Result], units: Sequence[Unit], data: Path | None, jobs: int
 ) -> Iterator[tuple[Unit, Result]]:
-    """Units -> the same with their results, as they come."""
+    """Units -> each with its result, as soon as it is done."""
     if jobs == 1 or len(units) < 2:
         yield from ((unit, work(unit.arguments, data)) for unit in units)
         return
     from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-    yield from parallel(delayed(_numbered)(work, unit, data) for unit in units)
+    yield from parallel(delayed(_with_result)(work, unit, data) for unit in units)
 
 
-def _numbered(work: Callable[[Arguments, Path | None], Result], unit: Unit, data: Path | None) -> tuple[Unit, Result]:
-    """A unit -> it and its result, so that results may come in any order."""
+def _with_result(
+    work: Callable[[Arguments, Path | None], Result], unit: Unit, data: Path | None
+) -> tuple[Unit, Result]:
+    """A unit -> the unit and its result, so that results may come in any order."""
     return unit, work(unit.arguments, data)
 
 
 def _kept(store: Path, unit: Unit) -> Result | None:
-    """The result of an earlier run with the same arguments, None when there is none."""
+    """The result of an earlier run with the same arguments, or None."""
     try:
         kept = json.loads((store / f"{unit.key}.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):

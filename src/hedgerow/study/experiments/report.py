@@ -17,7 +17,7 @@ PROSE = 35  # characters; longer cells are sentences, which may wrap
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text under a header; the first column is left-aligned, the others right."""
+    """Cells of text under a header; the first column is aligned left, the others right."""
 
     title: str
     header: Sequence[str]
@@ -28,7 +28,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing; `draw` is given an empty matplotlib figure of this size in inches."""
+    """A drawing; `draw` takes an empty matplotlib figure of this size in inches."""
 
     name: str
     title: str
@@ -40,7 +40,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Report:
-    """What came out: a verdict in sentences, then tables and figures; `data` holds the numbers."""
+    """The results: a verdict in sentences, then tables and figures; `data` holds the raw figures."""
 
     title: str
     source: str
@@ -69,7 +69,7 @@ class Report:
             console.print(f"* {_rich(sentence)}", highlight=False, soft_wrap=True)
 
     def write(self, folder: Path) -> None:
-        """README.md, figures and report.json into a folder."""
+        """Write README.md, figures and report.json into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         figures = {}
         for part in self.parts:
@@ -79,7 +79,7 @@ class Report:
         (folder / "report.json").write_text(json.dumps(self.as_json(), indent=1) + "\n", encoding="utf-8")
 
     def as_json(self) -> dict[str, Any]:
-        """Everything but the figures."""
+        """Everything except the drawings."""
         tables = [
             {
                 "title": part.title,
@@ -144,6 +144,6 @@ def _save(figure: Figure, folder: Path) -> str:
 
 
 def _rich(text: str) -> str:
-    """Markdown's bold and code marks -> those of rich; square brackets are kept from it."""
+    """Markdown's bold marks -> those of rich; code marks are dropped, square brackets escaped."""
     escaped = text.replace("[", "\\[").replace("`", "")
     return re.sub(r"\*\*(.+?)\*\*", r"[bold]\1[/bold]", escaped)

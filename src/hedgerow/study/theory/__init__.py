@@ -1,4 +1,4 @@
-"""Theory: how good one learner is -> how good many are together; formulas to call and to plot."""
+"""Theory: the error of one learner -> the error of many combined; formulas to call and to plot."""
 
 from hedgerow.study.theory.averages import averaged_error, averaged_variance, mean_error
 from hedgerow.study.theory.bags import inclusion_probability

@@ -33,15 +33,15 @@ def mean_error(errors: ArrayLike) -> float:
 def averaged_error(errors: ArrayLike, correlation: ArrayLike = 0.0) -> float:
     """The expected squared error of the mean of several learners.
 
-    Learners whose errors are independent have, together, 1/L of the error of one; learners whose errors agree gain
-    nothing but Cauchy's inequality: the square of the mean is at most the mean of the squares.
+    If errors are independent, the mean of L learners has 1/L of the error of one. If errors agree completely, the only
+    gain is Cauchy's inequality: the square of the mean is at most the mean of the squares.
 
     Parameters
     ----------
     errors : array-like of shape (n_learners,)
         Root mean squared error of each learner.
     correlation : float or array-like of shape (n_learners, n_learners), default=0.0
-        How the errors of two learners go together: E[e_i e_j] over the product of the root mean squared errors.
+        Correlation of the errors of two learners: E[e_i e_j] over the product of the root mean squared errors.
 
     Returns
     -------
@@ -56,14 +56,14 @@ def averaged_error(errors: ArrayLike, correlation: ArrayLike = 0.0) -> float:
     4.0
     """
     each = _checked_errors(errors)
-    together = _checked_correlation(correlation, len(each))
-    return float(each @ together @ each) / len(each) ** 2
+    shared = _checked_correlation(correlation, len(each))
+    return float(each @ shared @ each) / len(each) ** 2
 
 
 def averaged_variance(sigma2: ArrayLike, rho: ArrayLike, n_learners: ArrayLike) -> Floats:
     """The variance of the mean of learners with equal variance and equal correlation: ρσ² + (1 − ρ)σ²/B.
 
-    More trees shrink the second part and never the first; other features at each split shrink the first.
+    More trees reduce only the second part; trying other features at each split reduces the first.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def averaged_variance(sigma2: ArrayLike, rho: ArrayLike, n_learners: ArrayLike) 
     if (variance < 0).any() or (np.abs(shared) > 1).any() or (learners < 1).any():
         raise ValueError(
             "sigma2 must be >= 0, rho in [-1, 1] and n_learners >= 1, got"
-            f" sigma2={sigma2!r}, rho={rho!r}, n_learners={n_learners!r}"
+            f" sigma2={sigma2!r}, rho={rho!r}, n_learners={n_learners!r}; correct them"
         )
     return np.asarray(shared * variance + (1 - shared) * variance / learners)
 
@@ -93,7 +93,7 @@ def averaged_variance(sigma2: ArrayLike, rho: ArrayLike, n_learners: ArrayLike) 
 def _checked_errors(errors: ArrayLike) -> Floats:
     each = np.asarray(errors, dtype=np.float64)
     if each.ndim != 1 or not len(each) or not (np.isfinite(each) & (each >= 0)).all():
-        raise ValueError(f"errors must be one number >= 0 for each learner, got {errors!r}")
+        raise ValueError(f"errors must be one number >= 0 for each learner, got {errors!r}; pass a list of numbers")
     return each
 
 
@@ -106,7 +106,7 @@ def _checked_correlation(correlation: ArrayLike, n_learners: int) -> Floats:
     right = given.shape == (n_learners, n_learners) and np.array_equal(given, given.T) and (given.diagonal() == 1).all()
     if not right or np.linalg.eigvalsh(given).min() < -1e-9:
         raise ValueError(
-            f"correlation must be a number, or a matrix of {n_learners} × {n_learners} that errors can have (symmetric,"
-            f" ones on its diagonal, no negative eigenvalue), got {correlation!r}"
+            f"correlation must be a number, or a matrix of {n_learners} × {n_learners} (symmetric, ones on its diagonal"
+            f" and no negative eigenvalue), got {correlation!r}; pass a correlation that errors can have"
         )
     return np.asarray(given)

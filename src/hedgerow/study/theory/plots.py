@@ -1,4 +1,4 @@
-"""Plots: the formulas of this package -> pictures of them."""
+"""Plots: the formulas of this package -> pictures."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hedgerow.study.theory.juries import condorcet, plurality
 
 
 def plot_condorcet(p: Sequence[float] = (0.4, 0.5, 0.55, 0.6, 0.7), *, n_voters: int = 101, ax: Any = None) -> Any:
-    """How often a jury is right, against its size: up to 1 if jurors are better than a coin, down to 0 if worse.
+    """Plot how often a jury is right, against its size: it tends to 1 if jurors beat a coin, and to 0 if they do not.
 
     Parameters
     ----------
     p : sequence of float
         How often one juror is right; a line for each.
     n_voters : int, default=101
-        The largest jury; only odd ones are drawn.
+        The largest jury; only odd sizes are drawn.
     ax : matplotlib Axes, default=None
         Where to draw; None makes a new figure.
 
@@ -43,7 +43,7 @@ def plot_condorcet(p: Sequence[float] = (0.4, 0.5, 0.55, 0.6, 0.7), *, n_voters:
 def plot_plurality(
     p: float = 0.4, *, n_classes: Sequence[int] = (2, 3, 5, 10), n_voters: int = 51, ax: Any = None
 ) -> Any:
-    """How often the most frequent of several answers is right, against the number of voters.
+    """Plot how often the most frequent of several answers is right, against the number of voters.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def plot_plurality(
     n_classes : sequence of int
         Numbers of answers; a line for each.
     n_voters : int, default=51
-        The largest number of voters; only odd ones are drawn.
+        The largest number of voters; only odd numbers are drawn.
     ax : matplotlib Axes, default=None
         Where to draw; None makes a new figure.
 
@@ -76,7 +76,7 @@ def plot_plurality(
 def plot_averaged_error(
     rho: Sequence[float] = (0.0, 0.1, 0.3, 0.6), *, sigma2: float = 1.0, n_learners: int = 100, ax: Any = None
 ) -> Any:
-    """The error of a mean of learners, against their number, for several correlations: down to ρσ² and no further.
+    """Plot the error of a mean of learners against their number, for several correlations; its limit is ρσ².
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def plot_averaged_error(
 
 
 def plot_inclusion(n_rows: int = 50, *, ax: Any = None) -> Any:
-    """How probable it is that a row is in a bootstrap sample, against the number of rows, and its limit 1 − 1/e.
+    """Plot the probability that a row is in a bootstrap sample against the number of rows, and its limit 1 − 1/e.
 
     Parameters
     ----------
@@ -133,20 +133,20 @@ def plot_inclusion(n_rows: int = 50, *, ax: Any = None) -> Any:
 
 
 def _axes(ax: Any) -> Any:
-    """The axes given, or those of a new figure."""
+    """The given axes, or the axes of a new figure."""
     if ax is not None:
         return ax
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            "matplotlib must be installed to plot, got none; pip install 'hedgerow[plot]'", name="matplotlib"
+            "plots need matplotlib, which is not installed; pip install 'hedgerow[plot]'", name="matplotlib"
         ) from error
     return pyplot.subplots(figsize=(7, 4.5), layout="constrained")[1]
 
 
 def _finished(ax: Any, x: str, y: str, title: str, limits: tuple[float, float | None]) -> Any:
-    """Axes with words, limits and a legend."""
+    """Add labels, limits and a legend to the axes."""
     ax.set(xlabel=x, ylabel=y, title=title, ylim=limits)
     ax.grid(alpha=0.3)
     ax.legend(frameon=False)

@@ -12,7 +12,7 @@ from hedgerow.study.experiments.frame import Experiment
 
 
 def _sets(quick: bool) -> Sequence[str]:
-    """Sets of Table 1 that can be had; in a quick run the smaller ones."""
+    """The available sets of Table 1; in a quick run only the smaller ones."""
     names = PAPER["files"].values()
     return [name for name in names if not quick or describe_dataset(name).rows <= protocol.QUICK_ROWS]
 

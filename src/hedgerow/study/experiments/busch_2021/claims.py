@@ -1,4 +1,4 @@
-"""Claims: sentences of the paper -> held or not, with the numbers that say so."""
+"""Claims: statements of the paper -> held or not, with the figures that show it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Clouds = dict[str, dict[int, tuple[Floats, Floats]]]
 
 @dataclass(frozen=True)
 class Checked:
-    """A claim, whether it holds here (None: cannot be told from the sets there are), and the numbers."""
+    """A claim, whether it holds here (None: the available sets do not tell), and the figures."""
 
     words: str
     section: str
@@ -201,12 +201,12 @@ CHECKS: dict[str, Callable[[Scores, Clouds], Verdict]] = {
 
 
 def _row(values: Floats) -> str:
-    """(leaf sizes,) -> the numbers, shortly."""
+    """(leaf sizes,) -> the figures as short text."""
     return " ".join(f"{value:.1f}".removesuffix(".0") for value in values)
 
 
 def _sizes(where: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
-    """(leaf sizes,) -> those where it is true."""
+    """(leaf sizes,) bool -> the leaf sizes where it is true."""
     return ", ".join(str(size) for size, there in zip(LEAF_SIZES, where, strict=True) if there) or "none"
 
 

@@ -126,7 +126,7 @@ def _ranks_by_balance(scores: Scores) -> Figure:
 
 
 def _draw_ranks(axis: Any, scores: Scores, measure: str, which: str | None = None) -> None:
-    """One line per method; where EVA stands in for itself with the program's prior, a dashed one."""
+    """Draw one line per method; dashed for EVA with the prior of the authors' program."""
     places = np.arange(len(LEAF_SIZES))
     ranks = scores.ranks(measure, which=which)
     for position, name in enumerate(METHODS):

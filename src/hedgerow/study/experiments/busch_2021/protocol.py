@@ -32,7 +32,7 @@ from hedgerow.study.datasets import Dataset, describe_dataset, load_dataset, tak
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
 
 Floats = NDArray[np.float64]
-Table = Any  # an array (n, p) of numbers, or an Arrow table where columns are nominal
+Table = Any  # an array (n, p) of numbers, or an Arrow table if columns are nominal
 
 PAPER: dict[str, Any] = json.loads(
     files("hedgerow.study.experiments.busch_2021").joinpath("paper.json").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ PAPER: dict[str, Any] = json.loads(
 TREES: int = PAPER["protocol"]["trees"]
 LEAF_SIZES: tuple[int, ...] = tuple(PAPER["protocol"]["leaf_sizes"])
 REPETITIONS: int = PAPER["protocol"]["repetitions"]
-#: The nine combinations of the paper, its two references, and what we add: one name per column of the results.
+#: The nine combinations of the paper, its two references, and our own: one name per column of the results.
 RULES: dict[str, Rule] = {
     "Probability": Average(),
     "Laplace": Laplace(),
@@ -61,14 +61,14 @@ COLUMNS = (*RULES, BY_RATIO, *REFERENCES)
 METHODS = (*tuple(RULES)[:9], *REFERENCES)
 #: Further leaf sizes of Figure 5; its other points are the first half of the first repetition.
 CLOUD_SIZES = (6, 12, 16, 64, 128)
-#: Above this many rows the second halves are left out: a hundred thousand test rows leave nothing to average.
+#: Above this many rows the second halves are left out: a hundred thousand test rows need no further averaging.
 TWO_HALVES = 200_000
 #: Larger sets are left out of a quick run.
 QUICK_ROWS = 6_000
 
 
 def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
-    """Sets that are there -> one unit per set, leaf size and repetition, and the rest of Figure 5."""
+    """Available sets -> one unit per set, leaf size and repetition, and the rest of Figure 5."""
     titles = {name: title for title, name in PAPER["files"].items()}
     units = []
     for name in sets:
@@ -102,7 +102,7 @@ def work(arguments: Arguments, data: Path | None) -> Result:
 
 
 def features(dataset: Dataset) -> Table:
-    """A data set -> what the authors' program learns from: gaps in nominal columns are a value, no row numbers."""
+    """A data set -> the table of the authors' program: missing is a value of nominal columns, row ids are dropped."""
     X = dataset.X
     if dataset.about.name == "climate-crashes":
         X = X.drop_columns(X.column_names[:2])
@@ -149,7 +149,7 @@ def judge(
     ensemble = RandomDecisionTreesClassifier(TREES, **grown).fit(X_fit, y_fit)
     scores = scores_of(ensemble.evidence(X_test))
     single = single_trees(ensemble, X_test, y_test) if cloud else []
-    del ensemble  # the forests of a large set need not be in memory together
+    del ensemble  # so that two forests of a large set are never in memory at the same time
     for model in (RandomForestClassifier(TREES, **grown), DecisionTreeClassifier(**grown)) if references else ():
         scores.append(model.fit(X_fit, y_fit).predict_proba(X_test)[:, 1] - 0.5)
     accuracy = [round(float(np.mean((score > 0) == y_test)), 6) for score in scores]

@@ -16,7 +16,7 @@ EVAS = ("EVA", PROGRAM, "EVA, no prior")
 
 
 def report(results: Results) -> Report:
-    """Everything the paper shows and what we add to it."""
+    """Everything the paper shows, and our additions."""
     scores = collect(results, first_halves=False)
     program = collect(results, first_halves=True, eva=PROGRAM)
     found = {title: points for title in PAPER["figure_5"]["sets"] if len(points := clouds(results, title)) > 1}
@@ -57,12 +57,12 @@ def _claim_table(claims: list[Checked], as_program: list[Checked]) -> Table:
 
 
 def _held(claim: Checked) -> str:
-    """In words."""
+    """A claim -> whether it holds, in words."""
     return {True: "held", False: "**not held**", None: "not there"}[claim.held]
 
 
 def _rank_table(scores: Scores, measure: str) -> Table:
-    """The numbers of Figure 3."""
+    """The data of Figure 3."""
     ranks, means = scores.ranks(measure), scores.of(measure, METHODS).mean(axis=0)
     rows = []
     for position, method in enumerate(METHODS):
@@ -114,7 +114,7 @@ def _dempster_table(scores: Scores) -> Table:
 
 
 def _sets_table(scores: Scores) -> Table:
-    """Table 1, theirs and ours, and which sets are there."""
+    """Table 1, theirs and ours, and which sets are available."""
     rows = []
     for title, (instances, features, ratio) in PAPER["table_1"]["rows"].items():
         if title not in PAPER["files"]:
@@ -136,7 +136,7 @@ def _sets_table(scores: Scores) -> Table:
 
 
 def _verdict(results: Results, scores: Scores, claims: list[Checked], as_program: list[Checked]) -> list[str]:
-    """What holds, what does not, and why: sentences made of the numbers."""
+    """What holds, what does not, and why: sentences made from the figures."""
     told = [claim for claim in claims if claim.held is not None]
     held = [claim for claim in told if claim.held]
     missed = [claim for claim in told if not claim.held]
@@ -188,12 +188,12 @@ def _wins(table: Floats, one: str, other: str) -> Floats:
 
 
 def _numbers(values: Floats) -> str:
-    """(leaf sizes,) -> the numbers with commas."""
+    """(leaf sizes,) -> text with commas."""
     return ", ".join(f"{value:g}" for value in values)
 
 
 def _data(scores: Scores, program: Scores) -> dict[str, object]:
-    """The numbers behind tables and figures, for other programs."""
+    """The data behind tables and figures, for other programs."""
     return {
         "sets": list(scores.sets),
         "leaf sizes": list(LEAF_SIZES),

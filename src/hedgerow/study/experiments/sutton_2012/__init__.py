@@ -11,7 +11,7 @@ from hedgerow.study.experiments.sutton_2012.summary import report
 
 
 def _sets(quick: bool) -> Sequence[str]:
-    """All ten; they are small."""
+    """All ten sets; they are small."""
     return list(PAPER["sets"].values())
 
 

@@ -1,4 +1,4 @@
-"""Curves: trees of Breast Tissue for every λ -> Figure 1, and whether what the paper reads from it is there."""
+"""Curves: trees of Breast Tissue for every λ -> Figure 1, and whether it shows what the paper says."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Curve:
 
     @property
     def fall(self) -> float:
-        """The most nodes a tree loses, on average, from one λ to the next."""
+        """The largest mean loss of nodes from one λ to the next."""
         return float(np.maximum(-np.diff(self.nodes), 0).max())
 
     @property
     def rises(self) -> bool:
-        """Whether a larger λ never gives a smaller tree, but for less than half a split on average."""
+        """Whether trees never get smaller with λ, apart from less than half a split on average."""
         return self.fall < 1
 
     @property
@@ -51,7 +51,7 @@ class Curve:
 
 
 def collect_curves(results: Results) -> list[Curve]:
-    """Units -> the curves there are."""
+    """Units -> the curves that were computed."""
     curves = []
     for name in CURVES:
         found = [result for _, result in results.of(kind="curve", curve=name)]
@@ -95,7 +95,7 @@ def figure_1(curves: list[Curve]) -> Figure:
 
 
 def curve_table(curves: list[Curve]) -> Table:
-    """What the paper reads from its figure, and what ours shows."""
+    """What the paper says about its figure, and what ours shows."""
     rows = [
         [
             curve.name,
@@ -115,5 +115,5 @@ def curve_table(curves: list[Curve]) -> Table:
 
 
 def _held(holds: bool) -> str:
-    """In words."""
+    """Whether something holds, in words."""
     return "held" if holds else "not held"

@@ -1,4 +1,4 @@
-"""Open: what the paper does not say -> our choice, the alternatives, and how far they move the numbers."""
+"""Open: details the paper leaves open -> our choice, the alternatives, and how far they change the figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.study.experiments.sutton_2012.scores import SMALLER, Rates, altern
 
 @dataclass(frozen=True)
 class Question:
-    """A thing the paper leaves open, what we do, and which alternatives are about it."""
+    """A detail that the paper leaves open, our choice, and the alternatives to it."""
 
     what: str
     choice: str
@@ -115,7 +115,7 @@ def _changes(results: Results, ours: dict[Cell, Rates]) -> dict[tuple[Cell, str]
 
 
 def _plain(name: str) -> str:
-    """An alternative's name without the way it is of."""
+    """An alternative's name without the name of its method."""
     first, _, rest = name.partition(", ")
     return rest if first in ("CART", "IDM", "multi") else name
 

@@ -1,4 +1,4 @@
-"""Paper: the printed tables -> cells, and what their decimals tell of the test rows behind them."""
+"""Paper: the printed tables -> cells, and what their decimals tell about the number of test rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def printed(table: int) -> list[Cell]:
 
 
 def is_attainable(percent: float, n_rows: int) -> bool:
-    """Whether some number of errors among so many rows is printed as this percentage with one decimal.
+    """Whether some number of errors among this many rows would be printed as this percentage with one decimal.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Protocol: a data set and a way to grow trees -> errors of every candidate, inside and outside the training rows.
 
-Nothing is chosen here: the errors of all candidates are kept, and the summary chooses from the inner ones, by whatever
-grid and rule for ties. So these alternatives cost nothing and are judged on the same trees.
+Nothing is chosen here: the errors of all candidates are kept, and the summary chooses by the inner errors, for any grid
+and any rule for ties. So these alternatives cost nothing and are compared on the same trees.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "multi": {"grow": "belief", "candidates": LAMS, "mass": "multinomial"},
     "combination": {"grow": "pairs", "candidates": COARSE},
 }
-#: What the paper leaves open, beyond grid and ties: name -> (way, what is changed).
+#: Details the paper leaves open, besides grid and ties: name -> (way to grow trees, what is changed).
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "s = 0.5": ("IDM", {"caution": 0.5}),
     "s = 2": ("IDM", {"caution": 2.0}),
@@ -57,7 +57,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 RUNS = {"table": (8, 2, 2), "variant": (2, 0, 2), "curve": (10, 10, 5)}
 CURVE_LAMS = tuple(round(0.05 * step, 2) for step in range(21))
 SLOW_LAMS = tuple(round(0.1 * step, 1) for step in range(11))
-#: Curves of Figure 1: the paper says neither which mass nor how small a child may be there.
+#: Curves of Figure 1: the paper does not say which mass it uses there, nor how small a child may be.
 CURVES: dict[str, dict[str, Any]] = {
     "IDM": {"min_rows": 11},
     "IDM, children of any size": {"min_rows": 1},
@@ -67,7 +67,7 @@ TABLE_OF = {name: number for number in (1, 3) for name in PAPER[f"table_{number}
 
 
 def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
-    """Sets that are there -> units: both tables, what is left open, and the curves."""
+    """Available sets -> units: both tables, the alternatives, and the curves."""
     units = []
     for title, name in PAPER["sets"].items():
         if name not in sets:
@@ -204,7 +204,7 @@ def _one_fold(X: Floats, y: Ints, train: Ints, test: Ints, grow: Grow) -> tuple[
 
 
 def _grow(way: str, min_rows: int, nominal: Any, changed: dict[str, Any]) -> Grow:
-    """A way and what is changed in it -> how to grow."""
+    """A way to grow trees and what is changed in it -> a function that grows them."""
     about = {**WAYS[way], **changed}
     kind, candidates = about.pop("grow"), about.pop("candidates")
     if kind == "gini":
@@ -215,7 +215,7 @@ def _grow(way: str, min_rows: int, nominal: Any, changed: dict[str, Any]) -> Gro
 
 
 def _grow_auto(min_rows: int, nominal: Any) -> Grow:
-    """How the library itself chooses lam: one candidate, already chosen."""
+    """The library's own choice of lam: one candidate, already chosen."""
 
     def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
         tree = DecisionTreeClassifier(

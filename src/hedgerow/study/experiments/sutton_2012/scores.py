@@ -1,4 +1,4 @@
-"""Scores: errors of all candidates -> the error rate of the chosen ones, by whatever grid and rule for ties."""
+"""Scores: errors of all candidates -> the error rate of the chosen ones, for any grid and any rule for ties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.study.experiments.sutton_2012.protocol import COARSE, THRESHOLDS, 
 
 Floats = NDArray[np.float64]
 
-ENOUGH = 5  # repetitions whose own scatter says something
+ENOUGH = 5  # repetitions from which a standard deviation can be estimated
 NEAR = 2.0  # standard deviations of a difference
 #: Candidates of λ and of β: the first is our choice.
 LAM_GRIDS: dict[str, tuple[float, ...]] = {
@@ -41,7 +41,7 @@ class Rates:
 
     @property
     def rates(self) -> Floats:
-        """(repetitions,) what one repetition, four test sets, gives."""
+        """(repetitions,): the mean of the four test sets of each repetition."""
         return np.asarray(self.quarters.mean(axis=1))
 
     @property
@@ -51,7 +51,7 @@ class Rates:
 
     @property
     def scatter(self) -> float:
-        """Standard deviation of one repetition; of few repetitions, estimated from their single test sets."""
+        """Standard deviation of one repetition; if there are few, estimated from their single test sets."""
         if len(self.rates) >= ENOUGH:
             return float(self.rates.std(ddof=1))
         return float(self.quarters.std(ddof=1) / np.sqrt(self.quarters.shape[1]))
@@ -61,12 +61,12 @@ class Rates:
         return self.mean - cell.percent
 
     def distance(self, cell: Cell) -> float:
-        """The gap in standard deviations of such a difference, the paper's number being one repetition."""
+        """The gap in standard deviations of such a difference, if the paper's figure is one repetition."""
         scatter = self.scatter * np.sqrt(1 + 1 / len(self.rates))
         return self.gap(cell) / scatter if scatter > 0 else float("inf")
 
     def is_near(self, cell: Cell) -> bool:
-        """Whether the printed number could be one of our repetitions."""
+        """Whether the printed figure could be one of our repetitions."""
         return abs(self.distance(cell)) <= NEAR
 
 
@@ -79,7 +79,7 @@ def rates_of(
     grid: tuple[float, ...] | None = None,
     smaller: bool = False,
 ) -> Rates | None:
-    """A set and a way -> error rates of what inner cross-validation chooses; None when it was not run."""
+    """A set and a way to grow -> error rates of what inner cross-validation chooses; None if it was not run."""
     wanted: dict[str, Any] = {"kind": "variant", "variant": variant} if variant else {"kind": "table"}
     found = [result for _, result in results.of(set=data_set, way=way, **wanted)]
     if not found:
@@ -128,7 +128,7 @@ def change(usual: Rates, other: Rates) -> float:
 
 
 def signed(points: float) -> str:
-    """Points with a sign and one decimal; what rounds to nothing is +0.0.
+    """Points -> text with a sign and one decimal; what rounds to zero is +0.0.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def signed(points: float) -> str:
 
 
 def _first_least(errors: NDArray[np.int64], backwards: bool) -> NDArray[np.int64]:
-    """(R, Q, candidates) -> (R, Q): the first of the least, or the last of them, which is the first read backwards."""
+    """(R, Q, candidates) -> (R, Q): the first of the candidates with the least error, or the last of them."""
     if not backwards:
         return np.asarray(errors.argmin(axis=2))
     return np.asarray(errors.shape[2] - 1 - errors[:, :, ::-1].argmin(axis=2))

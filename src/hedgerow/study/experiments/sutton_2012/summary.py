@@ -20,7 +20,7 @@ MOST_TESTS = 6
 
 
 def report(results: Results) -> Report:
-    """Everything the paper shows, and how far what it does not say could move it."""
+    """Everything the paper shows, and how far the details it leaves open could change it."""
     ours = collect_cells(results)
     curves = collect_curves(results)
     parts: list[Table | Figure] = [paper_table(1, ours), paper_table(3, ours), test_set_table()]
@@ -38,7 +38,7 @@ def report(results: Results) -> Report:
 
 
 def collect_cells(results: Results) -> dict[Cell, Rates]:
-    """Printed cells whose sets are there -> our error rates."""
+    """Printed cells of the available sets -> our error rates."""
     found = {cell: rates_of(results, cell.data_set, cell.way) for table in (1, 3) for cell in printed(table)}
     return {cell: rates for cell, rates in found.items() if rates is not None}
 
@@ -74,7 +74,7 @@ def _shown(cell: Cell, rates: Rates) -> str:
 
 
 def test_set_table() -> Table:
-    """How many test sets the decimals of the printed numbers allow."""
+    """How many test sets the decimals of the printed figures allow."""
     rows = []
     for table in (1, 3):
         for title in PAPER[f"table_{table}"]["rows"]:
@@ -106,7 +106,7 @@ def fewest_tests() -> int:
 
 
 def _data(ours: dict[Cell, Rates]) -> dict[str, Any]:
-    """The numbers behind the tables, for other programs."""
+    """The data behind the tables, for other programs."""
     return {
         f"table_{table}": [
             {

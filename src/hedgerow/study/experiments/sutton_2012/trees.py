@@ -1,4 +1,4 @@
-"""Trees: training rows and test rows -> errors and leaves for every candidate of what is tuned."""
+"""Trees: training rows and test rows -> errors and leaves for every candidate of the tuned parameter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Grow = Callable[[Floats, Ints, Floats], tuple[Ints, Ints]]
 
 
 def belief_trees(lams: Sequence[float], min_rows: int, nominal: Any = None, **mass: Any) -> Grow:
-    """Candidates of lam -> how to grow one tree for each."""
+    """Candidates of lam -> a function that grows one tree for each."""
 
     def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
         trees = [_tree(BeliefGain(lam, **mass), min_rows, nominal).fit(X, y) for lam in lams]
@@ -31,7 +31,7 @@ def belief_trees(lams: Sequence[float], min_rows: int, nominal: Any = None, **ma
 
 
 def gini_trees(thresholds: Sequence[float], min_rows: int, nominal: Any = None) -> Grow:
-    """Candidates of the least gain of a split -> how to grow one tree for each.
+    """Candidates of the least gain of a split -> a function that grows one tree for each.
 
     The gain is that of the node itself, as in the paper's equation 1, so all candidates are tops of one tree: a node
     stays closed when its best split, or that of a node above it, gains no more than the threshold.
@@ -52,7 +52,7 @@ def gini_trees(thresholds: Sequence[float], min_rows: int, nominal: Any = None) 
 
 
 def pairwise_trees(lams: Sequence[float], min_rows: int, decision: str = "pignistic") -> Grow:
-    """Candidates of lam -> how to grow one tree per pair of classes for each, and combine them by least squares."""
+    """Candidates of lam -> a function that, for each, grows a tree per pair of classes and combines them."""
 
     def grow(X: Floats, y: Ints, X_test: Floats) -> tuple[Ints, Ints]:
         pairs = list(combinations(np.unique(y).tolist(), 2))
@@ -95,20 +95,20 @@ def decide_among_pairs(masses: Floats, n_classes: int, decision: str) -> Ints:
         "belief": members * (size == 1),
         "plausibility": members,
     }[decision]
-    # rounding must not tell apart classes that are equal
+    # rounding must not make a difference between equal classes
     chosen: Ints = (combined @ shares).round(9).argmax(axis=1)
     return chosen
 
 
 def _tree(criterion: Any, min_rows: int, nominal: Any = None) -> DecisionTreeClassifier:
-    """A tree as the paper grows it: all features at every node, children of at least so many rows."""
+    """A tree as the paper grows it: all features at every node, children of a least number of rows."""
     return DecisionTreeClassifier(
         criterion=criterion, min_samples_leaf=min_rows, categorical_features=nominal, random_state=0
     )
 
 
 def _last_open(parent: Ints, is_open: NDArray[np.bool_]) -> Ints:
-    """Parents (N,), open nodes (N,) -> (N,): the node itself when open, else the last open one above it."""
+    """Parents (N,), open nodes (N,) -> (N,): the node itself if it is open, else the last open node above it."""
     stop = np.arange(len(parent))
     for node in range(1, len(parent)):
         if not is_open[node]:

@@ -14,7 +14,7 @@ COMPARABLE = 3.0  # points
 
 
 def write_verdict(results: Results, ours: dict[Cell, Rates], curves: list[Curve]) -> list[str]:
-    """What holds, what does not, and why: sentences made of the numbers."""
+    """What holds, what does not, and why: sentences made from the figures."""
     counted = {cell: rates for cell, rates in ours.items() if not cell.misprinted}
     near = [cell for cell, rates in counted.items() if rates.is_near(cell)]
     gaps = [abs(rates.gap(cell)) for cell, rates in counted.items()]
@@ -35,7 +35,7 @@ def write_verdict(results: Results, ours: dict[Cell, Rates], curves: list[Curve]
 
 
 def _said_of_misprint(cell: Cell, rates: Rates) -> str:
-    """Why the marked cell cannot be right, and what stands there instead."""
+    """Why the marked cell is a misprint, and our value."""
     tests = PAPER["table_2"]["rows"][cell.title][3]
     possible = [number for number in range(1, 7) if is_attainable(cell.percent, number * tests)]
     words = f"only {', '.join(map(str, possible))} would give it" if possible else "no number up to six gives it"
@@ -47,7 +47,7 @@ def _said_of_misprint(cell: Cell, rates: Rates) -> str:
 
 
 def _said_of_outside(results: Results, cell: Cell, rates: Rates) -> str:
-    """A cell that is not near, and the alternative that comes nearest to it."""
+    """A cell that we do not reproduce, and the alternative that comes closest to it."""
     tried = alternatives(results, cell.data_set, cell.way)
     said = (
         f"Outside: Table {cell.table}, {cell.title}/{cell.column}, ours {rates.mean:.1f}, the paper's"
@@ -87,7 +87,7 @@ def _said_of_comparison(ours: dict[Cell, Rates]) -> list[str]:
 
 
 def _said_of_tic_tac(results: Results, ours: dict[Cell, Rates]) -> list[str]:
-    """The paper's largest difference between CART and U, and what the coding of its nominal features makes of it."""
+    """The paper's largest difference between CART and U, and how the coding of nominal features changes it."""
     cells = {cell.column: cell for cell in ours if cell.title == "Tic-tac"}
     if len(cells) < 2:
         return []
@@ -118,7 +118,7 @@ def _said_of_curve(curve: Curve) -> str:
 
 
 def _said_of_features() -> list[str]:
-    """Sets of which we have another number of features than the paper counts."""
+    """Sets for which we have another number of features than the paper says."""
     return [
         f"The paper counts {told} features in {title}; ours, `{about.name}`, has {about.features}."
         for title, told in PAPER["table_1"]["features"].items()

@@ -1,4 +1,4 @@
-"""Zhang, Quost and Masson 2021: cautious random forests -> Tables 1 to 3, and what lies beyond them."""
+"""Zhang, Quost and Masson 2021: cautious random forests -> Tables 1 to 3, and further experiments."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PAPER_SETS = tuple(PAPER["sets"].values())
 
 
 def _sets(quick: bool) -> Sequence[str]:
-    """The eight of the paper, and those of many classes."""
+    """The eight sets of the paper, and our sets of many classes."""
     return (*PAPER_SETS, *(protocol.QUICK_MULTICLASS if quick else protocol.MULTICLASS))
 
 
 def _plan(sets: Sequence[str], quick: bool) -> list[Unit]:
-    """Sets that are there -> units."""
+    """Available sets -> units."""
     return protocol.plan(sets, quick, PAPER_SETS, {name: describe_dataset(name).rows for name in sets})
 
 

@@ -1,4 +1,4 @@
-"""Claims: sentences of the paper -> on how many sets they are true, there and here."""
+"""Claims: statements of the paper -> on how many sets they are true, in the paper and here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedgerow.study.experiments.zhang_2021.paper import printed
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, on how many sets it is true, there and here, and on how many it must be."""
+    """A statement of the paper, on how many sets it is true in the paper and here, and how many sets there are."""
 
     words: str
     theirs: int
@@ -24,12 +24,12 @@ class Claim:
 
     @property
     def held(self) -> bool:
-        """Whether it is true of more than half of the sets."""
+        """Whether it is true on more than half of the sets."""
         return 2 * self.ours > self.of
 
 
 def count_claims(ours: Ours) -> list[Claim]:
-    """What section 4 says, counted over sets in the paper's numbers and in ours."""
+    """The statements of section 4, counted over sets in the paper's figures and in ours."""
     mass1, mass2, mass3 = range(3)
     statements: tuple[tuple[str, Callable[[Floats], NDArray[np.bool_]]], ...] = (
         ("for s = 1 the baseline is better than every belief rule", lambda u: u[:, 0, BASELINE] > _best_mass(u, 0)),

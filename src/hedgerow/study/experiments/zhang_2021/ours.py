@@ -1,4 +1,4 @@
-"""Ours: units of one way to do it -> means beside the printed cells."""
+"""Ours: units of one variant of the protocol -> means beside the printed cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BASELINE = COLUMNS.index("baseline")
 
 @dataclass(frozen=True)
 class Ours:
-    """u65 in percent of one way to do it: (sets, cautions, rules), NaN for a set that is absent."""
+    """u65 in percent of one variant: (sets, cautions, rules), NaN for a set that is not available."""
 
     name: str
     repetitions: int
@@ -40,7 +40,7 @@ class Ours:
 
     @property
     def cells(self) -> int:
-        """Cells there are."""
+        """Cells of the available sets."""
         return int(np.isfinite(self.gap).sum())
 
     @property
@@ -50,14 +50,14 @@ class Ours:
 
 
 def collect_decided(results: Results, name: str) -> Ours:
-    """The same of another way to decide, which stands beside the usual one."""
+    """The same for another decision, whose results are kept beside those of the usual one."""
     both = [(arguments, result["decided"]) for arguments, result in results.of(kind="tables") if "decided" in result]
     other = tuple((arguments, {"u65": decided[name]}) for arguments, decided in both)
     return collect(Results(other, results.absent, results.quick), name)
 
 
 def collect(results: Results, name: str, **wanted: Any) -> Ours:
-    """Units of one way to do it -> means, errors, scores."""
+    """Units of one variant -> means, errors, scores."""
     scores: list[Floats | None] = []
     for data_set in PAPER["sets"].values():
         found = [np.array(result["u65"]) for _, result in results.of(set=data_set, **wanted)]

@@ -28,7 +28,7 @@ def printed() -> NDArray[np.float64]:
 
 
 def printed_stars() -> NDArray[np.str_]:
-    """(sets, cautions): the stars of each row, wherever in the row they stand."""
+    """(sets, cautions): the stars of each row, in whichever cell they are printed."""
     return np.array([["".join(cell.lstrip("0123456789.") for cell in row) for row in rows] for rows in _cells()])
 
 

@@ -1,4 +1,4 @@
-"""Protocol: a data set, a sense of counting and repetitions -> u65 of every rule and caution.
+"""Protocol: a data set, a way of counting and repetitions -> u65 of every rule and caution.
 
 Each fold grows one forest; every rule and every caution then combines the same leaves.
 """
@@ -29,14 +29,14 @@ RULES: dict[str, Rule] = {
     "baseline": IntervalAverage(),
 }
 SENSES = ("all", "inbag", "distinct", "oob")
-#: What the paper leaves open, one thing changed at a time; tried with the counts "all".
+#: Details that the paper leaves open, one changed at a time; tried with the counts "all".
 VARIANTS: dict[str, dict[str, Any]] = {
     "folds stratified": {"stratified": True},
     "entropy": {"criterion": "entropy"},
     "log2 features per split": {"max_features": "log2"},
     "a third of the features per split": {"max_features": 1 / 3},
 }
-#: The same, of decisions: these need no other forests.
+#: The same for decisions, which need no other forests.
 DECIDED: dict[str, dict[str, bool]] = {
     "a leaf at exactly 1/2 stays undecided": {"strict_leaf": True},
     "belief of exactly 1/2 decides": {"half_decides": True},
@@ -63,7 +63,7 @@ BEYOND = ("learned weights", "mass1, caution auto", "mass3, caution auto", "base
 
 
 def plan(sets: Sequence[str], quick: bool, paper_sets: Sequence[str], rows: dict[str, int]) -> list[Unit]:
-    """Sets that are there -> units: the tables in every sense, the variants, and what goes beyond the paper."""
+    """Available sets -> units: the tables for every way of counting, the variants, and the further experiments."""
     units = []
     for name in sets:
         size = rows[name] ** 1.1
@@ -124,8 +124,8 @@ def tables(
 
 
 def sets_of(evidence: Any, *, strict_leaf: bool = False, half_decides: bool = False) -> list[Bools]:
-    """What the forest has counted -> the sets of classes under each caution and rule."""
-    # a leaf whose lower bound is exactly 1/2 decides, unless a hair of caution is added
+    """Evidence of a forest -> the sets of classes under each caution and rule."""
+    # a leaf whose lower bound is exactly 1/2 decides, unless a tiny caution is added
     asked = [(rule, caution + 1e-9 * strict_leaf) for caution in CAUTIONS for rule in RULES.values()]
     opinions = evidence.combine_each(asked)
     return [_with_halves(opinion) if half_decides else decide(opinion) for opinion in opinions]
@@ -226,7 +226,7 @@ def _blocks(kind: str, name: str, size: float, quick: bool, **also: Any) -> list
 
 
 class _few_rows_of_a_class_allowed:
-    """Folds of a class with fewer rows than folds are uneven; scikit-learn warns, and here it is meant."""
+    """Silence scikit-learn's warning about a class with fewer rows than folds, which is intended here."""
 
     def __enter__(self) -> None:
         import warnings

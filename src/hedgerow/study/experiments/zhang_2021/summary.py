@@ -45,7 +45,7 @@ def report(results: Results) -> Report:
 
 
 def _figure_of_gaps(senses: list[Ours]) -> Figure:
-    """The 96 differences to the paper, for each sense of counting."""
+    """The 96 differences to the paper, for each way of counting."""
 
     def draw(canvas: Any) -> None:
         axes = canvas.subplots(1, len(senses))
@@ -56,7 +56,7 @@ def _figure_of_gaps(senses: list[Ours]) -> Figure:
                 x = np.repeat(np.arange(len(TITLES)), len(CAUTIONS)) + 0.15 * (rule - 1.5)
                 axis.plot(x, sense.gap[:, :, rule].ravel(), ".", ms=4, color=colour, label=name)
             axis.set_title(f"{sense.name}: {sense.within} of {sense.cells} within ±{GOAL:g}")
-            if sense.name != "oob":  # far from the paper: a scale of its own
+            if sense.name != "oob":  # it is far from the paper and would need a scale of its own
                 axis.set_ylim(-1.1 * nearer, 1.1 * nearer)
             axis.set_xticks(np.arange(len(TITLES)), TITLES, rotation=60)
         axes[0].set_ylabel("ours − paper, points of u65")
@@ -66,7 +66,7 @@ def _figure_of_gaps(senses: list[Ours]) -> Figure:
 
 
 def _data(senses: list[Ours], variants: list[Ours], noise: dict[float, Floats]) -> dict[str, Any]:
-    """The numbers behind the tables, for other programs."""
+    """The data behind the tables, for other programs."""
     ways = {
         way.name: {"repetitions": way.repetitions, "u65": np.round(way.mean, 4).tolist()}
         for way in [*senses, *variants]

@@ -1,4 +1,4 @@
-"""Tables: our means -> the paper's tables with ours beside them, and how each way of doing it fits."""
+"""Tables: our means -> the paper's tables beside ours, and how well each variant fits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def paper_tables(ours: Ours) -> list[Table]:
 
 
 def stars_of(scores: Floats) -> str:
-    """(repetitions, rules) -> stars of the better of: the best belief rule, the baseline."""
+    """(repetitions, rules) -> stars of the better one of the best belief rule and the baseline."""
     if len(scores) < 2:
         return ""
     means = np.delete(scores.mean(axis=0), BASELINE)
@@ -52,7 +52,7 @@ def stars_of(scores: Floats) -> str:
 
 
 def sense_table(senses: list[Ours]) -> Table:
-    """How each sense of counting fits."""
+    """How well each way of counting fits."""
     return Table(
         "What a leaf counts: which of the four senses the paper's numbers fit",
         ("counts", "repetitions", f"cells within ±{GOAL:g}", "mean difference", "largest", "where"),
@@ -64,7 +64,7 @@ def sense_table(senses: list[Ours]) -> Table:
 
 
 def variant_table(usual: Ours, variants: list[Ours]) -> Table:
-    """How each thing the paper leaves open changes the fit."""
+    """How each detail that the paper leaves open changes the fit."""
     return Table(
         "What the paper leaves open, one thing changed at a time",
         ("variant", "repetitions", f"cells within ±{GOAL:g}", "mean difference", "largest", "where"),
@@ -75,7 +75,7 @@ def variant_table(usual: Ours, variants: list[Ours]) -> Table:
 
 
 def _fit_row(ours: Ours, name: str | None = None) -> list[str]:
-    """One way to do it -> a row on how it fits."""
+    """One variant -> a row that says how well it fits."""
     gap = np.abs(ours.gap)
     worst = np.unravel_index(int(np.nanargmax(gap)), gap.shape)
     return [
@@ -89,7 +89,7 @@ def _fit_row(ours: Ours, name: str | None = None) -> list[str]:
 
 
 def outside_table(best: Ours, ways: list[Ours]) -> Table:
-    """Cells that miss the goal, in standard errors, and what each other way makes of them."""
+    """Cells that miss the goal, in standard errors, and their values under each other variant."""
     rows = []
     for place in np.argwhere(np.abs(best.gap) > GOAL):
         at = tuple(int(i) for i in place)

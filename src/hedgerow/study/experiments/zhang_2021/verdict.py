@@ -22,7 +22,7 @@ def write_verdict(
     claims: list[Claim],
     noise: dict[float, Floats],
 ) -> list[str]:
-    """What holds, what does not, and why: sentences made of the numbers."""
+    """What holds, what does not, and why: sentences made from the figures."""
     said = [
         f"**{best.within} of {best.cells} printed cells are within ±{GOAL:g} points** when leaves count"
         f" `{best.name}`, with"
@@ -47,7 +47,7 @@ def write_verdict(
 
 
 def _said_of_outside(best: Ours, ways: list[Ours]) -> list[str]:
-    """Each cell outside the goal: how far, its neighbours over s, and which of the ways tried bring it inside."""
+    """Each cell outside the goal: how far, its neighbours over s, and which variants bring it inside."""
     said = []
     others = [way for way in ways if way is not best]
     for place in np.argwhere(np.abs(best.gap) > GOAL):
