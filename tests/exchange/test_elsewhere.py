@@ -167,13 +167,13 @@ def test_onnx_says_what_it_cannot_express() -> None:
     others = [rule for rule in all_rules() if not rule.onnx]
     assert {rule.name for rule in others} == {"cdm_vote"}
     for rule in others:
-        with pytest.raises(NotImplementedError, match="rule must be one ONNX can express, got CdmVote"):
+        with pytest.raises(NotImplementedError, match="rule must be expressible in ONNX, got CdmVote"):
             to_onnx(forest.set_params(rule=rule))
-    with pytest.raises(NotImplementedError, match="decision must be one ONNX can express, got Dominance"):
+    with pytest.raises(NotImplementedError, match="decision must be expressible in ONNX, got Dominance"):
         to_onnx(forest.set_params(rule="average", decision=Dominance(utility=np.eye(3))))
     for decision in (Everything(), Coverage(score="aps")):
         assert not decision.onnx
-        with pytest.raises(NotImplementedError, match="which has no counterpart there; use one of those"):
+        with pytest.raises(NotImplementedError, match="which has no counterpart there; use a decision of"):
             to_onnx(forest.set_params(decision=decision))
     assert all(decision.onnx for decision in DECISIONS.values())
     with pytest.raises(NotImplementedError, match="about all classes, got PairwiseTreesClassifier"):
@@ -375,7 +375,7 @@ def test_scikit_learn_is_refused_what_it_cannot_hold() -> None:
     with pytest.raises(NotImplementedError, match="rule must average distributions of the leaves for scikit-learn"):
         to_sklearn(forest)
     weighted, _ = MODELS["weighted"]()
-    with pytest.raises(NotImplementedError, match="leaves must hold rows for scikit-learn, got empty ones"):
+    with pytest.raises(NotImplementedError, match="leaves must hold rows for scikit-learn, got empty leaves"):
         to_sklearn(weighted)
 
 

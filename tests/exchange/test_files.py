@@ -446,7 +446,7 @@ def test_a_newer_minor_version_is_read_and_its_additions_are_ignored(small: Fitt
         ("parameters", {"caution": {"float": "nan"}}, "caution"),
         ("parameters", {"caution": None}, "caution"),
         ("parameters", {"n_jobs": 100_000}, "n_jobs"),
-        ("parameters", {"max_depth": {"object": "x"}}, "hedgerow.save writes"),
+        ("parameters", {"max_depth": {"object": "x"}}, "written by hedgerow.save"),
     ],
 )
 def test_nothing_in_the_header_is_taken_on_trust(key: str, value: Any, said: str, small: Fitted) -> None:
@@ -475,7 +475,7 @@ def test_deep_wide_and_repeated_json_is_refused() -> None:
     ("place", "said"),
     [
         ({"dtype": "U8", "shape": [8], "data_offsets": [8, 16]}, "end to end"),
-        ({"dtype": "U8", "shape": [2**63], "data_offsets": [0, 8]}, "bytes its shape"),
+        ({"dtype": "U8", "shape": [2**63], "data_offsets": [0, 8]}, "bytes as its shape"),
         ({"dtype": "U8", "shape": [8], "data_offsets": [0, 8.0]}, "whole numbers"),
         ({"dtype": "U8", "shape": [-8], "data_offsets": [0, 8]}, "whole numbers"),
         ({"dtype": "U8", "shape": [True], "data_offsets": [0, 1]}, "whole numbers"),

@@ -1,1 +1,1 @@
-"""Exchange: models -> files and programs elsewhere, and back."""
+"""Exchange: models -> model files and models of other libraries, and back."""

@@ -1,4 +1,4 @@
-"""Branches: a tree -> yes-or-no questions, one after the other, for programs that know no other trees."""
+"""Branches: a tree -> a list of yes-or-no questions, for programs that have only binary trees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from hedgerow.exchange.export.describe import split_of
 from hedgerow.forest.tree import Tree
 
-#: Where a question leads: to another question, or to a leaf.
+#: Where an answer leads: whether to a leaf, and the number of the leaf's node or of the next question.
 Target = tuple[bool, int]
 
 
@@ -21,11 +21,11 @@ class Question:
     feature : int
         The feature asked about.
     threshold : float or None
-        Values up to it are a yes.
+        The answer is yes for values up to it.
     among : list or None
-        Of a nominal feature: the categories that are a yes; missing and new ones are a no.
+        For a nominal feature, the categories for which the answer is yes; for missing and new ones it is no.
     missing_yes : bool
-        Whether a missing value is a yes; never with categories.
+        Whether the answer is yes for a missing value; always False for categories.
     yes, no : (bool, int)
         Whether a leaf follows, and the number of the leaf's node or of the next question.
     """
@@ -39,7 +39,7 @@ class Question:
 
 
 def questions_of(tree: Tree) -> list[Question]:
-    """A tree -> its questions, the first one first; a tree that is one leaf asks one whose answer does not matter."""
+    """A tree -> its questions, the root's first; a tree of a single leaf gets one question that does not matter."""
     if tree.is_leaf[0]:
         return [Question(0, 0.0, None, False, (True, 0), (True, 0))]
     first = _first_questions(tree)
@@ -51,7 +51,7 @@ def questions_of(tree: Tree) -> list[Question]:
 
 
 def _first_questions(tree: Tree) -> dict[int, int]:
-    """-> node -> number of its first question; a node with a child for each category asks about all but the last."""
+    """A tree -> {node: number of its first question}; a node with m children has m - 1 questions."""
     first, so_far = {}, 0
     for number in range(tree.n_nodes):
         if not tree.is_leaf[number]:
@@ -73,7 +73,7 @@ def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[Q
         ]
     left, right = places
     if split.left is not None and split.right is not None:
-        # Missing and new categories are in no list: ask for the side they do not go to.
+        # Neither list has missing and new categories, so ask about the side they do not go to.
         if split.missing_left:
             return [Question(split.feature, None, split.right, False, right, left)]
         return [Question(split.feature, None, split.left, False, left, right)]

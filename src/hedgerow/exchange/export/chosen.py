@@ -17,12 +17,12 @@ def chosen_by(decision: Decision, opinion: Opinion) -> Any:
     if decision.has_actions:
         raise NotExpressible("has a utility matrix; decide on the exported bounds instead")
     if not decision.onnx:
-        raise NotExpressible("has no counterpart there; use one of those hedgerow.decide names")
+        raise NotExpressible("has no counterpart there; use a decision of hedgerow.decide")
     return decision.pick(_Unchecked(opinion))
 
 
 class _Unchecked(Checked):
-    """A recorded opinion: its values are not known yet, so that they cannot be checked."""
+    """A recorded opinion, whose values are not known yet and cannot be checked."""
 
     @cached_property
     def bounds(self) -> Any:

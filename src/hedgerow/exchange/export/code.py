@@ -1,4 +1,4 @@
-"""Code: a tree -> a program in Python or C that needs nothing but its language."""
+"""Code: a tree -> a program in Python or C without dependencies."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ from numpy.typing import NDArray
 from hedgerow.exchange.export.describe import Split, evidence_of, split_of, tree_of
 from hedgerow.forest.tree import Tree
 
-#: Branches nest so deep before what is below becomes a function of its own: parsers count levels.
+#: Branches at this depth become functions of their own, because parsers limit nesting.
 DEEPEST = 24
 
 
 class _Language(Protocol):
-    """How a program is spelled."""
+    """The syntax of a language."""
 
     def head(self) -> Iterator[str]:
-        """What comes before the branches."""
+        """Lines before the functions of nodes."""
 
     def opening(self, number: int) -> str:
         """The first line of the function of a node."""
 
     def closing(self) -> list[str]:
-        """What ends a function."""
+        """The last lines of a function."""
 
     def conditions(self, split: Split) -> list[str]:
-        """A condition for each child but the last, to be asked in turn."""
+        """A condition for each child except the last, to be tested in this order."""
 
     def branch(self, condition: str | None, first: bool) -> str:
-        """The line that opens a branch; no condition for the last."""
+        """The line that opens a branch; None is the condition of the last."""
 
     def end(self) -> list[str]:
-        """What ends the branches of a node."""
+        """The lines after the branches of a node."""
 
     def leaf(self, number: int) -> str:
-        """What a leaf returns."""
+        """The statement that returns the evidence of a leaf."""
 
     def call(self, number: int) -> str:
-        """What a node returns whose branches are a function of their own."""
+        """The statement that calls the function of a node."""
 
     def tail(self) -> Iterator[str]:
-        """What comes after the branches."""
+        """Lines after the functions of nodes."""
 
 
 def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> str:
-    """A tree as a stand-alone program, whose answers are those of the tree.
+    """A tree as a stand-alone program that gives the same answers.
 
     Parameters
     ----------
     tree : Tree or fitted DecisionTreeClassifier
-        The tree; of a forest, one of ``forest.trees_``.
+        The tree; for a forest, pass one of ``forest.trees_``.
     language : {"python", "c"}, default="python"
         Python 3, or C99.
     name : str, default="tree"
-        What the names of the functions begin with.
+        Prefix of the names of the functions.
 
     Returns
     -------
     str
         A module with three functions of one sample ``x``, its values in the order of the training table:
         ``<name>_evidence`` gives the rows of each class in the leaf reached, ``<name>_probability`` their shares,
-        ``<name>_predict`` the class (its number in C). In Python None and NaN are missing, and categories are the
-        values themselves. In C every value is a double, NaN is missing, and categories that are text are replaced by
-        their place in ``<name>_categories_<feature>``, -1 for one that is not there.
+        ``<name>_predict`` the class (its number in C). In Python None and NaN are missing, and categories are passed
+        unchanged. In C every value is a double, NaN is missing, and a category that is text is replaced by its place
+        in ``<name>_categories_<feature>``, or -1 if it is not there.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
     """
     found = tree_of(tree)
     if language not in ("python", "c"):
-        raise ValueError(f"language must be 'python' or 'c', got {language!r}")
+        raise ValueError(f"language must be 'python' or 'c', got {language!r}; choose one of them")
     if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
-        raise ValueError(f"name must be an identifier, got {name!r}; take letters, digits and underscores")
+        raise ValueError(f"name must be an identifier, got {name!r}; use letters, digits and underscores")
     spelling: _Language = _Python(found, name) if language == "python" else _C(found, name)
     functions = [line for start in _starts(found) for line in _function(found, start, spelling)]
     return "\n".join([*spelling.head(), *functions, *spelling.tail()]) + "\n"
@@ -92,8 +92,8 @@ def _starts(tree: Tree) -> list[int]:
     """Nodes that have a function of their own, deepest first, so that C knows each before it is called."""
     own = ~tree.is_leaf & (tree.node_depth % DEEPEST == 0)
     own[0] = True
-    numbers = np.flatnonzero(own)
-    return list(numbers[np.argsort(-tree.node_depth[numbers], kind="stable")].tolist())
+    nodes = np.flatnonzero(own)
+    return list(nodes[np.argsort(-tree.node_depth[nodes], kind="stable")].tolist())
 
 
 def _function(tree: Tree, start: int, spelling: _Language) -> Iterator[str]:
@@ -157,7 +157,7 @@ class _Python:
         assert split.threshold is not None
         if math.isinf(split.threshold):
             return [f"{value} == {value}"]
-        # NaN is neither above nor below: which of the two is asked decides where it goes.
+        # Every comparison with NaN is false, so the form of the condition decides where NaN goes.
         number = _python_value(split.threshold)
         return [f"not {value} > {number}" if split.missing_left else f"{value} <= {number}"]
 
@@ -183,14 +183,14 @@ def {name}_evidence(x):
 
 
 def {name}_probability(x):
-    \"\"\"The values of one sample -> the share of each class; equal shares where the leaf is empty.\"\"\"
+    \"\"\"The values of one sample -> the share of each class; equal shares if the leaf is empty.\"\"\"
     evidence = {name}_evidence(x)
     total = sum(evidence)
     return [rows / total if total else 1 / {n_classes} for rows in evidence]
 
 
 def {name}_predict(x):
-    \"\"\"The values of one sample -> its likeliest class.\"\"\"
+    \"\"\"The values of one sample -> its most probable class.\"\"\"
     evidence = {name}_evidence(x)
     return CLASSES[evidence.index(max(evidence))]"""
 
@@ -200,7 +200,7 @@ class _C:
 
     def __init__(self, tree: Tree, name: str) -> None:
         self._tree, self._name, self._evidence = tree, name, evidence_of(tree)
-        self._looks_into_sets = False  # a helper that nobody calls is a warning
+        self._looks_into_sets = False  # whether `among` is used: C compilers warn about unused functions
 
     def head(self) -> Iterator[str]:
         tree, name = self._tree, self._name
@@ -271,7 +271,7 @@ const double *{name}_evidence(const double *x) {{
     return {name}_node_0(x);
 }}
 
-/* The values of one sample -> the share of each class, written to share; equal shares where the leaf is empty. */
+/* The values of one sample -> the share of each class, written to share; equal shares if the leaf is empty. */
 void {name}_probability(const double *x, double *share) {{
     const double *rows = {name}_evidence(x);
     double total = 0;
@@ -280,7 +280,7 @@ void {name}_probability(const double *x, double *share) {{
     for (k = 0; k < {name}_n_classes; ++k) share[k] = total > 0 ? rows[k] / total : 1.0 / {name}_n_classes;
 }}
 
-/* The values of one sample -> the number of its likeliest class. */
+/* The values of one sample -> the number of its most probable class. */
 int {name}_predict(const double *x) {{
     const double *rows = {name}_evidence(x);
     int k, best = 0;
@@ -290,7 +290,7 @@ int {name}_predict(const double *x) {{
 }}"""
 
     def _numbers(self, feature: int, values: list[Any]) -> list[str]:
-        """Categories -> what they are in C: themselves where they are numbers, otherwise their place in the list."""
+        """Categories -> numbers in C: the categories themselves if they are numbers, else their places in the list."""
         known = self._tree.schema.categories[feature]
         assert known is not None
         if _are_doubles(known):
@@ -312,13 +312,13 @@ def _python_tuple(values: list[Any]) -> str:
 
 
 def _python_value(value: Any) -> str:
-    """The text of a value; infinities, which have none, are made from words."""
+    """The text of a value; infinities, which have no literal, are written as ``float("inf")``."""
     infinite = isinstance(value, float) and math.isinf(value)
     return f'float("{value}")' if infinite else repr(value)
 
 
 def _c_number(value: float) -> str:
-    """A double whose text gives back the same double."""
+    """A double -> text from which C reads the same double."""
     if math.isinf(value):
         return "-INFINITY" if value < 0 else "INFINITY"
     return repr(float(value))
@@ -330,6 +330,6 @@ def _c_strings(values: list[Any]) -> str:
 
 
 def _c_escaped(text: str) -> str:
-    """Text as UTF-8 bytes; three octal digits, because hexadecimal ones would swallow what follows."""
+    """Text as UTF-8 bytes in octal escapes, because a hexadecimal escape would include the digits that follow it."""
     safe = {byte for byte in range(32, 127) if chr(byte) not in '"\\?'}
     return "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in text.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Describe: a tree or an estimator that is one -> what its splits ask and what its leaves hold, in words."""
+"""Describe: a tree, or an estimator with one tree -> its splits and the evidence of its leaves, in words."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from hedgerow.forest.tree import Tree, TreeNode
 
 Floats = NDArray[np.float64]
 
-#: Categories named in a drawing before the rest is counted.
+#: A drawing names at most this many categories of a set, and counts the rest.
 NAMED_CATEGORIES = 3
 
 
 @dataclass(frozen=True)
 class Split:
-    """What an inner node asks.
+    """The split of an inner node.
 
     Parameters
     ----------
     feature, name : int, str
         The feature asked about.
     threshold : float or None
-        Values up to it go left; infinite where every value does and only missing ones go right.
+        Values up to it go left; infinite if all values go left and only missing ones go right.
     left, right : list or None
-        Of a split into two sets of categories: both sets.
+        For a split into two sets of categories, both sets.
     values : list or None
-        Of a split with a child for each category: the categories; one more child is for missing and new ones.
+        For a split with a child for each category, the categories; one more child is for missing and new ones.
     missing_left : bool
-        Whether missing values, and categories never seen, go left.
+        Whether missing values and new categories go left.
     """
 
     feature: int
@@ -45,7 +45,7 @@ class Split:
 
 
 def tree_of(model: Any) -> Tree:
-    """A tree, or a fitted estimator that has one -> the tree."""
+    """A tree, or a fitted estimator with one tree -> the tree."""
     tree = model if isinstance(model, Tree) else getattr(model, "tree_", None)
     if not isinstance(tree, Tree):
         raise TypeError(
@@ -56,7 +56,7 @@ def tree_of(model: Any) -> Tree:
 
 
 def split_of(node: TreeNode) -> Split:
-    """An inner node -> what it asks."""
+    """An inner node -> its split."""
     tree, number = node.tree, node.number
     feature = int(tree.feature[number])
     known = tree.schema.categories[feature]
@@ -73,7 +73,7 @@ def split_of(node: TreeNode) -> Split:
 
 
 def evidence_of(tree: Tree) -> Floats:
-    """-> (N, K): rows of each class at each node, shared out by weight where rows have weights."""
+    """A tree -> (N, K): rows of each class at each node, divided by weight if rows have weights."""
     weights = tree.weights
     total = weights.sum(axis=1, keepdims=True)
     rows = tree.counts.sum(axis=1, keepdims=True)
@@ -81,27 +81,27 @@ def evidence_of(tree: Tree) -> Floats:
 
 
 def check_caution(caution: float | None) -> None:
-    """Refuse a caution that is none."""
+    """Refuse a caution that is not a finite number >= 0."""
     if caution is not None and not (np.isfinite(caution) and caution >= 0):
         raise ValueError(f"caution must be a finite number >= 0 or None, got {caution!r}; None shows no intervals")
 
 
 def interval_words(evidence: Floats, classes: list[Any], caution: float) -> str:
-    """Evidence (K,) -> the likeliest class and the bounds of its probability."""
+    """Evidence (K,) -> the most probable class and the bounds of its probability."""
     lower, upper = idm_bounds(evidence[None], caution)
     best = int(evidence.argmax())
     return f"{classes[best]} in [{lower[0, best]:.2f}, {upper[0, best]:.2f}]"
 
 
 def count_words(counts: NDArray[Any], classes: list[Any], most: int) -> str:
-    """Counts (K,) -> the classes that occur with their rows, the `most` largest of them by name."""
+    """Counts (K,) -> the classes that occur with their rows, at most the `most` largest of them by name."""
     order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
     words = [f"{classes[k]}: {int(counts[k])}" for k in order[:most]]
     return ", ".join(words + ([f"+{len(order) - most} more"] if len(order) > most else [])) or "no rows"
 
 
 def title_words(split: Split, decimals: int) -> str:
-    """A split -> the question whose answer is yes on the left, or the feature where there are many answers."""
+    """A split -> a question whose answer is yes on the left, or the feature if there are many children."""
     if split.values is not None:
         return f"{split.name}?"
     if split.left is not None and split.right is not None:
@@ -116,7 +116,7 @@ def title_words(split: Split, decimals: int) -> str:
 
 
 def answer_words(split: Split) -> list[str]:
-    """A split -> what leads to each child."""
+    """A split -> the answer that leads to each child."""
     if split.values is not None:
         return [*map(_value_words, split.values), "missing or new"]
     if split.left == [] or split.right == [] or (split.threshold is not None and np.isinf(split.threshold)):
@@ -126,7 +126,7 @@ def answer_words(split: Split) -> list[str]:
 
 
 def number_words(value: float, decimals: int) -> str:
-    """A threshold with so many decimals, or with four digits where that would show nothing of it."""
+    """A threshold with this many decimals, or with four digits if that would round it too much."""
     plain = f"{value:.{decimals}f}"
     off = abs(float(plain) - value)
     return plain if value == 0 or (abs(value) < 1e7 and off <= 0.01 * abs(value)) else f"{value:.4g}"
@@ -139,6 +139,6 @@ def _set_words(values: list[Any]) -> str:
 
 
 def _value_words(value: Any) -> str:
-    """A category as it is, in quotation marks where there would be nothing to see."""
+    """A category as text, in quotation marks if it is blank."""
     words = str(value)
     return words if words.strip() else repr(words)

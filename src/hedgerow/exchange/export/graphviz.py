@@ -17,7 +17,7 @@ from hedgerow.exchange.export.describe import (
 )
 from hedgerow.forest.tree import Tree
 
-#: Classes a node names before the rest is counted.
+#: A node names at most this many classes, and counts the rest.
 _NAMED_CLASSES = 4
 
 
@@ -27,13 +27,13 @@ def export_graphviz(tree: Any, *, max_depth: int | None = None, decimals: int = 
     Parameters
     ----------
     tree : Tree or fitted DecisionTreeClassifier
-        The tree; of a forest, one of ``forest.trees_``.
+        The tree; for a forest, pass one of ``forest.trees_``.
     max_depth : int, default=None
-        Nodes so deep are drawn without what is below them; None draws everything.
+        Nodes below this depth are not drawn; None draws everything.
     decimals : int, default=2
         Decimals of thresholds.
     caution : float, default=None
-        With a number, leaves show the bounds of the probability of their likeliest class.
+        If given, leaves show the bounds of the probability of their most probable class.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def export_graphviz(tree: Any, *, max_depth: int | None = None, decimals: int = 
 
 
 def _nodes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> Iterator[str]:
-    """One line per node, those below `deepest` left out."""
+    """One line per node down to the depth `deepest`."""
     evidence, classes = evidence_of(tree), tree.classes.tolist()
     for number in (tree.node_depth <= deepest).nonzero()[0].tolist():
         node = tree.at(number)

@@ -15,7 +15,7 @@ from hedgerow.exchange.export.fitted import Fitted, FittedClassifier, FittedRegr
 from hedgerow.exchange.export.recorded import NotExpressible, Recorded, Recorder, spread
 from hedgerow.table import Schema
 
-#: The first versions with double trees, membership and leaves of their own.
+#: The first versions whose tree ensembles have doubles, set membership and separate leaves.
 ML_OPSET, OPSET, IR_VERSION = 5, 18, 10
 _AT_MOST, _MEMBER = 0, 6
 _NODE_LISTS = (
@@ -29,12 +29,12 @@ _NODE_LISTS = (
 
 
 def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
-    """A forest as an ONNX model that gives what the forest gives now: probability, bounds and set, or mean and bounds.
+    """A forest as an ONNX model with the same answers: probability, bounds and set, or mean and bounds.
 
-    The trees are one ``TreeEnsemble`` that finds the leaf of each tree; what the leaves hold under the forest's rule
-    and caution is a table; the rest is the rule's own arithmetic. All of it is done in double precision, so the answers
-    of onnxruntime are those of hedgerow up to rounding. Change `rule`, `caution` or `decision` and export again to have
-    them changed. The states of all trees are held at once: ask for some thousand rows at a time.
+    One ``TreeEnsemble`` finds the leaf in each tree, a table holds the states of the leaves under the forest's rule
+    and caution, and the rest is the rule's own arithmetic. Everything is in double precision, so the answers of
+    onnxruntime are those of hedgerow up to rounding. For another `rule`, `caution` or `decision`, set it and export
+    again. The states of all trees are in memory at once, so send a few thousand rows at a time.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
     Returns
     -------
     onnx.ModelProto
-        Where no feature is text, the input is ``X`` (n, p); NaN is missing, categories that are numbers stay numbers.
-        With text among them, there is an input (n, 1) for each feature under its name (``x0``, ``x1``, ... without
-        names), text as strings; a string that training never saw counts as missing, since ONNX has no missing text.
+        If no feature is text, the input is ``X`` (n, p); NaN is missing, categories that are numbers stay numbers.
+        If a feature is text, each feature is an input (n, 1) under its name (``x0``, ``x1``, ... without names), with
+        text as strings; a string that did not occur in training counts as missing, since ONNX has no missing text.
         Outputs of a classifier: ``label`` (n,), ``probability``, ``lower`` and ``upper`` (n, K) in double precision,
         ``set`` (n, K) of bool. Outputs of a regressor: ``prediction``, ``lower`` and ``upper`` (n,).
 
@@ -80,7 +80,7 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
 
 
 def _read_inputs(recorder: Recorder, schema: Schema, dtype: Any) -> tuple[list[Any], str]:
-    """-> the graph's inputs, and the result (n, p) of doubles the trees look at: numbers, and places of categories."""
+    """A schema -> the graph's inputs, and the name of the doubles (n, p) the trees read: numbers, or places."""
     from onnx.helper import make_tensor_value_info, np_dtype_to_tensor_dtype
 
     number, text = (np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (dtype, object))
@@ -102,7 +102,7 @@ def _widened(recorder: Recorder, name: str, dtype: Any) -> str:
 
 
 def _with_places(recorder: Recorder, table: str, schema: Schema) -> str:
-    """Doubles (n, p) -> the same with the places of categories in nominal columns."""
+    """Doubles (n, p) -> the same with places instead of categories in nominal columns."""
     if not any(schema.nominal):
         return table
     axis, parts = recorder.constant(np.array([1])), []
@@ -114,10 +114,10 @@ def _with_places(recorder: Recorder, table: str, schema: Schema) -> str:
 
 
 def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> str:
-    """A column of categories -> one of doubles: the place of each among the known ones, -1 for missing and new ones."""
+    """A column of categories -> doubles: the place of each among the known ones, -1 for missing and new ones."""
     from onnx.numpy_helper import from_array
 
-    if len(known) == 0:  # a column without a value: all are missing
+    if len(known) == 0:  # a column without any value in training: everything is missing
         return recorder.add("Mul", recorder.cast(recorder.add("IsNaN", column), np.float64), recorder.constant(-1.0))
     if not _is_text(known):
         return recorder.add(
@@ -128,7 +128,7 @@ def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> 
             values_tensor=from_array(np.arange(len(known), dtype=np.float64)),
             default_tensor=from_array(np.array([-1.0])),
         )
-    numbers = recorder.add(
+    places = recorder.add(
         "LabelEncoder",
         column,
         domain="ai.onnx.ml",
@@ -136,7 +136,7 @@ def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> 
         values_int64s=list(range(len(known))),
         default_int64=-1,
     )
-    return recorder.cast(numbers, np.float64)
+    return recorder.cast(places, np.float64)
 
 
 def _is_text(known: NDArray[Any] | None) -> bool:
@@ -161,17 +161,17 @@ def _numbers(recorder: Recorder, leaves: Recorded) -> list[Any]:
 
 
 def _opinions(recorder: Recorder, fitted: FittedClassifier, leaves: Recorded) -> list[Any]:
-    """States of leaves (n, T, S) -> the outputs of a classifier, everything they need written down."""
+    """States of leaves (n, T, S) -> the outputs of a classifier; the operators they need are recorded."""
     rule, decision = fitted.rule, fitted.decision
     merged: Any = _merged(leaves if fitted.tree_weights is None else leaves * fitted.tree_weights[:, None], rule.merge)
     try:
         opinion: Any = rule.finish(merged, fitted.setting)
     except NotExpressible as error:
-        raise NotImplementedError(f"rule must be one ONNX can express, got {rule!r}, which {error}") from error
+        raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}") from error
     try:
         chosen = chosen_by(decision, opinion)
     except NotExpressible as error:
-        raise NotImplementedError(f"decision must be one ONNX can express, got {decision!r}, which {error}") from error
+        raise NotImplementedError(f"decision must be expressible in ONNX, got {decision!r}, which {error}") from error
     classes = fitted.classes.astype(np.int64) if fitted.classes.dtype.kind in "iu" else fitted.classes
     best = recorder.add("ArgMax", opinion.probability.name, axis=1, keepdims=0)
     recorder.add("Gather", recorder.constant(classes), best, output="label", axis=0)
@@ -185,7 +185,7 @@ def _opinions(recorder: Recorder, fitted: FittedClassifier, leaves: Recorded) ->
 
 
 def _merged(leaves: Any, merge: str) -> Any:
-    """States (n, T, S) -> merged states (n, S), (n, 2 S) for "both"; of a stack the same."""
+    """States (n, T, S) -> merged states (n, S), or (n, 2 S) for "both"; unchanged for "stack"."""
     if merge == "stack":
         return leaves
     if merge == "add":
@@ -195,14 +195,14 @@ def _merged(leaves: Any, merge: str) -> Any:
 
 
 def _output(name: str, dtype: Any, *shape: int) -> Any:
-    """What a graph says of an output (n, ...)."""
+    """The declaration of an output (n, ...)."""
     from onnx.helper import make_tensor_value_info, np_dtype_to_tensor_dtype
 
     return make_tensor_value_info(name, np_dtype_to_tensor_dtype(np.dtype(dtype)), ["n", *shape])
 
 
 def _tree_ensemble(recorder: Recorder, fitted: Fitted, features: str, of_leaf: NDArray[np.int64]) -> str:
-    """Features (n, p), state of each leaf (L,) -> (n, T): number of the state of the leaf reached in each tree."""
+    """Features (n, p), state number of each leaf (L,) -> (n, T): state number of the leaf reached in each tree."""
     nodes, leaves, roots = _Nodes(fitted.schema), _Leaves(), []
     for number, tree in enumerate(fitted.trees):
         root, states = len(nodes), of_leaf[fitted.leaf_numbers(number)]
@@ -223,7 +223,7 @@ def _tree_ensemble(recorder: Recorder, fitted: Fitted, features: str, of_leaf: N
 
 
 class _Leaves:
-    """The leaves of all trees: each adds the number of its state to the column of its tree."""
+    """The leaves of all trees: each adds its state number to the column of its tree."""
 
     def __init__(self) -> None:
         self.target: list[int] = []
@@ -236,7 +236,7 @@ class _Leaves:
         return len(self.target) - 1
 
     def attributes(self) -> dict[str, Any]:
-        """As ONNX calls them."""
+        """The attributes by the names of ONNX."""
         return {"leaf_targetids": self.target, "leaf_weights": _tensor(self.weight, np.float64)}
 
 
@@ -254,7 +254,7 @@ class _Nodes:
         return len(self._modes)
 
     def add(self, question: Question, root: int, leaf: Callable[[int], int]) -> None:
-        """Write a question down; `leaf` makes a leaf of a node."""
+        """Add a question; `leaf` makes a leaf from the number of its node."""
         listed = self._listed
         listed["nodes_featureids"].append(question.feature)
         listed["nodes_missing_value_tracks_true"].append(int(question.missing_yes))
@@ -270,12 +270,12 @@ class _Nodes:
         assert place is not None
         self._modes.append(_MEMBER)
         self._splits.append(0.0)
-        # No category has the place -2: a question about nothing still needs something to ask for.
+        # A list must not be empty; -2 is no place of a category, so it matches nothing.
         self._members += [*sorted(float(place[value]) for value in question.among)] or [-2.0]
-        self._members.append(np.nan)  # ends a list
+        self._members.append(np.nan)  # NaN ends a list
 
     def attributes(self) -> dict[str, Any]:
-        """As ONNX calls them."""
+        """The attributes by the names of ONNX."""
         attributes: dict[str, Any] = dict(self._listed)
         attributes["nodes_modes"] = _tensor(self._modes, np.uint8)
         attributes["nodes_splits"] = _tensor(self._splits, np.float64)
@@ -285,7 +285,7 @@ class _Nodes:
 
 
 def _place_of(known: NDArray[Any]) -> dict[Any, int]:
-    """Categories -> category -> its place."""
+    """Categories -> {category: its place}."""
     return {value: place for place, value in enumerate(known.tolist())}
 
 
@@ -297,7 +297,7 @@ def _tensor(values: list[Any], dtype: Any) -> Any:
 
 
 def _model(recorder: Recorder, inputs: list[Any], outputs: list[Any]) -> Any:
-    """What was written down -> a model, checked."""
+    """Recorded operators -> a model, checked."""
     from onnx import checker, helper
 
     graph = helper.make_graph(recorder.nodes, "hedgerow", inputs, outputs, initializer=recorder.initializers)

@@ -1,10 +1,10 @@
 """Recorded: NumPy code that runs on these arrays -> the operators of an ONNX graph that does the same.
 
-The arithmetic of a rule is written once, in ``Rule.finish``. To carry it elsewhere it is run on an array that keeps an
-example of itself, one sample, so that shapes and types are known, and writes down every operator as it goes.
+The arithmetic of a rule is written once, in ``Rule.finish``. To export it, it is run on a special array. This array
+holds one example sample, so that shapes and types are known, and records every operator that is applied to it.
 
-Code that does some work only for the samples that need it, ``if needy.any(): x[needy] = work(y[needy])``, is written
-down as work for all of them and a choice. Other looks at values cannot be written down, and say so.
+Code that does some work only for the samples that need it, ``if needy.any(): x[needy] = work(y[needy])``, is recorded
+as work for all samples and a choice. Code that looks at values in other ways cannot be recorded and raises an error.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Below this size exp(x) - 1 and log(1 + x) are taken from their series: ONNX has no operators for them.
+#: Below this size exp(x) - 1 and log(1 + x) are computed from their series, because ONNX has no operators for them.
 SMALL = 1e-4
 
 
 class NotExpressible(TypeError):
-    """An operation that this recording knows no ONNX operator for."""
+    """An operation that cannot be recorded as ONNX operators."""
 
 
 class Recorder:
-    """Nodes and constants of a graph that is being written."""
+    """Nodes and constants of a graph under construction."""
 
     def __init__(self) -> None:
         import onnx
@@ -35,7 +35,7 @@ class Recorder:
         self._names = 0
 
     def add(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
-        """Write an operator down -> the name of its result."""
+        """Record an operator -> the name of its result."""
         name = output or self._new_name()
         node = self._onnx.helper.make_node(kind, list(inputs), [name], domain=domain, **attributes)
         self.nodes.append(node)
@@ -62,27 +62,27 @@ class Recorder:
 
 
 class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array of n samples, of which the first stands for all.
+    """An array of n samples that holds one example of them.
 
     Parameters
     ----------
     recorder : Recorder
-        Where operators are written down.
+        Records the operators.
     name : str
-        The result this is.
+        Name of the result in the graph.
     example : ndarray of shape (1, ...)
-        What it would be for some sample.
+        The values for one sample.
     """
 
     __array_priority__ = 1000
 
     def __init__(self, recorder: Recorder, name: str, example: NDArray[Any]) -> None:
         self.recorder, self.name, self.example = recorder, name, np.asarray(example)
-        self._part_of: tuple[Recorded, Any] | None = None  # what is written into a part is written into the whole
+        self._part_of: tuple[Recorded, Any] | None = None  # writing into a view also writes into the whole array
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """With 1 for the number of samples, which broadcasts."""
+        """The shape, with 1 for the number of samples, which broadcasts."""
         return self.example.shape
 
     @property
@@ -104,11 +104,11 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
     __float__ = __int__ = __index__ = __iter__ = __bool__
 
     def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
-        raise NotExpressible("asks for values while it is written down")
+        raise NotExpressible("asks for values while it is being recorded")
 
     def __getitem__(self, index: Any) -> Recorded:
         taken = _take(self, index if isinstance(index, tuple) else (index,))
-        if not _picks_samples(index):  # NumPy copies these
+        if not _picks_samples(index):  # a view; picking samples makes a copy, as in NumPy
             taken._part_of = (self, index)
         return taken
 
@@ -123,7 +123,7 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
             rows, columns = index
             first, last, step = columns.indices(self.shape[1])
             if rows != slice(None) or step != 1 or self.ndim != 2:
-                raise NotExpressible("writes an array into a part of another that is not some columns")
+                raise NotExpressible("writes an array into a part of another that is not a range of columns")
             parts = [self[:, :first], values, self[:, last:]]
             self._become(stack_columns([part for part in parts if part.shape[1]]))
 
@@ -148,7 +148,7 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
         return _reduce("ReduceMin", np.min, self, axis, keepdims)
 
     def any(self, axis: Any = None, keepdims: bool = False) -> Recorded | bool:
-        """Whether some are true over axes; of all samples: yes, what some of them need is done for all."""
+        """Whether some are true over axes; over all samples it is True, so that work for some is done for all."""
         if axis is None:
             return True
         return _recorded(_cast(self, np.int64).max(axis, keepdims) > 0)
@@ -180,7 +180,7 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
         return _FUNCTIONS[function](*args, **kwargs)
 
     def _become(self, other: Recorded) -> None:
-        """Hold another result from now on."""
+        """Take the name and example of another result."""
         self.name, self.example = other.name, other.example
         if self._part_of is not None:
             whole, index = self._part_of
@@ -188,7 +188,7 @@ class Recorded(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def spread(recorder: Recorder, values: Any, like: str) -> str:
-    """A constant of one sample (1, ...) -> one of as many samples as the result `like` has."""
+    """A constant of one sample (1, ...) -> repeated for as many samples as the result `like` has."""
     array = np.asarray(values)
     n = recorder.add("Slice", recorder.add("Shape", like), recorder.constant([0]), recorder.constant([1]))
     rest = recorder.constant(np.array(array.shape[1:], dtype=np.int64))
@@ -213,7 +213,7 @@ def stack_columns(parts: Sequence[Any], axis: int = 1) -> Recorded:
 
 
 def _operator(kind: str, common: Any = None) -> Callable[..., Recorded]:
-    """An ONNX operator of one or two arrays, which are first given a type in common."""
+    """An ONNX operator of one or two arrays, which are first converted to a common type."""
 
     def write(recorder: Recorder, ufunc: np.ufunc, *inputs: Any) -> Recorded:
         with np.errstate(all="ignore"):
@@ -246,14 +246,14 @@ def _log1p(recorder: Recorder, ufunc: np.ufunc, x: Any) -> Recorded:
 
 
 def _logaddexp(recorder: Recorder, ufunc: np.ufunc, a: Any, b: Any) -> Recorded:
-    """The larger, and what the smaller adds to it; two that are minus infinity stay it."""
+    """log(exp(a) + exp(b)) from the larger and the difference; minus infinity if both are."""
     high = np.maximum(a, b)
     apart = np.where(np.equal(a, b), 0.0, -abs(a - b))
     return _recorded(high + np.log1p(np.exp(apart)))
 
 
 def _masked(recorder: Recorder, ufunc: np.ufunc, inputs: Sequence[Any], where: Any, out: Any) -> Recorded:
-    """A quotient where it is wanted, what was there before where it is not."""
+    """A quotient where `where` is true, and the values of `out` elsewhere."""
     if ufunc is not np.divide:
         raise NotExpressible(f"uses numpy.{ufunc.__name__} in part of an array")
     part, whole = inputs
@@ -265,7 +265,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., Recorded]] = {
     np.subtract: _operator("Sub"),
     np.multiply: _operator("Mul"),
     np.divide: _operator("Div"),
-    np.floor_divide: _operator("Div"),  # of whole numbers >= 0
+    np.floor_divide: _operator("Div"),  # used only for whole numbers >= 0
     np.maximum: _operator("Max"),
     np.minimum: _operator("Min"),
     np.negative: _operator("Neg"),
@@ -335,7 +335,7 @@ def _argmax(values: Recorded, axis: int) -> Recorded:
 
 
 def _ascending(values: Recorded, axis: int) -> tuple[str, str]:
-    """Values and places in ascending order; of equal ones the first comes first."""
+    """Values and places in ascending order; equal values keep their order."""
     recorder = values.recorder
     outputs = [recorder._new_name(), recorder._new_name()]
     length = recorder.constant(np.array([values.shape[axis]]))
@@ -349,7 +349,7 @@ def _sort(values: Recorded, axis: int = -1) -> Recorded:
 
 
 def _partition(values: Recorded, place: int, axis: int = -1) -> Recorded:
-    """In order altogether, which is more than was asked for."""
+    """Fully sorted, which is also a partition."""
     return _sort(values, axis)
 
 
@@ -427,7 +427,7 @@ def _accumulate(ufunc: np.ufunc, values: Recorded) -> Recorded:
 def _reduce(kind: str, function: Any, values: Recorded, axis: Any, keepdims: bool) -> Recorded:
     recorder = values.recorder
     if axis is None:
-        raise NotExpressible("takes all samples together")
+        raise NotExpressible("reduces over all samples")
     wide = _cast(values, np.int64) if values.dtype == bool else values
     axes = recorder.constant(np.atleast_1d(np.array(axis, dtype=np.int64)))
     name = recorder.add(kind, wide.name, axes, keepdims=int(keepdims))
@@ -435,7 +435,7 @@ def _reduce(kind: str, function: Any, values: Recorded, axis: Any, keepdims: boo
 
 
 def _take(values: Recorded, index: tuple[Any, ...]) -> Recorded:
-    """Slices, places, None and ... of all axes but the first."""
+    """Index by slices, places, None and ... on all axes except the first."""
     recorder, name = values.recorder, values.name
     if len(index) == 1 and _picks_samples(index[0]):
         return values.copy()
@@ -470,7 +470,7 @@ def _take(values: Recorded, index: tuple[Any, ...]) -> Recorded:
 
 
 def _picks_samples(index: Any) -> bool:
-    """Whether an index is one truth value for each sample."""
+    """Whether an index is a boolean for each sample."""
     return isinstance(index, Recorded) and index.dtype == bool and index.ndim == 1
 
 
@@ -491,14 +491,14 @@ def _cast(values: Recorded, dtype: Any) -> Recorded:
 
 
 def _name(recorder: Recorder, value: Any, dtype: Any) -> str:
-    """Anything -> the name of a result of this type."""
+    """A value -> the name of a result of this type."""
     if isinstance(value, Recorded):
         return _cast(value, dtype).name
     return recorder.constant(np.asarray(value, dtype=dtype))
 
 
 def _recorded(value: Any) -> Recorded:
-    """What NumPy hands back for a recorded array is one."""
+    """The same value, for the type checker: NumPy functions of recorded arrays return recorded arrays."""
     assert isinstance(value, Recorded)
     return value
 
@@ -508,7 +508,7 @@ def _example(value: Any) -> Any:
 
 
 def _typed(value: Any) -> Any:
-    """What NumPy's rules of promotion look at: the type of an array, the value of a scalar."""
+    """What NumPy's type promotion uses: the type of an array, the value of a scalar."""
     return value.dtype if isinstance(value, Recorded | np.ndarray) else value
 
 

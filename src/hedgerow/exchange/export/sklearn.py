@@ -1,4 +1,4 @@
-"""scikit-learn: a fitted classifier of ours -> one of scikit-learn's with the same trees."""
+"""scikit-learn: a fitted estimator of ours -> one of scikit-learn's with the same trees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]
 
-#: What we know how to fill in of a node of scikit-learn.
+#: The fields of scikit-learn's nodes that we can fill.
 _FIELDS = {
     "left_child",
     "right_child",
@@ -33,31 +33,31 @@ _FIELDS = {
 
 
 def to_sklearn(forest: Any) -> Any:
-    """A forest as one of scikit-learn, with the same trees and the same predictions.
+    """A forest of scikit-learn with the same trees and the same predictions.
 
     Everything that reads scikit-learn's forests can read the result: ``plot_tree``, TreeSHAP, converters, inspection.
-    It knows nothing of evidence: bounds and sets stay behind.
+    It has no evidence, and so no bounds and no sets.
 
     Parameters
     ----------
     forest : fitted classifier or regressor
-        A tree or forest of hedgerow, all features numeric; a classifier with a rule that averages distributions of the
-        leaves ("average" and its kin).
+        A tree or forest of hedgerow with numeric features only; a classifier must have a rule that averages
+        distributions of the leaves, such as "average".
 
     Returns
     -------
     estimator of scikit-learn
-        A ``DecisionTreeClassifier``, ``RandomForestClassifier``, ``ExtraTreesClassifier`` or the like regressor, with
-        ``apply`` equal to ours, node for node, and ``predict_proba`` or ``predict`` equal up to rounding. Missing
-        values go the same way. Since scikit-learn rounds every table to single precision before it looks at it, this
-        holds for values that single precision can tell from the thresholds; infinities, which are values to us, are
-        refused there.
+        A ``DecisionTreeClassifier``, ``RandomForestClassifier``, ``ExtraTreesClassifier`` or the corresponding
+        regressor, with ``apply`` equal to ours, node for node, and ``predict_proba`` or ``predict`` equal up to
+        rounding. Missing values go the same way. Since scikit-learn first rounds every table to single precision, this
+        holds for values that single precision can tell from the thresholds. scikit-learn refuses infinities, which are
+        values for us.
 
     Notes
     -----
-    scikit-learn has no public way to make a tree from arrays. An estimator is fitted there on a table of nothing, and
-    its trees are then made anew from the state that pickle would hand them (``__reduce__``, ``__setstate__``): what
-    scikit-learn itself relies on, and checks. Fields we do not know are refused rather than guessed.
+    scikit-learn has no public way to make a tree from arrays. So a scikit-learn estimator is fitted on a table of
+    zeros, and its trees are then made again from the state that pickle uses (``__reduce__``, ``__setstate__``), which
+    scikit-learn itself relies on and checks. Nodes with unknown fields are refused.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def to_sklearn(forest: Any) -> Any:
 
 
 def _template(forest: Any, fitted: FittedClassifier | FittedRegressor) -> Any:
-    """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of nothing."""
+    """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of zeros."""
     parameters = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     numbers = isinstance(fitted, FittedRegressor)
     parameters["criterion"] = _their_criterion(forest.criterion, numbers)
@@ -116,7 +116,7 @@ def _their_criterion(criterion: Any, numbers: bool) -> str:
 
 
 def _their_tree(empty: Any, tree: Tree, answers: Floats, criterion: str) -> Any:
-    """A tree of scikit-learn, a tree of ours, what its nodes say (N, K) -> a new one of theirs with our nodes."""
+    """A tree of scikit-learn, a tree of ours, the answers of its nodes (N, K) -> a new tree of scikit-learn."""
     kind, arguments, state = empty.__reduce__()
     dtype = state["nodes"].dtype
     if set(dtype.names) != _FIELDS:
@@ -126,7 +126,7 @@ def _their_tree(empty: Any, tree: Tree, answers: Floats, criterion: str) -> Any:
         )
     nodes = np.zeros(tree.n_nodes, dtype=dtype)
     leaf, nothing = tree.is_leaf, -2
-    nodes["left_child"] = tree.first_child  # -1 for leaves, as there
+    nodes["left_child"] = tree.first_child  # -1 for leaves, as in scikit-learn
     nodes["right_child"] = np.where(leaf, -1, tree.first_child + 1)
     nodes["feature"] = np.where(leaf, nothing, tree.feature)
     nodes["threshold"] = np.where(leaf, nothing, tree.threshold)
@@ -140,7 +140,7 @@ def _their_tree(empty: Any, tree: Tree, answers: Floats, criterion: str) -> Any:
 
 
 def _impurity(tree: Tree, criterion: str) -> tuple[Floats, Floats]:
-    """-> (N,), (N,): impurity and weight of each node."""
+    """A tree -> impurity (N,) and weight (N,) of each node."""
     if isinstance(tree, NumberTree):
         return tree.impurity(criterion), tree.weight
     return resolve_criterion(criterion).impurity(tree.weights), tree.weights.sum(axis=1)

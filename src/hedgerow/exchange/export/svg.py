@@ -1,4 +1,4 @@
-"""SVG: a tree -> a picture, laid out here, that any browser shows."""
+"""SVG: a tree -> a picture that any browser shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hedgerow.exchange.export.describe import (
 )
 from hedgerow.forest.tree import Tree
 
-#: Colours that colour-blind readers can tell apart (Okabe and Ito); more classes take them again, paler.
+#: Colours that colour-blind readers can tell apart (Okabe and Ito); further classes repeat them, paler.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 
 _TEXT, _SMALL = 13.0, 11.0
@@ -34,7 +34,7 @@ _NARROW, _WIDE = set("ijltfr.,:;|!()[]{}' "), set("mwMW@%…")
 
 @dataclass
 class Box:
-    """A node on its way to the page: its words, and the centre of its upper edge."""
+    """A node in the drawing: its text, and the centre of its upper edge."""
 
     number: int
     lines: list[str]
@@ -46,30 +46,30 @@ class Box:
 
     @property
     def height(self) -> float:
-        """Lines of text and the bar of shares below them."""
+        """Height of the lines of text and the bar of shares below them."""
         return 2 * _PAD + _LINE * len(self.lines) + _BAR
 
 
 def export_svg(tree: Any, *, max_depth: int | None = 5, decimals: int = 2, caution: float | None = None) -> str:
-    """A picture of a tree: what it asks, and the evidence in its leaves as rows and as bars of class shares.
+    """A picture of a tree: its splits, and the evidence in its leaves as rows and as bars of class shares.
 
-    Lines are as thick as many rows go their way. Long names are cut; the whole of them shows under the mouse.
+    The thickness of a line shows how many rows go that way. Long names are cut; a tooltip shows them in full.
 
     Parameters
     ----------
     tree : Tree or fitted DecisionTreeClassifier
-        The tree; of a forest, one of ``forest.trees_``.
+        The tree; for a forest, pass one of ``forest.trees_``.
     max_depth : int or None, default=5
-        Nodes so deep are drawn with the number of nodes that are hidden below them; None draws everything.
+        Nodes at this depth show how many nodes are hidden below them; None draws everything.
     decimals : int, default=2
         Decimals of thresholds.
     caution : float, default=None
-        With a number, leaves show the bounds of the probability of their likeliest class.
+        If given, leaves show the bounds of the probability of their most probable class.
 
     Returns
     -------
     str
-        An SVG document of its own.
+        A complete SVG document.
 
     Examples
     --------
@@ -100,14 +100,14 @@ def export_svg(tree: Any, *, max_depth: int | None = 5, decimals: int = 2, cauti
 
 
 def lay_out(tree: Tree, *, max_depth: int | None, decimals: int, caution: float | None, top: float) -> dict[int, Box]:
-    """-> node number -> box with its words and its place, parents before children."""
+    """A tree -> {node: box with its text and its place}, parents before children."""
     boxes = _boxes(tree, tree.n_nodes if max_depth is None else max_depth, decimals, caution)
     _place(boxes, tree, top)
     return boxes
 
 
 def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> dict[int, Box]:
-    """-> node number -> box, parents before children, without places yet."""
+    """A tree -> {node: box without a place}, parents before children."""
     evidence, classes = evidence_of(tree), tree.classes.tolist()
     below = _nodes_below(tree)
     boxes = {}
@@ -128,7 +128,7 @@ def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> di
 
 
 def _place(boxes: dict[int, Box], tree: Tree, top: float) -> None:
-    """Boxes side by side where nothing is below them, the others above the middle of their children."""
+    """Place boxes without children side by side, and the others above the middle of their children."""
     edge = _MARGIN
     order = _left_to_right(boxes)
     for number in order:
@@ -149,11 +149,11 @@ def _place(boxes: dict[int, Box], tree: Tree, top: float) -> None:
 
 
 def _pull_apart(boxes: dict[int, Box], tree: Tree) -> None:
-    """Move branches to the right until no box stands on its neighbour of the same level."""
+    """Move branches to the right until no box overlaps its neighbour of the same level."""
     order = _left_to_right(boxes)
     edges: dict[int, float] = {}
     shift = 0.0
-    for number in order:  # everything to the right of a box that must move moves with it
+    for number in order:  # if a box must move, everything to its right moves with it
         box, level = boxes[number], int(tree.node_depth[number])
         box.x += shift
         missing = edges.get(level, _MARGIN - _GAP_ACROSS) + _GAP_ACROSS - (box.x - box.width / 2)
@@ -164,7 +164,7 @@ def _pull_apart(boxes: dict[int, Box], tree: Tree) -> None:
 
 
 def _left_to_right(boxes: dict[int, Box]) -> list[int]:
-    """Node numbers, each before what is below it, left branches first."""
+    """Nodes, parents before children, left branches first."""
     order, waiting = [], [0]
     while waiting:
         number = waiting.pop()
@@ -174,7 +174,7 @@ def _left_to_right(boxes: dict[int, Box]) -> list[int]:
 
 
 def _edges(tree: Tree, boxes: dict[int, Box]) -> list[str]:
-    """Curves from each box to its children, and above them what leads there."""
+    """Curves from each box to its children, and the answers that lead there above them."""
     rows = tree.counts.sum(axis=1)
     paths: list[str] = []
     labels: list[str] = []
@@ -196,7 +196,7 @@ def _edges(tree: Tree, boxes: dict[int, Box]) -> list[str]:
 
 
 def _label(x: float, y: float, words: str) -> Iterator[str]:
-    """Words on a white ground that lets them be read on a line."""
+    """Text on a white background, so that it can be read on a line."""
     width = _measure(words) * _SMALL / _TEXT + 4
     yield (
         f'<rect x="{x - width / 2:.1f}" y="{y - _SMALL:.1f}" width="{width:.1f}" height="{_SMALL + 4:g}" rx="3"'
@@ -206,7 +206,7 @@ def _label(x: float, y: float, words: str) -> Iterator[str]:
 
 
 def _drawn(tree: Tree, box: Box) -> Iterator[str]:
-    """A box with its words and its bar."""
+    """A box with its text and its bar."""
     left = box.x - box.width / 2
     leaf = bool(tree.is_leaf[box.number])
     fill, line = ("#ffffff", "#555555") if leaf else ("#f3f3f3", "#a0a0a0")
@@ -236,14 +236,14 @@ def _bar(tree: Tree, box: Box, left: float, y: float) -> Iterator[str]:
 
 
 def colour_of(k: int) -> str:
-    """Class number -> colour; every round of the palette is drawn halfway to white."""
+    """Class number -> colour; each further round of the palette is halfway to white."""
     colour, rounds = COLOURS[k % len(COLOURS)], k // len(COLOURS)
     parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(255 - (255 - part) * 0.5 ** min(rounds, 3)):02x}" for part in parts)
 
 
 def _legend(tree: Tree) -> tuple[list[str], float]:
-    """Squares and names of the classes in a line -> SVG, and where the tree begins below it."""
+    """Squares and names of the classes in a line -> SVG, and the place where the tree begins below it."""
     parts, x = [], _MARGIN
     for k, name in enumerate(_legend_names(tree)):
         if k < _LEGEND_CLASSES:
@@ -254,7 +254,7 @@ def _legend(tree: Tree) -> tuple[list[str], float]:
 
 
 def _legend_width(tree: Tree) -> float:
-    """How far the legend reaches."""
+    """Width of the legend."""
     return _MARGIN + sum(_measure(name) + 34 for name in _legend_names(tree)) - 18
 
 
@@ -266,7 +266,7 @@ def _legend_names(tree: Tree) -> list[str]:
 
 
 def _text(x: float, y: float, words: str, *, anchor: str = "middle", size: float = _TEXT, grey: bool = False) -> str:
-    """Words at a place."""
+    """Text at a place."""
     colour = "#666666" if grey else "#111111"
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}" fill="{colour}">'
@@ -280,19 +280,19 @@ def _width(lines: list[str]) -> float:
 
 
 def _measure(words: str) -> float:
-    """Words -> about as wide as they are in a sans-serif face."""
+    """Text -> its approximate width in a sans-serif font."""
     widths = (0.36 if c in _NARROW else 0.95 if c in _WIDE else 0.72 if c.isupper() else 0.6 for c in words)
     return _TEXT * sum(widths)
 
 
 def _cut(lines: list[str]) -> list[str]:
-    """Lines on one row each, those that are too long cut."""
+    """Lines, each on one row and cut if it is too long."""
     flat = [" ".join(line.split()) for line in lines]
     return [line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…" for line in flat]
 
 
 def _nodes_below(tree: Tree) -> NDArray[np.int64]:
-    """-> (N,): how many nodes are below each."""
+    """A tree -> (N,): how many nodes are below each."""
     below = np.zeros(tree.n_nodes, dtype=np.int64)
     for level in range(int(tree.node_depth.max(initial=0)), 0, -1):
         nodes = np.flatnonzero(tree.node_depth == level)

@@ -14,14 +14,14 @@ def export_text(tree: Any, *, max_depth: int = 10, decimals: int = 2, caution: f
     Parameters
     ----------
     tree : Tree or fitted DecisionTreeClassifier
-        The tree; of a forest, one of ``forest.trees_``.
+        The tree; for a forest, pass one of ``forest.trees_``.
     max_depth : int, default=10
-        Branches below are only counted.
+        Branches below this depth are only counted.
     decimals : int, default=2
         Decimals of thresholds.
     caution : float, default=None
-        With a number, leaves also say between which bounds the probability of their likeliest class lies, with so many
-        unseen rows in reserve.
+        If given, leaves also show the bounds of the probability of their most probable class, with this many unseen
+        rows in reserve.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""treelite: a fitted classifier -> a model that treelite compiles, serialises and runs."""
+"""treelite: a fitted estimator -> a model that treelite compiles, serialises and runs."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Floats = NDArray[np.float64]
 
 
 def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
-    """A forest as a model of treelite, whose output is the probability of each class, or the mean.
+    """A forest as a model of treelite that returns the probability of each class, or the mean.
 
     Parameters
     ----------
     forest : fitted classifier or regressor
-        A tree or forest of hedgerow; a classifier with a rule that averages distributions of the leaves ("average" and
-        its kin).
+        A tree or forest of hedgerow; a classifier must have a rule that averages distributions of the leaves, such as
+        "average".
     bounds : bool, default=False
         Whether the model has three targets, probability (or mean), lower and upper, instead of one; not every runtime
-        knows models of several targets.
+        supports several targets.
 
     Returns
     -------
     treelite.Model
-        Thresholds and leaves are doubles. Its table has the features in the order of training; NaN is missing, and a
-        nominal feature holds the place of its category among those of training, in ascending order, and any other
-        number for a category that training never saw. ``treelite.gtil.predict`` returns (n, 1, K), or (n, 3, K) with
+        Thresholds and leaves are doubles. Its input has the features in the order of training; NaN is missing. A
+        nominal feature is the place of its category among those of training, in ascending order, or any other number
+        for a category that did not occur in training. ``treelite.gtil.predict`` returns (n, 1, K), or (n, 3, K) with
         bounds; K is 1 for a regressor.
 
     Examples
@@ -74,7 +74,7 @@ def _builder(fitted: FittedClassifier | FittedRegressor, n_targets: int) -> Any:
         ),
         tree_annotation=TreeAnnotation(
             num_tree=n_trees,
-            target_id=[-1 if n_targets > 1 else 0] * n_trees,  # -1: a leaf speaks to all targets
+            target_id=[-1 if n_targets > 1 else 0] * n_trees,  # -1: a leaf has a value for each target
             class_id=[-1 if classes else 0] * n_trees,
         ),
         postprocessor=PostProcessorFunc(name="identity_multiclass" if classes else "identity"),
@@ -83,18 +83,18 @@ def _builder(fitted: FittedClassifier | FittedRegressor, n_targets: int) -> Any:
 
 
 def _leaf_values(fitted: FittedClassifier | FittedRegressor, tree: Tree, bounds: bool) -> Floats:
-    """-> (N, K) or (N, 3 K): what the leaf of a node says."""
+    """A tree -> (N, K) or (N, 3 K): the answer of each node."""
     answers = node_answers(fitted, tree)
     return np.hstack([answers, *node_bounds(fitted, tree)]) if bounds else answers
 
 
 def _write_tree(builder: Any, fitted: FittedClassifier | FittedRegressor, tree: Tree, values: Floats) -> None:
-    """Questions and leaves, each under a number of its own: questions first, then leaves."""
+    """Write questions and leaves, each under a number of its own: questions first, then leaves."""
     questions = questions_of(tree)
 
     def key(target: tuple[bool, int], side: int) -> int:
         is_leaf, number = target
-        if tree.is_leaf[0]:  # the one question leads to one leaf twice, which must not be shared
+        if tree.is_leaf[0]:  # both answers lead to the same leaf, but treelite needs two
             return len(questions) + side
         return len(questions) + number if is_leaf else number
 
@@ -116,7 +116,7 @@ def _write_tree(builder: Any, fitted: FittedClassifier | FittedRegressor, tree: 
 def _write_question(
     builder: Any, fitted: FittedClassifier | FittedRegressor, question: Question, yes: int, no: int
 ) -> None:
-    """A question, yes to the left."""
+    """Write a question; yes leads to the left child."""
     if question.among is None:
         builder.numerical_test(
             feature_id=question.feature,

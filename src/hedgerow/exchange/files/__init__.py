@@ -1,8 +1,8 @@
 """Files: a fitted estimator <-> a file of data that is safe to load, whoever wrote it.
 
 `container` (text and arrays <-> the bytes of a safetensors file), `values` (text and numbers <-> arrays), `tables`,
-`forests`, `parameters`, `classifiers` (the parts of a model <-> JSON and arrays), `model` (`save` and `load`, and which
-estimators there are), `describe` (a file -> what it says of itself, its trees unread). The format and its promises:
+`forests`, `parameters`, `classifiers` (the parts of a model <-> JSON and arrays), `model` (`save` and `load`, and the
+list of estimators), `describe` (a file -> a summary, without reading its trees). The format and its promises:
 docs/model-files.md.
 """
 

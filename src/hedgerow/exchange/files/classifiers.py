@@ -1,4 +1,4 @@
-"""Classifiers: what a fitted classifier knows <-> JSON and arrays."""
+"""Classifiers: the state of a fitted classifier <-> JSON and arrays."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REPORTED |= {"max_features_", "max_features_errors_", "origins"}
 def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     """Fitted classifier -> JSON and arrays.
 
-    What out-of-bag evidence would have to teach later (the binned training table is not saved) is learned before.
+    The training rows are not saved, so what must be learned from out-of-bag evidence is learned first.
     """
     now: ClassAnswers = answers_of(model)
     if now.fitted.bagged is not None:
@@ -67,7 +67,7 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 
 
 def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
-    """The inverse of `classifier_to_contents`, everything checked; arrays that are used leave `arrays`."""
+    """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     classes = labels_from_arrays("classes", given["classes"], arrays)
     if len(classes) > MAX_CLASSES:
         raise ModelFileError(f"a model must have at most {MAX_CLASSES} classes, got {len(classes)}")
@@ -103,7 +103,7 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
 
 
 def _check_reading(model: Any, fitted: Fitted) -> None:
-    """Refuse parameters that would fail when samples are read; those of another fit are checked by that fit."""
+    """Refuse parameters that would fail in a prediction; parameters of a fit are checked by the next fit."""
     checked_threads(model.n_jobs)
     rule, decision = resolve_rule(model.rule), resolve_decision(model.decision)
     caution = model.caution
@@ -125,7 +125,7 @@ def _check_reading(model: Any, fitted: Fitted) -> None:
 
 
 def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
-    """What was learned besides the trees -> JSON and arrays."""
+    """Everything that was learned besides the trees -> JSON and arrays."""
     fitted, figures, learned = now.fitted, now.fitted.figures, now.fitted.learned
     caution, weights, decision = (learned.last(what) for what in ("caution", "weights", "decision"))
     known = {
@@ -173,20 +173,20 @@ def _learned_from(given: dict[str, Json], arrays: Arrays, n_trees: int) -> Learn
         caution = checked_number("learned_with", given["learned_with"], float, 0, math.inf)
         weights = take(arrays, "tree_weights", np.float64, length=n_trees).copy()
         if not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ModelFileError("tree weights must be finite and not negative, got others")
+            raise ModelFileError("tree weights must be finite and not negative, got other numbers")
         learned.put("weights", caution, weights)
     return learned
 
 
 def _checked_prior(prior: Array) -> NDArray[np.float64]:
-    """Class shares (K,), positive and adding up to one, in memory of their own."""
+    """A copy of the class shares (K,), refused unless they are positive and add up to one."""
     if not ((prior > 0) & (prior <= 1)).all() or abs(prior.sum() - 1) > 1e-9:
-        raise ModelFileError("prior must be positive shares that add up to 1, got others")
+        raise ModelFileError("prior must be positive shares that add up to 1, got other numbers")
     return np.array(prior, dtype=np.float64)
 
 
 def _checked_tuning(tuning: Any) -> list[tuple[float, dict[str, Any]]]:
-    """Scores and what they were reached with."""
+    """Scores, each with its parameters."""
     sound = isinstance(tuning, list) and all(
         isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], float) and isinstance(each[1], dict)
         for each in tuning
@@ -197,14 +197,14 @@ def _checked_tuning(tuning: Any) -> list[tuple[float, dict[str, Any]]]:
 
 
 def _checked_criterion(criterion: Any) -> Criterion:
-    """What the trees were grown by, nothing left open."""
+    """The criterion that grew the trees, refused if a parameter of it is still open."""
     if not isinstance(criterion, Criterion) or not criterion.is_settled:
         raise ModelFileError("criterion_ must be a criterion with all its parameters, got something else")
     return criterion
 
 
 def _checked_decision(asked: Any, decision: Any) -> Decision:
-    """The calibrated twin of the model's decision."""
+    """The model's decision after calibration."""
     own = resolve_decision(asked)
     if not own.needs_calibration or type(decision) is not type(own) or not decision.is_ready:
         raise ModelFileError("the calibrated decision must be that of the model, got another")

@@ -1,9 +1,9 @@
 """Container: text and arrays by name <-> the bytes of a safetensors file.
 
 A safetensors file is the length of a header (8 bytes, little-endian), the header (JSON: type, shape and place of each
-array, and a map of text to text under ``__metadata__``) and the arrays end to end. Files of ours are read by any reader
-of safetensors; they are written and read here, and not by the `safetensors` package, because its NumPy reader copies
-every array, while a model should be mapped into memory and shared between processes.
+array, and a map of text to text under ``__metadata__``) and the arrays end to end. Any reader of safetensors can read
+our files. We do not use the `safetensors` package itself, because its NumPy reader copies every array, while a model
+should be mapped into memory and shared between processes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from hedgerow.errors import ModelFileError
 Array: TypeAlias = NDArray[Any]
 Path_: TypeAlias = str | os.PathLike[str]
 
-#: Bytes of JSON a file may have: Python objects made of it take up to 30 times as many. What can be long is an array.
+#: Most bytes of JSON in a file: Python objects made from it take up to 30 times as many. Long data are arrays.
 MAX_HEADER = 1 << 20
 
-#: Lists and objects a header may have: a megabyte of empty ones takes Python a third of a second.
+#: Most lists and objects in a header: a megabyte of empty ones takes Python a third of a second.
 MAX_NESTED = 50_000
 
-#: The container's array types that we use, by their name in it. Not BOOL: a byte of a file can be more than 0 or 1.
+#: The array types that we use, by their names in the container. BOOL is not among them: a byte may be more than 1.
 TYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("<u1"),
     "I8": np.dtype("<i1"),
@@ -51,14 +51,14 @@ _NAMES = {(dtype.kind, dtype.itemsize): name for name, dtype in TYPES.items()}
 
 
 class Contents(NamedTuple):
-    """What a file holds: text by name, arrays by name."""
+    """The contents of a file: text by name, arrays by name."""
 
     metadata: dict[str, str]
     arrays: dict[str, Array]
 
 
 class _Place(NamedTuple):
-    """Where an array lies among the bytes after the header."""
+    """The place of an array among the bytes after the header."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -82,7 +82,7 @@ def write_file(path: Path_ | BinaryIO, contents: Contents) -> None:
 
 @contextmanager
 def whole_file(path: Path_) -> Iterator[Path]:
-    """A path to write to, which becomes `path` when all went well; a link keeps pointing to what it points to."""
+    """A path to write to, which is renamed to `path` if nothing fails; if `path` is a link, its target is replaced."""
     target = Path(os.path.realpath(path))
     passing = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
     try:
@@ -91,7 +91,7 @@ def whole_file(path: Path_) -> Iterator[Path]:
     except BaseException as reason:
         passing.unlink(missing_ok=True)
         if isinstance(reason, OSError):
-            reason.filename, reason.filename2 = os.fspath(path), None  # not the name of a file that is gone
+            reason.filename, reason.filename2 = os.fspath(path), None  # not the name of the temporary file
         raise
 
 
@@ -101,10 +101,10 @@ def read_file(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Contents:
         data = path.read()
         if not isinstance(data, bytes):
             raise TypeError(
-                f"an open file must be binary, got one that gives {type(data).__name__}; open it with mode 'rb'"
+                f"an open file must be binary, got a file that returns {type(data).__name__}; open it with mode 'rb'"
             )
         return read_bytes(data)
-    # Not blocking: opening a pipe nobody writes to would wait for ever.
+    # Open without blocking, because opening a pipe without a writer would wait for ever.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ModelFileError(
@@ -112,12 +112,12 @@ def read_file(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Contents:
             )
         if not memory_map:
             return read_bytes(file.read())
-        _check_length(file.read(8), os.fstat(file.fileno()).st_size)  # nothing cannot be mapped
+        _check_length(file.read(8), os.fstat(file.fileno()).st_size)  # an empty file cannot be mapped
         return read_bytes(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def read_bytes(data: bytes | mmap.mmap) -> Contents:
-    """The bytes of a file -> its text, and arrays that look into the bytes without a copy."""
+    """The bytes of a file -> its text, and arrays that are views of the bytes."""
     n_header = _check_length(data[:8], len(data))
     header = _parse_json(data[8 : 8 + n_header])
     metadata = header.pop("__metadata__", {})
@@ -130,17 +130,17 @@ def read_bytes(data: bytes | mmap.mmap) -> Contents:
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """JSON -> dict, refused when it is not one, repeats a name, or holds numbers JSON does not know."""
+    """JSON -> dict, refused if it is not an object, repeats a name, or holds numbers that JSON does not have."""
     return _parse_json(text)
 
 
 def dump_json(value: Any) -> str:
-    """Plain data -> JSON, compact, and refused when a number is not finite."""
+    """Plain data -> compact JSON, refused if a number is not finite."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def _lay_out(contents: Contents) -> tuple[bytes, list[Array]]:
-    """Text and arrays -> header, and arrays in the order of the file: the widest first, so that all are aligned."""
+    """Text and arrays -> header, and arrays in the order of the file: the widest types first, so all are aligned."""
     arrays = {
         name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in contents.arrays.items()
     }
@@ -161,14 +161,14 @@ def _lay_out(contents: Contents) -> tuple[bytes, list[Array]]:
     if len(text) > MAX_HEADER or _n_nested(text) > MAX_NESTED:
         raise ValueError(
             f"parameters must fit {MAX_HEADER:,} bytes of JSON with {MAX_NESTED:,} lists to be saved, got {len(text):,}"
-            f" bytes with {_n_nested(text):,}; give long ones as arrays, or set those that only matter for another fit"
-            " to None"
+            f" bytes with {_n_nested(text):,}; give long parameters as arrays, or set those that only matter for"
+            " another fit to None"
         )
     return len(text).to_bytes(8, "little") + text, [arrays[name] for name in order]
 
 
 def _parts(header: bytes, arrays: list[Array]) -> Iterator[Any]:
-    """What to write, piece by piece and without a copy."""
+    """The bytes to write, piece by piece and without a copy."""
     yield header
     for array in arrays:
         if array.size:
@@ -184,7 +184,7 @@ def _check_length(length: bytes, size: int) -> int:
     n_header = int.from_bytes(length, "little")
     if length.isascii() and all(byte >= 32 or byte in b"\t\r\n" for byte in length):
         raise ModelFileError(
-            f"a model file must be one that hedgerow.save has written, got text that begins with {length.decode()!r};"
+            f"a model file must be written by hedgerow.save, got text that begins with {length.decode()!r};"
             " is it the table? The model comes first"
         )
     if n_header > min(MAX_HEADER, size - 8) or n_header % 8:
@@ -201,7 +201,7 @@ def _n_nested(text: bytes) -> int:
 
 
 def _parse_json(text: str | bytes) -> dict[str, Any]:
-    """JSON -> dict, refused when it is not one."""
+    """JSON -> dict, refused if it is not an object."""
     try:
         plain = text.encode("utf-8") if isinstance(text, str) else text
         if _n_nested(plain) > MAX_NESTED:
@@ -214,17 +214,17 @@ def _parse_json(text: str | bytes) -> dict[str, Any]:
     except ModelFileError:
         raise
     except (ValueError, RecursionError) as reason:
-        raise ModelFileError(f"the header of a model file must be JSON, got none: {str(reason)[:100]}") from None
+        raise ModelFileError(f"the header of a model file must be JSON, got other text: {str(reason)[:100]}") from None
     if not isinstance(value, dict):
         raise ModelFileError(f"the header of a model file must be a JSON object, got {type(value).__name__}")
     return value
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Names and values -> dict; a name that comes twice could mean one thing to us and another to others."""
+    """Names and values -> dict; a repeated name is refused, because readers could disagree about its value."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ModelFileError("names in the header of a model file must be given once, got one twice")
+        raise ModelFileError("names in the header of a model file must be different, got one twice")
     return found
 
 
@@ -233,7 +233,7 @@ def _refuse_constant(word: str) -> Any:
 
 
 def _read_place(name: str, given: Any) -> _Place:
-    """What the header says of an array -> its place, checked for itself."""
+    """The header's entry of an array -> its place, checked without regard to other arrays."""
     if not isinstance(given, dict) or given.keys() != {"dtype", "shape", "data_offsets"}:
         raise ModelFileError(f"array {name[:40]!r} must have dtype, shape and data_offsets, got something else")
     shape, offsets = given["shape"], given["data_offsets"]
@@ -243,18 +243,18 @@ def _read_place(name: str, given: Any) -> _Place:
         )
     if not (_are_sizes(shape) and len(shape) in (1, 2) and _are_sizes(offsets) and len(offsets) == 2):
         raise ModelFileError(
-            f"shape and data_offsets of array {name[:40]!r} must be one or two whole numbers >= 0, and two"
+            f"array {name[:40]!r} must have a shape of one or two whole numbers >= 0 and two data_offsets, got others"
         )
     if len(shape) == 2 and 0 in shape:
         raise ModelFileError(f"array {name[:40]!r} must not be a table without cells, got shape {shape}")
     place = _Place(TYPES[given["dtype"]], tuple(shape), *offsets)
     if place.end - place.begin != math.prod(shape) * place.dtype.itemsize:
-        raise ModelFileError(f"array {name[:40]!r} must take the bytes its shape and dtype say, got another number")
+        raise ModelFileError(f"array {name[:40]!r} must have as many bytes as its shape and dtype say, got others")
     return place
 
 
 def _are_sizes(values: Any) -> bool:
-    """Whether this is a list of whole numbers, none negative."""
+    """Whether this is a list of whole numbers >= 0."""
     return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
 
 

@@ -1,4 +1,4 @@
-"""Describe: a model file -> what it says of itself; header and table are read, trees are not."""
+"""Describe: a model file -> a summary; the header and the table of columns are read, the trees are not."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from hedgerow.table import Schema
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a model file says of itself.
+    """A summary of a model file.
 
     Attributes
     ----------
     estimator : str
         The class of the model.
     format_version, hedgerow_version : str
-        Of the file, and of the hedgerow that wrote it.
+        Version of the format, and of the hedgerow that wrote the file.
     schema : Schema
         The columns of the training table, with their categories.
     classes : ndarray (K,) or None
         The labels; None for a regressor.
     parameters : dict
-        Those of the estimator; what the file does not say has the value it has by default.
+        Those of the estimator; parameters that the file does not have are at their defaults.
     caution : float
-        The caution in force, also where the parameter is "auto".
+        The caution in use; if the parameter is "auto", the one that was chosen.
     n_rows : int or None
-        Training rows; None where trees were grown on different ones.
+        Training rows; None if trees were grown on different ones.
     n_trees, n_nodes, n_leaves, n_bytes : int
-        How large it is. The bytes are those of the arrays.
+        The size of the model. The bytes are those of the arrays.
     """
 
     estimator: str
@@ -54,9 +54,9 @@ class ModelFile:
 
 
 def describe_file(path: Path_ | BinaryIO) -> ModelFile:
-    """Read what a model file says of itself, without its trees: a large file takes no longer than a small one.
+    """Read a summary of a model file, without its trees; a large file takes no longer than a small one.
 
-    What is returned has been checked, as in `hedgerow.load`; that the trees are sound has not.
+    The summary has been checked, as in `hedgerow.load`; the trees have not.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def describe_file(path: Path_ | BinaryIO) -> ModelFile:
     Raises
     ------
     ModelFileError
-        When the file is no model, is damaged, or is of a newer major version of the format.
+        If the file is not a model, is damaged, or has a newer major version of the format.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def describe_file(path: Path_ | BinaryIO) -> ModelFile:
 
 
 def _described(contents: Contents) -> ModelFile:
-    """Text and arrays -> what they say."""
+    """Text and arrays -> the summary."""
     name, given, _ = header_from(contents.metadata)
     arrays = dict(contents.arrays)
     classes = labels_from_arrays("classes", given["classes"], arrays) if "classes" in given else None
@@ -117,8 +117,8 @@ def _described(contents: Contents) -> ModelFile:
 
 
 def _last(arrays: dict[str, Array], name: str) -> int:
-    """The last number of an array: where all that it counts ends."""
+    """The last entry of an array of starts: the total number."""
     array = arrays.get(name)
     if array is None or array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
-        raise ModelFileError(f"a model file must have the array {name!r} of whole numbers, got none")
+        raise ModelFileError(f"a model file must have an array {name!r} of whole numbers, got none")
     return int(array[-1])

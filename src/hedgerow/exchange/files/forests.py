@@ -1,4 +1,4 @@
-"""Forests: all trees of a model and what their leaves hold <-> arrays, checked by the core."""
+"""Forests: all trees of a model and the evidence of their leaves <-> arrays, checked by the core."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def forest_from_arrays(
 
 
 def tree_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
-    """-> (T,): rows that each tree counts; a ModelFileError says what is wrong with one that cannot be read."""
+    """A forest -> (T,): rows that each tree counts; a ModelFileError says what is wrong with a tree."""
     try:
         return counted_rows(forest, bins, n_threads)
     except ValueError as reason:

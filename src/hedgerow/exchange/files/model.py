@@ -1,4 +1,4 @@
-"""Model: a fitted estimator <-> a file of data, everything in it checked before it is used."""
+"""Model: a fitted estimator <-> a file of data, which is fully checked before it is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from hedgerow.exchange.files.container import Contents, Path_, dump_json, parse_
 from hedgerow.exchange.files.values import Arrays
 from hedgerow.exchange.named import estimator_named
 
-#: The format this hedgerow writes. A higher minor number adds what can be ignored, a higher major number what cannot.
+#: The format this hedgerow writes. A higher minor number adds what older versions can ignore, a higher major number
+#: adds what they cannot.
 MAJOR, MINOR = 1, 0
 FORMAT = "hedgerow-model"
 
@@ -34,7 +35,7 @@ _CLASSIFIER = Kind(classifiers.KEYS, classifiers.classifier_to_contents, classif
 _REGRESSOR = Kind(regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
 _UNLABELLED = Kind(unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
 
-#: Everything a file can be. A name from a file is looked up here and nowhere else.
+#: The estimators a file can hold. A name from a file is looked up here and nowhere else.
 ESTIMATORS = MappingProxyType(
     {
         "DecisionTreeClassifier": _CLASSIFIER,
@@ -54,23 +55,23 @@ ESTIMATORS = MappingProxyType(
 def save(model: Any, path: Path_ | BinaryIO) -> None:
     """Write a fitted estimator to a file that holds data only.
 
-    The file appears whole or not at all: a reader of an older file at the same path is not disturbed. What is needed of
-    the training rows (caution, tree weights, calibration for the present parameters) is learned before; the rows
-    themselves are not saved, so ``oob_evidence_`` and ``tune`` are not there after loading.
+    The file appears whole or not at all, and a reader of an older file at the same path is not disturbed. What the
+    present parameters need from the training rows (caution, tree weights, calibration) is learned first. The rows
+    themselves are not saved, so a loaded model has no ``oob_evidence_`` and no ``tune``.
 
     Parameters
     ----------
     model : fitted estimator of hedgerow
         Its parameters must be data, registered rules, or decisions of hedgerow.
     path : str, path or open binary file
-        Where to; the suffix is yours, ``.hedge`` is a good one.
+        The file to write; any suffix will do, ``.hedge`` is usual.
 
     Raises
     ------
     TypeError
-        When the model is none of hedgerow's estimators.
+        If the model is not an estimator of hedgerow.
     ValueError
-        When a parameter is not data, such as a function or a random generator.
+        If a parameter is not data, such as a function or a random generator.
 
     See Also
     --------
@@ -92,14 +93,14 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
     from hedgerow import __version__
 
     if not (isinstance(path, str | os.PathLike) or hasattr(path, "write")):
-        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}")
-    if hasattr(model, "to_local"):  # fitted on a cluster: what is saved is the ordinary estimator
+        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}; pass a path")
+    if hasattr(model, "to_local"):  # fitted on a cluster: save the ordinary estimator
         model = model.to_local()
     name, kind = type(model).__name__, ESTIMATORS.get(type(model).__name__)
     if kind is None or type(model) is not estimator_named(name):
         raise TypeError(
             f"model must be one of {', '.join(ESTIMATORS)}, got {type(model).__module__}.{type(model).__qualname__};"
-            " save the hedgerow estimator inside it, or keep the whole with joblib"
+            " save the hedgerow estimator inside it, or save the whole object with joblib"
         )
     check_is_fitted(model)
     contents, arrays = kind.write(model)
@@ -113,34 +114,34 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
 
 
 def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
-    """Read a fitted estimator from a file, whoever wrote it: nothing in it is executed, and all of it is checked first.
+    """Read a fitted estimator from a file. No code in the file is run, and all of it is checked first.
 
     Parameters
     ----------
     path : str, path or open binary file
         A file that `save` has written.
     memory_map : bool, default=True
-        Whether to map the trees into memory, which is faster and shares them between processes, or to read them into
-        memory of their own. Read them where others may write into the file while the model is in use.
+        Whether to map the trees into memory, which is faster and shares them between processes. Pass False to read a
+        copy instead, if others may write into the file while the model is in use.
 
     Returns
     -------
     estimator
-        Its predictions are those of the saved one, bit for bit.
+        Its predictions are those of the saved estimator, bit for bit.
 
     Raises
     ------
     ModelFileError
-        When the file is no model, is damaged, or is of a newer major version of the format.
+        If the file is not a model, is damaged, or has a newer major version of the format.
     OSError
-        When the file cannot be opened.
+        If the file cannot be opened.
 
     See Also
     --------
     save
     """
     if not (isinstance(path, str | os.PathLike) or hasattr(path, "read")):
-        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}")
+        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}; pass a path")
     contents = read_file(path, memory_map=memory_map)
     with one_exception():
         return _model_from(contents)
@@ -148,15 +149,13 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
 
 @contextmanager
 def one_exception() -> Iterator[None]:
-    """Rules, decisions and estimators refuse wrong parameters in words of their own; who loads hears one exception."""
+    """Turn every error of rules, decisions and estimators about their parameters into a ModelFileError."""
     try:
         yield
     except ModelFileError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as reason:
-        raise ModelFileError(
-            f"a model file must hold a model that can be read, got one that cannot: {reason}"
-        ) from reason
+        raise ModelFileError(f"a model file must hold a valid model, got one that is not: {reason}") from reason
 
 
 def _model_from(contents: Contents) -> Any:
@@ -167,7 +166,7 @@ def _model_from(contents: Contents) -> Any:
     model = kind.read(estimator_named(name), given, arrays)
     if arrays and not newer:
         raise ModelFileError(
-            f"a model file must hold the arrays of its model and no others, got {str(sorted(arrays))[:200]}"
+            f"a model file must hold only the arrays of its model, got also {str(sorted(arrays))[:200]}"
         )
     return model
 
@@ -190,7 +189,7 @@ def header_from(metadata: dict[str, str]) -> tuple[str, dict[str, Any], bool]:
 
 
 def _check_version(metadata: dict[str, str]) -> bool:
-    """Metadata -> whether the file is of a newer minor version, in which what is unknown can be ignored."""
+    """Metadata -> whether the file has a newer minor version, whose additions can be ignored."""
     from hedgerow import __version__
 
     if metadata.get("format") != FORMAT:

@@ -1,4 +1,4 @@
-"""Origins: what trees know of the rows they have counted, and what has come since <-> JSON and arrays."""
+"""Origins: which rows each group of trees has counted, and sums of later rows <-> JSON and arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hedgerow.judge.fitted import Fitted
 
 Json: TypeAlias = Any
 
-#: Of each origin a list of these: name, kind, least and most.
+#: The numbers of an origin: name, type, smallest and largest value.
 _NUMBERS: tuple[tuple[str, type, float, float], ...] = (
     ("n_trees", int, 1, MAX_ROWS),
     ("first_tree", int, 0, MAX_ROWS),
@@ -61,7 +61,7 @@ def origins_from_contents(
         return (), None
     listed = given["origins"]
     if not isinstance(listed, list) or not 1 <= len(listed) <= forest.n_trees:
-        raise ModelFileError("origins must be a list, one for some trees each, got something else")
+        raise ModelFileError("origins must be a list with at most one entry for each tree, got something else")
     rows = take(arrays, "origins.class_rows", np.float64, shape=(len(listed), forest.n_classes))
     if not (np.isfinite(rows) & (rows >= 0)).all():
         raise ModelFileError("origins must have counted a number of rows of each class, got others")
@@ -86,7 +86,7 @@ def _origin_from(given: Json, class_rows: Array) -> Origin:
 
 
 def _later_from(forest: Forest, arrays: Arrays) -> LaterMoments:
-    """What leaves held after growing, and the sums of what has come since."""
+    """The evidence of leaves after growing, and the sums of later rows."""
     n_leaves = int(forest.leaf_start[-1])
     moments = [take(arrays, f"later.{name}", np.float64, length=n_leaves) for name in _MOMENTS]
     if forest.variances is None or not all(np.isfinite(each).all() for each in moments):

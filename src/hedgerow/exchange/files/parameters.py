@@ -1,14 +1,14 @@
-"""Parameters: what users set, rules and decisions included <-> JSON and arrays.
+"""Parameters: the parameters of an estimator, with rules and decisions <-> JSON and arrays.
 
-No name from a file is looked up but in tables of ours. None, truth values, text, lists and numbers are themselves;
+Names from a file are looked up only in our own tables. None, booleans, text, lists and numbers are plain JSON;
 everything else is an object with a key that says what it is::
 
-    {"float": "inf"}                                       numbers JSON does not know
+    {"float": "inf"}                                       numbers that JSON does not have
     {"tuple": [...]}, {"dict": [[key, value], ...]}        Python's containers
     {"array": "parameters.0", "dtype": "float64"}          a NumPy array, one of the file's
     {"rule": "eva", "parameters": {"prior": "log"}}        a rule by its short name
     {"criterion": "belief", "parameters": {"lam": 0.5}}    a criterion by its short name
-    {"decision": "Coverage", "parameters": {...}}          a decision by its class; "fitted" where it is calibrated
+    {"decision": "Coverage", "parameters": {...}}          a decision by its class; "fitted" if it is calibrated
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Encoder:
         self.arrays: Arrays = {}
 
     def encode(self, value: Any, where: str) -> Json:
-        """Value -> JSON; `where` is what an error calls it."""
+        """Value -> JSON; `where` is its name in an error."""
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, np.bool_):
@@ -81,7 +81,7 @@ class Encoder:
 
     def _array(self, value: NDArray[Any], where: str) -> Json:
         if value.dtype.kind in "UO" and value.ndim == 1:
-            return self.encode(value.tolist(), where)  # names of columns, say: a list says the same
+            return self.encode(value.tolist(), where)  # names of columns, for example
         if value.dtype.name not in _ARRAY_TYPES or value.ndim not in (1, 2) or value.size == 0:
             raise _not_data(where, value)
         name = f"parameters.{len(self.arrays)}"
@@ -99,13 +99,13 @@ class Encoder:
     def _criterion(self, criterion: Criterion, where: str) -> Json:
         name = next((name for name, kind in CRITERIA.items() if kind is type(criterion)), None)
         if name is None:
-            raise ValueError(f"{where} must be one of {', '.join(CRITERIA)} to be saved, got {criterion!r}")
+            raise ValueError(f"{where} must be one of {', '.join(CRITERIA)} to be saved, got {criterion!r}; use these")
         return {"criterion": name, "parameters": self.parameters(criterion, f"{where}__")}
 
     def _decision(self, decision: Decision, where: str) -> Json:
         name, known = type(decision).__name__, _decision_classes()
         if known.get(name) is not type(decision):
-            raise ValueError(f"{where} must be one of {', '.join(known)} to be saved, got {decision!r}")
+            raise ValueError(f"{where} must be one of {', '.join(known)} to be saved, got {decision!r}; use these")
         encoded = {"decision": name, "parameters": self.parameters(decision, f"{where}__")}
         if decision.learned_fields and decision.is_ready:
             learned = {each: getattr(decision, each) for each in decision.learned_fields}
@@ -114,7 +114,7 @@ class Encoder:
 
 
 class Decoder:
-    """JSON and the arrays of a file -> Python values; whatever `Encoder` does not write is refused."""
+    """JSON and the arrays of a file -> Python values; anything that `Encoder` does not write is refused."""
 
     def __init__(self, arrays: Arrays, n_classes: int) -> None:
         self._arrays, self._n_classes = arrays, n_classes
@@ -122,7 +122,7 @@ class Decoder:
     def decode(self, value: Json, depth: int = 0) -> Any:
         """JSON -> value."""
         if depth > _DEEPEST:
-            raise ModelFileError(f"parameters must not be nested deeper than {_DEEPEST}, got some that are")
+            raise ModelFileError(f"parameters must be nested at most {_DEEPEST} deep, got a deeper one")
         if value is None or isinstance(value, str | bool | float):
             return value
         if isinstance(value, int):
@@ -136,7 +136,7 @@ class Decoder:
         raise ModelFileError(f"parameters must be JSON, got {type(value).__name__}")
 
     def parameters(self, given: Json, kind: type, depth: int = 0) -> dict[str, Any]:
-        """JSON of an object's parameters -> dict, each of them one that the class has."""
+        """JSON of an object's parameters -> dict; names that the class does not have are refused."""
         known = set(kind._get_param_names())  # type: ignore[attr-defined]
         if not isinstance(given, dict) or not given.keys() <= known:
             raise ModelFileError(f"parameters of {kind.__name__} must be among {', '.join(sorted(known))}, got others")
@@ -158,7 +158,7 @@ class Decoder:
                 return self._criterion(name, given, depth)
             case {"decision": str(name), "parameters": dict(given), **rest} if rest.keys() <= {"fitted"}:
                 return self._decision(name, given, rest.get("fitted"), depth)
-        raise ModelFileError(f"a parameter must be one that hedgerow.save writes, got one with {str(list(value))[:80]}")
+        raise ModelFileError(f"a parameter must be written by hedgerow.save, got one with {str(list(value))[:80]}")
 
     def _dict(self, pairs: list[Json], depth: int) -> dict[Any, Any]:
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
@@ -203,12 +203,10 @@ class Decoder:
         return decision
 
     def _learned(self, decision: Decision, fitted: Json, depth: int) -> None:
-        """Give a decision what it has learned: one number per class, or a truth value."""
+        """Set the fields that a decision has learned: one number per class, or a boolean."""
         learned = decision.learned_fields
         if not isinstance(fitted, dict) or not learned or fitted.keys() != learned.keys():
-            raise ModelFileError(
-                f"what a calibrated decision has learned must be {', '.join(learned)}, got something else"
-            )
+            raise ModelFileError(f"a calibrated decision must have learned {', '.join(learned)}, got something else")
         for each, dtype in learned.items():
             value = self.decode(fitted[each], depth)
             if dtype is bool:
@@ -224,14 +222,14 @@ class Decoder:
 
 
 def _decision_classes() -> dict[str, type[Decision]]:
-    """Every class of decision that has a name -> the class, by the name of the class."""
+    """{name of the class: class} of every registered decision."""
     return {type(decision).__name__: type(decision) for decision in all_decisions().values()}
 
 
 def _not_data(where: str, value: Any) -> ValueError:
-    """The error for a parameter that is code, or anything else but data."""
+    """The error for a parameter that is not data, such as code."""
     got = f"{str(value)[:60]!r} ({type(value).__name__})"
     return ValueError(
         f"{where} must be plain data, a rule or a decision to be saved, got {got}; set it to another value, such as"
-        f" set_params({where.split('.')[0]}=None) where it only matters for another fit"
+        f" set_params({where.split('.')[0]}=None) if it only matters for another fit"
     )

@@ -1,4 +1,4 @@
-"""Regressors: what a fitted regressor knows <-> JSON and arrays."""
+"""Regressors: the state of a fitted regressor <-> JSON and arrays."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REPORTED |= {"origins", "later"}
 
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
-    """Fitted regressor -> JSON and arrays; out-of-bag residuals are found before, the training table is not saved."""
+    """Fitted regressor -> JSON and arrays; out-of-bag residuals are computed first, training rows are not saved."""
     now: NumberAnswers = answers_of(model)
     _check_reading(model)
     encoder = Encoder()
@@ -58,7 +58,7 @@ def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 
 
 def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
-    """The inverse of `regressor_to_contents`, everything checked; arrays that are used leave `arrays`."""
+    """The inverse of `regressor_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     decoder = Decoder(arrays, 1)
     model = kind(**decoder.parameters(given["parameters"], kind))
     moments = OF_NUMBERS if given["has_means"] is True else ("values", "variances")
@@ -96,20 +96,20 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
 
 
 def _check_reading(model: Any) -> None:
-    """Refuse parameters that would fail when samples are read."""
+    """Refuse parameters that would fail in a prediction."""
     checked_threads(model.n_jobs)
     checked_caution(model.caution, "a number >= 0")
     _checked_criterion(model.criterion)
 
 
 def _checked_criterion(criterion: Any) -> str:
-    """One that trees of numbers can be grown by."""
+    """The name of a regression criterion."""
     NUMBER_CRITERION.check("criterion", criterion)
     return str(criterion)
 
 
 def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
-    """What is known of the training rows besides the trees -> JSON and arrays."""
+    """Everything that was learned besides the trees -> JSON and arrays."""
     fitted, figures = now.fitted, now.fitted.figures
     reported: dict[str, Json] = {}
     arrays: Arrays = {}
@@ -158,12 +158,12 @@ def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest) -> LeafRows:
         weights = _finite("rows.weights", take(arrays, "rows.weights", np.float64, length=len(values)))
     sound = weights is None or (weights > 0).all()
     if not sound or (np.diff(values) < 0).any() or ranks.max() >= len(values):
-        raise ModelFileError("rows of leaves must be numbered by ascending targets and weigh something, got others")
+        raise ModelFileError("rows of leaves must be ranked by target and have weights > 0, got others")
     return LeafRows(start, ranks, values, weights)
 
 
 def _finite(name: str, values: Array) -> NDArray[np.float64]:
-    """Numbers that are numbers."""
+    """The same numbers, refused unless all are finite."""
     if not np.isfinite(values).all():
         raise ModelFileError(f"{name} must be finite, got NaN or infinity")
     return values

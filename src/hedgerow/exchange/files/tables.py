@@ -1,4 +1,4 @@
-"""Tables: what a training table was, and where it was cut <-> arrays."""
+"""Tables: the schema and the bins of a training table <-> arrays."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hedgerow.table.bins import Bins
 from hedgerow.table.categories import MAX_CATEGORIES
 from hedgerow.table.schema import Kind
 
-#: Their place in these tuples is what the file says; new words go to the end.
+#: A file holds the place of a word in these tuples; add new words at the end.
 KINDS: tuple[Kind, ...] = ("number", "boolean", "text", "category", "null")
 CATEGORY_TYPES = ("none", "text", "int64", "uint64", "float64", "bool")
 
-#: Features and bins are numbered in this many.
+#: Most features and bins that can be numbered.
 MAX_FEATURES = 2**17 - 1
 MAX_BINS = np.iinfo(np.uint16).max
 
@@ -35,7 +35,7 @@ assert set(KINDS) == set(get_args(Kind))
 
 
 def schema_to_arrays(schema: Schema) -> tuple[dict[str, Any], Arrays]:
-    """Schema -> what of it is JSON, and arrays. Categories of all columns lie end to end: numbers, and text."""
+    """Schema -> JSON and arrays. The categories of all columns are end to end: numbers, and text."""
     arrays: Arrays = {
         "table.kind": np.array([KINDS.index(kind) for kind in schema.kinds], dtype=np.uint8),
         "table.category_type": np.array([_category_type(known) for known in schema.categories], dtype=np.uint8),
@@ -68,7 +68,7 @@ def schema_from_arrays(given: Any, arrays: Arrays) -> Schema:
 
 
 def bins_to_arrays(bins: Bins) -> Arrays:
-    """Bins -> arrays; which features are nominal, and how many bins those have, the schema says."""
+    """Bins -> arrays; the schema says which features are nominal and how many bins those have."""
     return {
         "bins.cuts": bins.cuts,
         "bins.cut_start": bins.cut_start,
@@ -97,7 +97,7 @@ def bins_from_arrays(arrays: Arrays, schema: Schema) -> Bins:
 
 
 def _check_cuts(cuts: NDArray[np.float64], cut_start: NDArray[np.int64]) -> None:
-    """Cuts of each column ascend and are finite, but for one: below the lowest number there is minus infinity."""
+    """Refuse cuts of a column that do not ascend or are not finite; only the first may be minus infinity."""
     first = np.zeros(len(cuts) + 1, dtype=bool)
     first[cut_start[:-1]] = True
     ascending = np.ones(len(cuts), dtype=bool)
@@ -108,7 +108,7 @@ def _check_cuts(cuts: NDArray[np.float64], cut_start: NDArray[np.int64]) -> None
 
 
 def _categories_from_arrays(arrays: Arrays, n_features: int) -> tuple[Array | None, ...]:
-    """Categories of all columns, end to end -> those of each column, None where it is numeric."""
+    """Categories of all columns, end to end -> the categories of each column, None if it is numeric."""
     types = take(arrays, "table.category_type", np.uint8, length=n_features)
     start = take(arrays, "table.category_start", np.int64, length=n_features + 1)
     numbers, texts = take(arrays, "table.categories", np.uint64), text_from_arrays("table.categories", arrays)
@@ -135,7 +135,7 @@ def _categories_from_arrays(arrays: Arrays, n_features: int) -> tuple[Array | No
 
 
 def _category_type(known: Array | None) -> int:
-    """Categories of a column -> the number of their type."""
+    """Categories of a column -> the place of their type in `CATEGORY_TYPES`."""
     if known is None:
         return 0
     return CATEGORY_TYPES.index("text" if known.dtype.kind == "O" else known.dtype.name)
@@ -147,7 +147,7 @@ def _bits_from_numbers(known: Array) -> NDArray[np.uint64]:
 
 
 def _numbers_from_bits(bits: NDArray[np.uint64], word: str) -> Array:
-    """64 bits (k,) -> numbers of a type (k,), in memory of their own."""
+    """64 bits (k,) -> a copy as numbers of a type (k,)."""
     return as_bool("table.categories", bits) if word == "bool" else bits.view(word).copy()
 
 

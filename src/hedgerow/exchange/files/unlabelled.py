@@ -1,4 +1,4 @@
-"""Unlabelled: what fitted trees without labels know <-> JSON and arrays."""
+"""Unlabelled: the state of fitted trees without labels <-> JSON and arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unlabelled_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 
 
 def unlabelled_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
-    """The inverse of `unlabelled_to_contents`, everything checked; arrays that are used leave `arrays`."""
+    """The inverse of `unlabelled_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     names: tuple[str, ...] = kind.__leaf_names__  # type: ignore[attr-defined]
     model = kind(**Decoder(arrays, len(names)).parameters(given["parameters"], kind))
     checked_threads(model.n_jobs)

@@ -1,4 +1,4 @@
-"""Values: columns of text, numbers or truth values <-> arrays of numbers, end to end."""
+"""Values: columns of text, numbers or booleans <-> arrays of numbers, end to end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedgerow.forest.tree import ascends
 Array: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = dict[str, Array]
 
-#: Bytes NumPy may take for the labels of fixed width; longer ones would let a small file ask for any memory.
+#: Most bytes that NumPy may take for labels of fixed width; without a limit a small file could ask for any memory.
 MAX_LABEL_BYTES = 1 << 25
 
 _NUMBERS = {f"{kind}{8 * size}" for kind, sizes in (("int", (1, 2, 4, 8)), ("uint", (1, 2, 4, 8))) for size in sizes}
@@ -25,7 +25,7 @@ _NUMBERS |= {"float16", "float32", "float64"}
 def take(
     arrays: Arrays, name: str, dtype: Any, *, length: int | None = None, shape: tuple[int | None, ...] | None = None
 ) -> Array:
-    """Take the array of that name out of those not yet used, with the type and shape it must have."""
+    """Remove an array from `arrays` and return it, after checking its type and shape."""
     if name not in arrays:
         raise ModelFileError(f"a model file must have the array {name!r}, got none")
     array = arrays.pop(name)
@@ -54,7 +54,7 @@ def text_to_arrays(name: str, texts: Iterable[str]) -> Arrays:
 
 
 def text_from_arrays(name: str, arrays: Arrays, length: int | None = None) -> list[str]:
-    """The inverse of `text_to_arrays`; `length` is how many there must be."""
+    """The inverse of `text_to_arrays`; there must be `length` texts."""
     start = take(arrays, f"{name}.text_start", np.int64, length=None if length is None else length + 1)
     text = take(arrays, f"{name}.text", np.uint8)
     check_starts(f"{name}.text_start", start, len(text))
@@ -67,7 +67,7 @@ def text_from_arrays(name: str, arrays: Arrays, length: int | None = None) -> li
 
 
 def labels_to_arrays(name: str, labels: Array) -> tuple[str, Arrays]:
-    """Class labels (K,) -> the word for their type, and arrays."""
+    """Class labels (K,) -> the name of their type, and arrays."""
     if labels.dtype.kind == "U" or (labels.dtype.kind == "O" and all(type(label) is str for label in labels)):
         if labels.nbytes > MAX_LABEL_BYTES:
             raise ValueError(
@@ -80,13 +80,13 @@ def labels_to_arrays(name: str, labels: Array) -> tuple[str, Arrays]:
     if labels.dtype.name in _NUMBERS:
         return labels.dtype.name, {name: labels}
     raise ValueError(
-        f"classes must be text, numbers or truth values to be saved, got {labels.dtype} such as {labels[0]!r}; fit with"
+        f"classes must be text, numbers or booleans to be saved, got {labels.dtype} such as {labels[0]!r}; fit with"
         " labels of these types"
     )
 
 
 def labels_from_arrays(name: str, word: Any, arrays: Arrays) -> Array:
-    """The inverse of `labels_to_arrays`; the labels ascend and none comes twice."""
+    """The inverse of `labels_to_arrays`; the labels must ascend strictly."""
     if word == "object" or (isinstance(word, str) and word[:1] == "U"):
         labels = _text_labels(text_from_arrays(name, arrays), word)
     elif word == "bool":
@@ -94,30 +94,30 @@ def labels_from_arrays(name: str, word: Any, arrays: Arrays) -> Array:
     elif isinstance(word, str) and word in _NUMBERS:
         labels = take(arrays, name, word).copy()
     else:
-        raise ModelFileError(f"the type of {name} must be one that hedgerow.save writes, got {str(word)[:40]!r}")
+        raise ModelFileError(f"the type of {name} must be written by hedgerow.save, got {str(word)[:40]!r}")
     require_ascending(name, labels)
     return labels
 
 
 def as_bool(name: str, flags: Array) -> NDArray[np.bool_]:
-    """Bytes 0 and 1 -> truth values."""
+    """Bytes 0 and 1 -> booleans."""
     if flags.max(initial=0) > 1:
         raise ModelFileError(f"array {name!r} must hold 0 and 1, got {flags.max()}")
     return flags.astype(np.bool_)
 
 
 def require_ascending(name: str, values: Array) -> None:
-    """Refuse values that are none, do not ascend strictly, or are not numbers."""
+    """Refuse an empty array, NaN, and values that do not ascend strictly."""
     if len(values) == 0:
-        raise ModelFileError(f"{name} must be at least one, got none")
+        raise ModelFileError(f"{name} must have at least one entry, got none")
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ModelFileError(f"{name} must be numbers, got NaN")
     if not (values[1:] > values[:-1]).all():
-        raise ModelFileError(f"{name} must ascend, each given once, got another order")
+        raise ModelFileError(f"{name} must ascend without duplicates, got another order")
 
 
 def _text_labels(texts: list[str], word: str) -> Array:
-    """Texts -> labels as objects, or in NumPy's text of a fixed width that is not absurd."""
+    """Texts -> labels as objects, or as NumPy's text of a fixed and reasonable width."""
     if word == "object":
         return np.array(texts, dtype=object)
     width = word[1:]
@@ -125,5 +125,5 @@ def _text_labels(texts: list[str], word: str) -> Array:
         raise ModelFileError(f"the type of text labels must be object or U and their width, got {word[:40]!r}")
     longest = max(map(len, texts), default=0)
     if not longest <= int(width) <= MAX_LABEL_BYTES // (4 * max(1, len(texts))):
-        raise ModelFileError(f"the width of text labels must hold the longest ({longest}) within reason, got {width}")
+        raise ModelFileError(f"the width of text labels must fit the longest ({longest}) and memory, got {width}")
     return np.array(texts, dtype=f"<U{width}")
