@@ -226,7 +226,7 @@ def test_per_cents_add_up_to_a_hundred(shares):
 def test_what_has_no_classes_of_its_own_is_not_explained(flowers):
     _, X = flowers
     number = RandomForestRegressor(5, random_state=0).fit(X, X.iloc[:, 0])
-    with pytest.raises(TypeError, match="forest must be a tree or forest of classes, got RandomForestRegressor"):
+    with pytest.raises(TypeError, match="forest must be a classification tree or forest, got RandomForestRegressor"):
         explain(number, X[:1])
     pairs = PairwiseTreesClassifier().fit(X[:100:5], np.arange(20) % 3)
     with pytest.raises(AttributeError, match="PairwiseTreesClassifier has no explain"):

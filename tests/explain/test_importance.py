@@ -311,7 +311,7 @@ def test_importances_outside_bags_are_refused_where_there_is_no_bag():
     X, y = levels()
     for forest in (ExtraTreesClassifier(5).fit(X, y), DecisionTreeClassifier().fit(X, y)):
         for measure in (oob_permutation_importance, debiased_importance, importance_test):
-            with pytest.raises(ValueError, match="fitted here with bootstrap=True"):
+            with pytest.raises(ValueError, match="fitted with bootstrap=True and still have its training rows"):
                 measure(forest)
 
 
@@ -320,7 +320,7 @@ def test_importances_outside_bags_are_refused_where_labels_are_uncertain():
     plausible = np.eye(2)[y]
     plausible[:9] = 1.0
     forest = RandomForestClassifier(5, random_state=0).fit(X, from_plausibilities(plausible, [0, 1]))
-    with pytest.raises(ValueError, match="labels that are certain"):
+    with pytest.raises(ValueError, match="forest must be fitted to certain labels"):
         debiased_importance(forest)
 
 
@@ -329,8 +329,8 @@ def test_importances_outside_bags_are_refused_where_labels_are_uncertain():
     [
         ({"worth": "gain"}, "worth must be one of accuracy, probability, got 'gain'"),
         ({"n_repeats": 0}, "n_repeats must be an int >= 1, got 0"),
-        ({"groups": [[0, 9]]}, "groups must be made of features of the forest, got 9"),
-        ({"groups": ["height"]}, "groups must be made of features of the forest, got 'height'"),
+        ({"groups": [[0, 9]]}, "groups must consist of features of the forest, got 9"),
+        ({"groups": ["height"]}, "groups must consist of features of the forest, got 'height'"),
         ({"groups": [[]]}, "groups must be lists of different features"),
         ({"groups": [[1, 1]]}, "groups must be lists of different features"),
     ],

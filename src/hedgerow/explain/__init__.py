@@ -1,21 +1,21 @@
 """Explain: a fitted forest -> what its features add to a prediction, and why a sample is indeterminate.
 
 =============================  =========================================================================================
-`explain`                      a forest and samples -> why each is what it is, and what would settle it
-`shap_values`                  a forest and samples -> what each feature adds to what it says of them
+`explain`                      a forest and samples -> why each answer is as it is, and what would settle it
+`shap_values`                  a forest and samples -> what each feature adds to the answers
 `oob_permutation_importance`   what trees lose on the rows outside their bags when a feature is permuted
 `permutation_importance`       what the forest loses on any rows, as scikit-learn measures it
-`debiased_importance`          decrease of impurity on the rows outside the bags: zero for a feature that tells nothing
+`debiased_importance`          decrease of impurity on the rows outside the bags: zero for a useless feature
 `first_use_depth`              depth of the first split on a feature
-`correlated_groups`            features that had better be permuted together
+`correlated_groups`            features that should be permuted together
 `importance_test`              p-values of importances, from forests grown where the null hypothesis is true
 `correct_pvalues`              p-values -> p-values corrected for their number
 =============================  =========================================================================================
 
-An explanation is made of parts, one file each: `doubt` (by cause), `settle` (confirmed cases, caution, measurement),
+An explanation has several parts, one file each: `doubt` (by cause), `settle` (confirmed cases, caution, measurement),
 `change` (the smallest change of features, searched in the `space` of the leaves' boxes), `cases` (nearest training
-rows, leaf rules), `shap`. `question` is what they start from, `why` puts them together, `explanation`, `words`, `text`
-and `html` say it.
+rows, leaf rules), `shap`. All start from a `question`; `why` joins them; `explanation`, `words`, `text` and `html`
+present the result.
 """
 
 from hedgerow.explain.explanation import Explanation

@@ -1,4 +1,4 @@
-"""Cases: samples and training rows -> the rows they resemble most, and the leaves they reach in plain words."""
+"""Cases: samples and training rows -> the most similar rows, and the rules of the leaves reached in plain words."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hedgerow.forest.tree import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes
 
-#: Rules of at most so many classes are told.
+#: Show the rules of at most this many classes.
 MOST_RULES = 3
-#: Categories named before the rest is counted.
+#: Name at most this many categories, and count the rest.
 NAMED_CATEGORIES = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The training rows, as far as they are known.
+    """The training rows, with as much as is known about them.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class Training:
     labels : (m,) array or None
         Their classes.
     columns : list of (m,) arrays or None
-        Their values; None where only codes have been kept.
+        Their values; None if only codes have been kept.
     bags : Bags
-        Which of them leaves count.
+        Which rows the leaves count.
     """
 
     codes: Codes
@@ -56,10 +56,10 @@ class Case(NamedTuple):
 
 
 def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> Training | None:
-    """The training rows given, or those a forest has kept; None where it has kept none.
+    """The given training rows, or those a forest has kept; None if it has kept none.
 
-    A forest fitted here with a bootstrap keeps codes and labels; one that was loaded, unpickled or grown without a
-    bootstrap does not.
+    A forest fitted with a bootstrap keeps codes and labels, but not after it was loaded or unpickled. Without a
+    bootstrap it keeps none.
     """
     if train is not None:
         columns, codes = read_columns(now, train)
@@ -74,16 +74,16 @@ def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> 
     if rows is None:
         return None
     labels = now.classes[rows.target.labels]
-    if rows.target.known is not None:  # of a row whose label is uncertain there is no class to show
+    if rows.target.known is not None:  # a row with an uncertain label has no class to show
         labels = labels.astype(object)
         labels[~rows.target.known] = None
     return Training(rows.codes, labels, None, _bags(now))
 
 
 def nearest_cases(question: Question, training: Training, k: int) -> list[list[Case]]:
-    """The k training rows that weigh most in each prediction, heaviest first; fewer where fewer have any weight.
+    """The k training rows with the largest weights in each prediction, largest first; fewer if fewer have any weight.
 
-    The weight of a row is the mean over trees of its share of what the leaf counts where the two share one, else 0.
+    The weight of a row is a mean over trees: its share of the leaf that the sample reaches, or 0 if it is in another.
     """
     table = weight_table(question.model.trees, question.codes, training.codes, training.bags, most=k)
     rows, weights = heaviest_rows(table, k)
@@ -95,7 +95,7 @@ def nearest_cases(question: Question, training: Training, k: int) -> list[list[C
 
 
 def leaf_rules(question: Question, row: int) -> list[str]:
-    """The weightiest leaf of each class that remains, in words: what is true of its rows, and how many there are."""
+    """The weightiest leaf of each class that remains, in words: the conditions on its path, and its rows."""
     model, counts = question.model, question.counts[row]
     order = np.argsort(-question.opinion.probability[row], kind="stable")
     likely = [int(k) for k in order if question.chosen[row, k]]
@@ -111,7 +111,7 @@ def leaf_rules(question: Question, row: int) -> list[str]:
 
 
 def conditions(tree: Tree, node: int, codes: Array, missing_code: int) -> list[str]:
-    """A node and the codes (p,) of a sample that reaches it -> what its path asks, one condition per feature."""
+    """A node and the codes (p,) of a sample that reaches it -> the conditions on its path, one per feature."""
     bounds: dict[int, list[float]] = {}
     allowed: dict[int, set[Any]] = {}
     asked: list[int] = []
@@ -138,21 +138,21 @@ def conditions(tree: Tree, node: int, codes: Array, missing_code: int) -> list[s
 
 
 def number(value: float) -> str:
-    """A number with the digits people read."""
+    """A number -> text with few digits."""
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
     return f"{value:.3g}"
 
 
 def value_words(value: Any) -> str:
-    """A value of a feature -> words; None is missing."""
+    """A value of a feature -> text; None is missing."""
     if value is None:
         return "missing"
     return number(value) if isinstance(value, float) else str(value)
 
 
 def class_words(label: Any) -> str:
-    """A class -> its name; one that is a number is called a class."""
+    """A class -> its name; a number gets the word class in front."""
     return label if isinstance(label, str) else f"class {label}"
 
 
@@ -173,7 +173,7 @@ def _case(model: Model, training: Training, row: int, weight: float) -> Case:
 
 
 def _bags(now: ClassAnswers) -> Bags:
-    """Which rows leaves count; of trees that were grown on different rows, all that fall into them."""
+    """Which rows leaves count; if trees were grown on different rows, all rows that reach the leaf."""
     return Bags() if now.fitted.fingerprint is None else now.bags()
 
 
@@ -192,7 +192,7 @@ def _categories(tree: Tree, node: int, position: int, known: list[Any]) -> set[A
 
 
 def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[Any] | None, missing: bool) -> str:
-    """What is known of a feature -> a condition, empty where there is none."""
+    """Bounds or categories of a feature -> a condition; empty if there is none."""
     name = tree.name_of(feature)
     if missing:
         return f"{name} missing"
@@ -212,7 +212,7 @@ def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[An
 
 
 def _or(values: list[Any]) -> str:
-    """Categories -> ``a, b or c``, the first few of them."""
+    """Categories -> ``a, b or c``; only the first few are named."""
     said = [str(value) for value in values[:NAMED_CATEGORIES]]
     if len(values) > NAMED_CATEGORIES:
         said.append(f"{len(values) - NAMED_CATEGORIES} others")

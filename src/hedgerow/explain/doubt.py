@@ -1,20 +1,20 @@
-"""Doubt: the leaves samples reach -> how much keeps the forest from being sure of one class, by cause.
+"""Doubt: the leaves that samples reach -> how much keeps the forest from being sure of one class, by cause.
 
-Each tree has one unit of trust to give. The share ``caution/(n + caution)`` of a leaf of n rows goes to rows nobody
-has seen; of the rest, a share is not trusted where values lie beyond the training data; what is left is **held** by the
-classes of the leaf. Were all of it held by one class there would be no doubt. So
+Each tree has one unit of trust to give. A leaf of n rows reserves the share ``caution/(n + caution)`` for unseen rows.
+Of the rest, a share is not trusted if values lie outside the training data. What is left is **held** by the classes of
+the leaf. If one class held all of it, there would be no doubt. So
 
     doubt = 1 - (held by the first class - held by the second)
 
-is a sum of what was not held and of what is held by classes that stand against each other:
+is the sum of what is not held and what competing classes hold:
 
 =========  =====================================================================================================
 few        reserved for unseen rows, averaged over trees
-outside    not trusted because values on the path lie beyond the training data
-disagree   held by rivals, because trees differ by more than leaves of their sizes, drawn from one mixture, would
-overlap    held by rivals otherwise
-missing    the margin there would be on average if missing values were known, less the margin there is: of the
-           sample as it is, or of all its possible values together where that is smaller
+outside    not trusted because values on the path lie outside the training data
+disagree   held by competing classes because trees differ more than leaves of their sizes would by chance
+overlap    held by competing classes for other reasons
+missing    the mean margin if missing values were known, minus the present margin: that of the sample itself, or
+           of all its possible values together if that is smaller
 =========  =====================================================================================================
 """
 
@@ -31,12 +31,12 @@ from hedgerow.table.bins import Codes
 
 #: In the order of the columns of `Doubt.amounts`.
 CAUSES = ("few", "overlap", "disagree", "missing", "outside")
-#: A sample with missing values is looked at with so many sets of values in their place.
+#: A sample with missing values is completed in this many ways.
 COMPLETIONS = 32
 
 
 class Doubt(NamedTuple):
-    """Doubt about n samples: ``amounts`` (n, 5), one column for each of `CAUSES`; what is left is 1 - their sum."""
+    """Doubt about n samples: ``amounts`` (n, 5), one column for each of `CAUSES`; the margin is 1 - their sum."""
 
     amounts: Floats
 
@@ -47,7 +47,7 @@ class Doubt(NamedTuple):
 
     @property
     def shares(self) -> Floats:
-        """(n, 5): summing to one; all zero where there is no doubt."""
+        """(n, 5): they sum to one; all are zero if there is no doubt."""
         total = self.total[:, None]
         return np.divide(self.amounts, total, out=np.zeros_like(self.amounts), where=total > 0)
 
@@ -69,11 +69,11 @@ def doubt_from_counts(
     caution : float
         Unseen rows each leaf keeps in reserve.
     as_is : float64 (n, T, K), optional
-        With missing values: the leaves reached without them.
-    distrust : float64, counts without its last axis, optional
-        How little the leaf says about the sample because its values lie beyond the training data, 0 to 1.
+        With missing values: the leaves reached by the sample itself.
+    distrust : float64, shape of counts without its last axis, optional
+        How little the leaf says about the sample because its values lie outside the training data, 0 to 1.
     tree_shares : float64 (T,), optional
-        Weights of the trees, summing to one; equal when left out.
+        Weights of the trees with sum one; equal by default.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def doubt_from_counts(
 
 
 def doubt_about(question: Question, marginals: Marginals) -> Doubt:
-    """Samples -> their doubt; those with missing values are looked at with possible ones in their place."""
+    """Samples -> their doubt; samples with missing values are completed with possible values."""
     model, codes = question.model, question.codes
     amounts = np.empty((question.n_samples, len(CAUSES)))
     excess = excess_of(question)
@@ -139,7 +139,7 @@ def doubt_about(question: Question, marginals: Marginals) -> Doubt:
 
 
 class Marginals:
-    """Which codes each feature can have, as often as it has them: of training rows where known, else of each bin once.
+    """The codes each feature can have, as often as they occur in the training rows; if unknown, each bin once.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Marginals:
         self._known: dict[int, NDArray[np.int64]] = {}
 
     def of(self, feature: int, how_many: int = COMPLETIONS) -> NDArray[np.int64]:
-        """-> (how_many,): codes, ascending, each standing for as many rows."""
+        """A feature -> (how_many,) codes, ascending, each of which stands for equally many rows."""
         codes = self._codes(feature)
         return codes[((np.arange(how_many) + 0.5) / how_many * len(codes)).astype(np.int64)]
 
@@ -173,8 +173,8 @@ def complete(
 ) -> Codes:
     """Codes (p, n) -> (p, n × how_many): missing codes of the features replaced by possible ones.
 
-    The values of one feature are spread evenly; those of several are combined by fixed permutations, so that the same
-    sample gets the same values every time.
+    The values of one feature are spread evenly. Values of several features are combined by fixed permutations, so that
+    the same sample always gets the same values.
     """
     filled = np.repeat(codes, how_many, axis=1)
     for feature in features.tolist():
@@ -185,7 +185,7 @@ def complete(
 
 
 def excess_of(question: Question) -> Floats:
-    """-> (p, n): how far each value lies beyond the training data, as a share of their range; 0 inside."""
+    """Samples -> (p, n): how far each value lies outside the training range, as a share of this range; 0 inside."""
     model = question.model
     excess = np.zeros((len(question.columns), question.n_samples))
     for feature in model.trees.used_features.tolist():
@@ -193,7 +193,7 @@ def excess_of(question: Question) -> Floats:
             continue
         low, high = model.range_of(feature)
         values = np.asarray(question.columns[feature], dtype=np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite values, in training or now
+        with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite
             beyond = np.maximum(low - values, values - high)
             beyond = np.where(beyond > 0, beyond, 0.0)
             span = model.span_of(feature)
@@ -202,7 +202,7 @@ def excess_of(question: Question) -> Floats:
 
 
 def distrust_of(model: Model, codes: Codes, excess: Floats) -> Floats | None:
-    """Codes (p, n), excess e (p, n) -> (n, T): the largest e/(1 + e) on the path; None where no value is outside."""
+    """Codes (p, n), excess e (p, n) -> (n, T): the largest e/(1 + e) on the path; None if no value is outside."""
     outside = np.flatnonzero((excess > 0).any(axis=1))
     if not len(outside):
         return None
@@ -249,7 +249,7 @@ def _held(counts: Floats, caution: float, trees: Floats) -> Floats:
 
 
 def _margin(held: Floats) -> Floats:
-    """(..., K) -> (...): what the first class holds more than the second."""
+    """(..., K) -> (...): how much more the first class holds than the second."""
     if held.shape[-1] == 1:
         return held[..., 0]
     two = np.partition(held, -2, axis=-1)[..., -2:]
@@ -257,12 +257,12 @@ def _margin(held: Floats) -> Floats:
 
 
 def _disagreement(held: Floats, shares: Floats, rows: Floats) -> Floats:
-    """Held (..., T), shares (..., T, K), rows (..., T) -> (...): the part of the mixture that lies between trees.
+    """Held (..., T), shares (..., T, K), rows (..., T) -> (...): the part of the impurity that lies between trees.
 
-    The Gini impurity of the mean is that within leaves plus that between them. Leaves differ by chance as well: draws
-    from one mixture by the share 1/draws of its impurity. Trees cut until leaves are pure, and out of a mixture that
-    gives pure runs of about 1/(1 - m) rows, m being the probability that a row of the mixture agrees with the leaf; so
-    a leaf of n rows is n (1 - m) draws, at least one. Only what is more than that are trees that disagree.
+    The Gini impurity of the mean is that within leaves plus that between them. Leaves also differ by chance: draws
+    from one mixture differ by the share 1/draws of its impurity. Trees split until leaves are pure, which makes pure
+    runs of about 1/(1 - m) rows out of a mixture, where m is the probability that a row of the mixture agrees with the
+    leaf. So a leaf of n rows counts as n (1 - m) draws, at least one. Only what exceeds chance counts as disagreement.
     """
     total = held.sum(axis=-1, keepdims=True)
     weight = np.divide(held, total, out=np.zeros_like(held), where=total > 0)

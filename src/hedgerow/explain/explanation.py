@@ -1,4 +1,4 @@
-"""Explanation: what the parts of an explanation have found -> one object, and JSON."""
+"""Explanation: the results of all parts -> one object, and JSON."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Cause(NamedTuple):
     Attributes
     ----------
     cause : {"few", "overlap", "disagree", "missing", "outside"}
-        Which.
+        Name of the cause.
     share, amount : float
-        Of all the doubt, and of what a forest without any doubt holds.
+        Its share of all the doubt, and its amount between 0 and 1.
     text : str
-        In words, with the figures behind it.
+        The cause in words, with its figures.
     """
 
     cause: str
@@ -47,11 +47,11 @@ class SettledBy(NamedTuple):
     confirmed : list of (class, number)
         Further cases like this one, fewest first.
     caution : (number, class) or None
-        The largest caution at which one class remains, and which.
+        The largest caution at which one class remains, and this class.
     measure : list of (feature, share, class)
-        Missing values, the one to measure first in front; the share of its possible values that leave one class.
+        Missing values, the most useful first; the share of its possible values that leave one class.
     change : dict or None
-        The smallest change of features, as in `Explanation.to_dict`; None where it was not looked for.
+        The smallest change of features, as in `Explanation.to_dict`; None if there was no search.
     """
 
     confirmed: list[tuple[Any, int]]
@@ -62,7 +62,7 @@ class SettledBy(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Why a forest says what it says of one sample, and what would settle it. Made by ``forest.explain(X)``.
+    """Why a forest gives its answer for one sample, and what would settle it. Made by ``forest.explain(X)``.
 
     Attributes
     ----------
@@ -71,25 +71,25 @@ class Explanation:
     label : class
         The most probable class.
     set : list of classes
-        Those that remain.
+        The classes that remain.
     classes, probability, lower, upper : lists of length K
-        All classes, and what is said of them.
+        All classes, their probabilities and bounds.
     caution, rule, decision : float, str, str
-        What the answer was given under.
+        The settings of the answer.
     values : dict of str to value
-        The sample, None where a value is missing or was never seen.
+        The sample; None where a value is missing or a new category.
     doubt : list of Cause
-        The largest first; shares sum to one (all are zero where there is no doubt).
+        The largest first; shares sum to one (all are zero if there is no doubt).
     cases : list of Case or None
-        The training rows that weigh most, None where they are not known.
+        The training rows with the largest weights; None if they are not known.
     rules : list of str
-        Leaf rules in words.
+        Rules of leaves in words.
     shap : ShapOf or None
-        None where nothing the rule says is a sum over trees, or it was not asked for.
+        None if no answer of the rule is a sum over trees, or if it was not asked for.
     settle : SettledBy or None
         None for a determinate sample.
     name : str or None
-        What the sample is called, where it has a name.
+        Name of the sample, if it has one.
     """
 
     row: int
@@ -112,7 +112,7 @@ class Explanation:
 
     @property
     def title(self) -> str:
-        """What to call the sample."""
+        """The number of the row, and its name if it has one."""
         return f"Row {self.row}" if self.name is None else f"Row {self.row} ({self.name})"
 
     @property
@@ -127,16 +127,16 @@ class Explanation:
 
     @property
     def doubt_amount(self) -> float:
-        """All the doubt, 0 to 1."""
+        """The total doubt, 0 to 1."""
         return math.fsum(each.amount for each in self.doubt)
 
     @property
     def sentence(self) -> str:
-        """The set and where the doubt comes from."""
+        """The set and where the doubt comes from, in one sentence."""
         return sentence_words(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """-> what JSON knows; ``docs/explain.md`` lists the keys."""
+        """The explanation as plain data for JSON; ``docs/explain.md`` lists the keys."""
         settle = self.settle
         return {
             "row": self.row,
@@ -162,13 +162,13 @@ class Explanation:
         }
 
     def to_text(self) -> str:
-        """-> lines for a terminal or a letter, without colours."""
+        """The explanation as lines for a terminal or a letter, without colours."""
         from hedgerow.explain.text import text_from_explanation
 
         return text_from_explanation(self)
 
     def to_html(self) -> str:
-        """-> a fragment of HTML that needs nothing else; every name and value is escaped."""
+        """The explanation as a self-contained fragment of HTML; every name and value is escaped."""
         from hedgerow.explain.html import html_from_explanation
 
         return html_from_explanation(self)
@@ -181,7 +181,7 @@ class Explanation:
 
 
 def _settle(settle: SettledBy) -> dict[str, Any]:
-    """-> the keys of ``settle``."""
+    """What would settle a sample -> the keys of ``settle``."""
     return {
         "confirmed": [{"class": label, "number": number} for label, number in settle.confirmed],
         "caution": None if settle.caution is None else settle.caution[0],
@@ -192,7 +192,7 @@ def _settle(settle: SettledBy) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Numbers JSON has no word for -> text: a value can be infinite."""
+    """Values -> the same with text instead of infinities and NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""HTML: explanations -> a fragment, or a page, that needs nothing else; every name and value is escaped."""
+"""HTML: explanations -> a self-contained fragment or page; every name and value is escaped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STYLE = """
 .hedgerow-why .wall{stroke:#f0a06b}.hedgerow-why .frame{stroke:#3a463d}}
 """.strip()
 
-#: Of a page: nothing may be loaded or run.
+#: The content security policy of a page: nothing may be loaded or run.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -48,7 +48,7 @@ def page_from_explanations(explanations: Iterable[Explanation]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>Why is this one indeterminate?</title><style>{STYLE}</style></head>\n"
+        f"<title>Why is this row undecided?</title><style>{STYLE}</style></head>\n"
         f"<body>\n{sections}</body></html>\n"
     )
 
@@ -75,7 +75,7 @@ def _intervals(explanation: Explanation) -> str:
         low, high, at = explanation.lower[k], explanation.upper[k], explanation.probability[k]
         words = f"{label}: {low:.3f} to {high:.3f}, probability {at:.3f}"
         rows.append(
-            _row(label, f"{at:.3f}", f"{low:.3f} to {high:.3f}", numbers=(1, 2)).removesuffix("</tr>")
+            _row(label, f"{at:.3f}", f"{low:.3f} to {high:.3f}", right=(1, 2)).removesuffix("</tr>")
             + f'<td><svg width="240" height="18" role="img" aria-label="{escape(words)}">'
             '<rect class="frame" x="0.5" y="2.5" width="239" height="13"/>'
             f'<rect class="{"in" if remains else "out"}" x="{240 * low:.1f}" y="5"'
@@ -106,16 +106,16 @@ def _cases(explanation: Explanation) -> str:
     if not explanation.cases:
         return ""
     names = shown_features(explanation)
-    numbers = tuple(range(3, 3 + len(names)))
+    right = tuple(range(3, 3 + len(names)))
     head = "<th>row</th><th>weight</th><th>class</th>" + "".join(f'<th class="n">{escape(name)}</th>' for name in names)
-    own = _row("this", "", "", *(value_words(explanation.values[name]) for name in names), numbers=numbers)
+    own = _row("this", "", "", *(value_words(explanation.values[name]) for name in names), right=right)
     rows = [
         _row(
             case.row,
             f"{case.weight:.3f}",
             "?" if case.label is None else case.label,
             *(value_words(case.values[name]) for name in names),
-            numbers=numbers,
+            right=right,
         )
         for case in explanation.cases
     ]
@@ -132,7 +132,7 @@ def _shap(explanation: Explanation) -> str:
         at = shap.features.index(name)
         width = [f"{shap.width[at]:+.3f}"] if shap.width else []
         words = f"{name} = {value_words(explanation.values[name])}"
-        rows.append(_row(words, f"{shap.label[at]:+.3f}", *width, numbers=(1, 2)))
+        rows.append(_row(words, f"{shap.label[at]:+.3f}", *width, right=(1, 2)))
     wide = '<th class="n">width of the interval</th>' if shap.width else ""
     head = f'<tr><th></th><th class="n">label</th>{wide}</tr>'
     return _section(title, f'<div class="wide"><table>{head}{"".join(rows)}</table></div>' if rows else "")
@@ -146,7 +146,7 @@ def _list(lines: list[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>" if lines else ""
 
 
-def _row(*cells: Any, numbers: tuple[int, ...] = ()) -> str:
-    """Cells -> a row of a table, those in `numbers` to the right."""
-    tags = ['<td class="n">' if place in numbers else "<td>" for place in range(len(cells))]
+def _row(*cells: Any, right: tuple[int, ...] = ()) -> str:
+    """Cells -> a row of a table; cells at the places in `right` are aligned right."""
+    tags = ['<td class="n">' if place in right else "<td>" for place in range(len(cells))]
     return "<tr>" + "".join(f"{tag}{escape(str(cell))}</td>" for tag, cell in zip(tags, cells, strict=True)) + "</tr>"

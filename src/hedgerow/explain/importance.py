@@ -21,9 +21,9 @@ Floats = NDArray[np.float64]
 Groups = Sequence[int | str | Sequence[int | str]]
 Grouped = tuple[NDArray[np.int64], NDArray[np.int64]]  # features end to end, and where each group starts
 
-#: What the answer of a tree is worth to a row: 1 if its class leads in the leaf (ties share), or its class's share.
+#: The worth of a tree's answer for a row: 1 if its class leads in the leaf (ties share), or the share of its class.
 WORTHS = {"accuracy": 0, "probability": 1}
-#: The same of a regressor: minus the squared error.
+#: The worth of a regression tree's answer: minus the squared error.
 SQUARED_ERROR = "squared_error"
 
 
@@ -52,7 +52,7 @@ class Importance:
 
     @property
     def scaled(self) -> Floats:
-        """(p,): the mean divided by its standard error, deviation/√T, as in Breiman's program; 0 where both are."""
+        """(p,): the mean divided by its standard error, deviation/√T, as in Breiman's program; 0 if both are 0."""
         error = self.deviation / np.sqrt(len(self.per_tree))
         return np.asarray(np.divide(self.mean, error, out=np.zeros_like(error), where=error > 0))
 
@@ -64,7 +64,7 @@ class PermutationImportance:
     Attributes
     ----------
     importances : float64 (p, n_repeats)
-        Score of the rows as they are minus the score after each permutation.
+        Score before minus score after each permutation.
     """
 
     importances: Floats
@@ -93,14 +93,14 @@ def oob_permutation_importance(
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        One that was fitted here: model files and pickles do not keep the training rows.
+        Not one that was loaded or unpickled: model files and pickles do not keep the training rows.
     worth : {"accuracy", "probability", "squared_error"}, default=None
-        What a tree's answer is worth to a row: 1 if the row's class leads in the leaf (ties share), as Breiman has it
-        and None means, or the class's share of the leaf, which is smoother. Leaves that have counted the row itself do
-        without it. Of a regressor, minus the squared error.
+        The worth of a tree's answer for a row. "accuracy" is 1 if the row's class leads in the leaf (ties share), as in
+        Breiman's program; this is the default of classifiers. "probability" is the share of the class in the leaf,
+        which is smoother. The row's own count is taken out of the leaf. For a regressor it is minus the squared error.
     groups : list of feature numbers, names or lists of them, default=None
-        Features of a list are permuted together, so that correlated ones cannot stand in for each other; see
-        `correlated_groups`. None takes every feature by itself.
+        Features of a list are permuted together, so that correlated features cannot replace each other; see
+        `correlated_groups`. None permutes every feature alone.
     n_repeats : int, default=1
         Permutations of each feature in each tree.
     random_state : int or RandomState, default=0
@@ -135,19 +135,19 @@ def oob_permutation_importance(
 
 
 def debiased_importance(forest: Any) -> Importance:
-    """Decrease of impurity, measured on rows outside the bags: zero on average for a feature that tells nothing.
+    """Decrease of impurity, measured on rows outside the bags: zero on average for a feature without information.
 
-    `feature_importances_` measures splits on the rows they were chosen for, so a random column with a hundred levels
-    looks important. Here a split gains what it adds, for a row outside the bag, to the share of the row's class among
-    the bag's rows, compared with the same children dealt out to the rows at random. (Li et al. 2019 compare with the
-    bag's rows at the node, which leaves a small negative bias.) On the bag's own rows this would be the decrease of
-    Gini impurity; for a regressor, with targets and means instead of classes and shares, that of squared error. Values
-    may be negative and do not sum to one.
+    `feature_importances_` measures splits on the rows they were chosen on, so a random column with a hundred levels
+    looks important. Here the gain of a split is how much it raises, for rows outside the bag, the share of the row's
+    class among the bag's rows, compared with sending the rows to the same children at random. (Li et al. 2019 compare
+    with the bag's rows at the node, which leaves a small negative bias.) On the bag's own rows this would be the
+    decrease of Gini impurity; for a regressor, with targets and means instead of classes and shares, that of squared
+    error. Values may be negative and do not sum to one.
 
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        One that was fitted here. Rows count alike, whatever their weights.
+        Not one that was loaded or unpickled. All rows count the same, whatever their weights.
 
     Returns
     -------
@@ -175,12 +175,12 @@ def debiased_importance(forest: Any) -> Importance:
 
 
 def first_use_depth(forest: Any) -> Importance:
-    """Depth of the first split on each feature; where a tree has none, the tree's depth. Small is important.
+    """Depth of the first split on each feature, or the depth of the tree if it has none; small is important.
 
     Parameters
     ----------
     forest : fitted tree or forest
-        Any of them; no rows are looked at.
+        Any tree or forest; no rows are needed.
 
     Returns
     -------
@@ -211,28 +211,27 @@ def permutation_importance(
     n_repeats: int = 5,
     random_state: Any = None,
 ) -> PermutationImportance:
-    """Loss of score on any rows when a feature is permuted among them; the table is binned once.
+    """Loss of score on any rows when a feature is permuted among them; the table is binned only once.
 
-    The permutations are those of ``sklearn.inspection.permutation_importance`` with the same ``random_state``, and so
-    are the results.
+    Permutations and results are those of ``sklearn.inspection.permutation_importance`` with the same ``random_state``.
 
     Parameters
     ----------
     forest : fitted tree or forest
-        Under its rule.
+        Its rule is used.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Samples, best such as were not used to fit.
+        Samples, preferably rows that were not used to fit.
     y : array-like of shape (n_samples,)
         Their labels or targets.
     metric : callable, default=None
-        ``metric(y, probability)``, or of a regressor ``metric(y, prediction)``; larger is better. None is accuracy or
+        ``metric(y, probability)``, or for a regressor ``metric(y, prediction)``; larger is better. None is accuracy or
         R².
     groups : list of feature numbers, names or lists of them, default=None
-        Features of a list are permuted together. None takes every feature by itself.
+        Features of a list are permuted together. None permutes every feature alone.
     n_repeats : int, default=5
         Permutations of each feature.
     random_state : int, RandomState or None, default=None
-        Where permutations come from.
+        Seed of the permutations.
 
     Returns
     -------
@@ -251,7 +250,9 @@ def permutation_importance(
     now = answers_of(forest)
     codes, labels = now.read(X), column_or_1d(y)
     if len(labels) != codes.shape[1]:
-        raise ValueError(f"y must have a label for each of the {codes.shape[1]} rows of X, got {len(labels)}")
+        raise ValueError(
+            f"y must have a label for each of the {codes.shape[1]} rows of X, got {len(labels)}; pass those of X"
+        )
     features, start = read_groups(forest, groups)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
 
@@ -263,7 +264,7 @@ def permutation_importance(
             return float(r2_score(labels, said))
         return float((now.classes[said.argmax(axis=1)] == labels).mean())
 
-    as_they_are = score(codes)
+    before = score(codes)
     scores = np.empty((len(start) - 1, n_repeats))
     for group in range(len(scores)):
         columns, rng = features[start[group] : start[group + 1]], np.random.RandomState(seed)
@@ -273,19 +274,19 @@ def permutation_importance(
             codes[columns] = codes[columns][:, order]
             scores[group, repeat] = score(codes)
         codes[columns] = kept
-    return PermutationImportance(as_they_are - scores)
+    return PermutationImportance(before - scores)
 
 
 def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
-    """Features whose rank correlations are strong, in groups to be permuted together.
+    """Group features with strong rank correlations, so that they can be permuted together.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Numbers; missing values take the middle rank.
     threshold : float in (0, 1], default=0.7
-        Features are joined while the absolute Spearman correlations between any two members of a group, on average,
-        reach it (average linkage).
+        Groups are joined as long as the mean absolute Spearman correlation between their members reaches it (average
+        linkage).
 
     Returns
     -------
@@ -313,17 +314,17 @@ def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
     np.fill_diagonal(distance, 0.0)
     if len(distance) == 1:
         return [[0]]
-    numbers = fcluster(linkage(squareform(distance, checks=False), "average"), 1.0 - threshold, "distance")
+    groups = fcluster(linkage(squareform(distance, checks=False), "average"), 1.0 - threshold, "distance")
     members: dict[int, list[int]] = {}
-    for feature, number in enumerate(numbers.tolist()):
-        members.setdefault(number, []).append(feature)
+    for feature, group in enumerate(groups.tolist()):
+        members.setdefault(group, []).append(feature)
     return list(members.values())
 
 
 def permuted_outside(
     trees: Forest, rows: TrainingRows, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
 ) -> Floats:
-    """-> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
+    """Training rows -> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
     decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
     rest = (rows.seed, rows.bag_mean, *groups, key, n_repeats, n_threads, decrease)
     if trees.values is not None:
@@ -334,7 +335,7 @@ def permuted_outside(
 
 
 def gained_outside(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
-    """-> (trees with rows outside their bags, p): what the splits on each feature gain."""
+    """Training rows -> (trees with rows outside their bags, p): what the splits on each feature gain."""
     gains = np.empty((trees.n_trees, len(rows.codes)))
     if trees.values is not None:  # about their mean, where products lose the fewest digits
         away = rows.target.values - rows.target.values.mean()
@@ -348,46 +349,46 @@ def _judged(per_tree: Floats) -> Floats:
     """(T, p) -> without the trees that have no row outside their bag."""
     judged = per_tree[~np.isnan(per_tree).any(axis=1)]
     if not len(judged):
-        raise ValueError("forest must leave rows outside some bag, got none that does; grow more trees on more rows")
+        raise ValueError("forest must have rows outside some bag, got none; grow more trees on more rows")
     return judged
 
 
 def require_bagged(forest: Any) -> TrainingRows:
-    """A fitted forest -> its training rows, refused when no row is outside a bag."""
+    """A fitted forest -> its training rows, refused if no row is outside a bag."""
     rows: TrainingRows | None = answers_of(forest).fitted.bagged
     if rows is None:
         raise ValueError(
-            "forest must be fitted here with bootstrap=True, got one without a bootstrap, unpickled or loaded, or"
-            " warm-started on other rows: no row is outside a bag; fit it again, or use permutation_importance"
+            "forest must be fitted with bootstrap=True and still have its training rows, got one that has no bootstrap,"
+            " was loaded or unpickled, or was warm-started on other rows; fit it again, or use permutation_importance"
         )
     if rows.target.known is not None:
         raise ValueError(
-            "forest must be fitted to labels that are certain, got uncertain ones, about which no tree is right or"
-            " wrong; use permutation_importance on rows whose class is known"
+            "forest must be fitted to certain labels, got uncertain ones, for which no tree is right or wrong; use"
+            " permutation_importance on rows of known class"
         )
     return rows
 
 
 def read_groups(forest: Any, groups: Groups | None) -> Grouped:
-    """Groups of feature numbers or names -> features end to end, and where each group starts (groups + 1,)."""
+    """Groups of feature numbers or names -> features end to end, and the start of each group (groups + 1,)."""
     if groups is None:
         return np.arange(forest.n_features_in_), np.arange(forest.n_features_in_ + 1)
     names = list(answers_of(forest).fitted.schema.names or ())
     listed = [[group] if isinstance(group, str | int | np.integer) else list(group) for group in groups]
-    numbers = [[names.index(f) if isinstance(f, str) and f in names else f for f in group] for group in listed]
-    for feature in (feature for group in numbers for feature in group):
+    features = [[names.index(f) if isinstance(f, str) and f in names else f for f in group] for group in listed]
+    for feature in (feature for group in features for feature in group):
         if not (isinstance(feature, int | np.integer) and 0 <= feature < forest.n_features_in_):
             raise ValueError(
-                f"groups must be made of features of the forest, got {feature!r}; give numbers below"
+                f"groups must consist of features of the forest, got {feature!r}; give numbers below"
                 f" {forest.n_features_in_} or names of the training table"
             )
-    if not numbers or not all(numbers) or any(len(set(group)) < len(group) for group in numbers):
-        raise ValueError(f"groups must be lists of different features, got {groups!r}; leave empty ones out")
-    start = np.cumsum([0, *map(len, numbers)])
-    return np.concatenate(numbers).astype(np.int64), start.astype(np.int64)
+    if not features or not all(features) or any(len(set(group)) < len(group) for group in features):
+        raise ValueError(f"groups must be lists of different features, got {groups!r}; leave out empty lists")
+    start = np.cumsum([0, *map(len, features)])
+    return np.concatenate(features).astype(np.int64), start.astype(np.int64)
 
 
 def threads_of(forest: Any) -> int:
-    """A thread for each tree, up to what `n_jobs` allows."""
+    """Number of threads: one for each tree, up to what `n_jobs` allows."""
     now = answers_of(forest)
     return int(now.threads(1000 * now.forest.n_trees))

@@ -1,4 +1,4 @@
-"""P-values: importances -> how often a feature that tells nothing would look as important."""
+"""P-values: importances -> how often a feature without information would look as important."""
 
 from __future__ import annotations
 
@@ -44,33 +44,33 @@ def importance_test(
     correction: str | None = "holm",
     random_state: Any = 0,
 ) -> ImportanceTest:
-    """Test of importances by growing the forest again where the null hypothesis has been made true.
+    """Test importances by growing the forest again on tables for which the null hypothesis is true.
 
-    The p-value of a feature is the share of forests, the given one included, in which it is at least as important.
-    Under the null hypothesis all of them are equally likely to be the given one, so p-values are uniform (up to ties)
-    for any number of rows and trees. A test over trees or rows of one forest would not be: trees share their rows and
-    rows their trees. What the fit chose by looking at the rows (``max_features="oob"``, the ``lam`` of a criterion) is
-    kept.
+    The p-value of a feature is the share of forests, the given one included, in which it is at least as important as
+    in the given one. Under the null hypothesis each of them is equally likely to be the given one, so p-values are
+    uniform (up to ties) for any number of rows and trees. A test over trees or rows of one forest would not be valid,
+    because trees share their rows and rows their trees. What the fit chose by looking at the rows
+    (``max_features="oob"``, the ``lam`` of a criterion) is kept.
 
     Parameters
     ----------
     forest : fitted forest with bootstrap=True
-        One that was fitted here, without weights of rows or classes.
+        Not one that was loaded or unpickled, and without weights of rows or classes.
     null : {"feature", "labels"}, default="feature"
-        What has nothing to do with what: "feature" permutes one feature at a time (it is independent of labels and
-        other features, whatever these tell) and grows `n_permutations` forests for each; "labels" permutes the labels
-        or targets (no feature tells anything) and grows `n_permutations` forests for all (Altmann et al. 2010).
+        The null hypothesis. "feature": one feature is independent of the labels and the other features. One feature at
+        a time is permuted, and `n_permutations` forests are grown for each. "labels": no feature has any information.
+        The labels or targets are permuted, and `n_permutations` forests are grown for all (Altmann et al. 2010).
     statistic : {"permutation", "debiased", "impurity"}, default="permutation"
         `oob_permutation_importance` by probability or squared error, `debiased_importance`, or the decrease of
-        impurity, whose liking for features with many values the test sees through.
+        impurity; the test corrects its preference for features with many values.
     features : list of feature numbers or names, default=None
-        Those to test; None takes all.
+        Features to test; None tests all.
     n_permutations : int, default=99
         The smallest possible p-value is 1/(n_permutations + 1).
     correction : {"holm", "benjamini-hochberg", None}, default="holm"
         See `correct_pvalues`.
     random_state : int or RandomState, default=0
-        Where permutations and the seeds of forests come from.
+        Seed of the permutations and of the forests.
 
     Returns
     -------
@@ -102,15 +102,15 @@ def importance_test(
     chosen, _ = read_groups(forest, features)
     again = _Again(forest, rows, statistic)
     rng = check_random_state(random_state)
-    seen = again.importance(forest.forest_, rows)[chosen]
+    observed = again.importance(forest.forest_, rows)[chosen]
     as_large = np.ones(len(chosen))
     for place in range(len(chosen)) if null == "feature" else [slice(None)]:
         for _ in range(n_permutations):
             order = rng.permutation(rows.codes.shape[1])
             other = _permuted(rows, order, None if null == "labels" else int(chosen[place]))
-            as_large[place] += again.of_other(other, rng)[chosen][place] >= seen[place]
+            as_large[place] += again.of_other(other, rng)[chosen][place] >= observed[place]
     pvalue = as_large / (n_permutations + 1)
-    return ImportanceTest(seen, pvalue, correct_pvalues(pvalue, correction))
+    return ImportanceTest(observed, pvalue, correct_pvalues(pvalue, correction))
 
 
 def correct_pvalues(pvalues: ArrayLike, correction: str | None = "holm") -> Floats:
@@ -121,8 +121,8 @@ def correct_pvalues(pvalues: ArrayLike, correction: str | None = "holm") -> Floa
     pvalues : array-like of shape (p,)
         One per test.
     correction : {"holm", "benjamini-hochberg", None}, default="holm"
-        Holm: the chance of a single false alarm among all features is at most the level. Benjamini and Hochberg: the
-        expected share of false alarms among the alarms is.
+        With Holm's, the probability of any false alarm among all features is at most the level. With Benjamini and
+        Hochberg's, the expected share of false alarms among all alarms is at most the level.
 
     Returns
     -------
@@ -152,20 +152,20 @@ def correct_pvalues(pvalues: ArrayLike, correction: str | None = "holm") -> Floa
 
 
 class _Again:
-    """A forest, to be grown again on other rows with the same settings."""
+    """Grows a forest again on other rows with the same settings."""
 
     def __init__(self, forest: Any, rows: TrainingRows, statistic: str) -> None:
         self.fitted = answers_of(forest).fitted
         if self.fitted.forest.weights is not None:
-            raise ValueError("forest must be fitted without weights of rows or classes, got one with; fit without them")
+            raise ValueError("forest must be fitted without weights of rows or classes, got weights; fit without them")
         if not (is_classifier(forest) or is_regressor(forest)):
-            raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}: it has no labels to tell")
+            raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}, which has no labels")
         self.statistic, self.n_threads, self.alpha = statistic, threads_of(forest), forest.ccp_alpha
         n_features, n_rows = rows.codes.shape
         n_classes, figures = self.fitted.forest.n_classes, self.fitted.figures
         settings = resolve_settings(forest, n_rows, n_features, self.fitted.schema.names, n_classes)
-        # Bags and leaves as those of the forest: a number of rows was a share of the first table. What the fit has
-        # chosen stays chosen.
+        # Keep the bags of the forest, because max_samples as a number of rows meant a share of the first table. Also
+        # keep what the fit has chosen.
         self.settings = replace(
             settings,
             bag_mean=rows.bag_mean,
@@ -180,31 +180,31 @@ class _Again:
         return self.importance(self.grown(rows), rows)
 
     def grown(self, rows: TrainingRows) -> Forest:
-        """Rows -> as many trees as the forest has, pruned like these."""
+        """Rows -> as many trees as the forest has, pruned like them."""
         fitted, settings = self.fitted, replace(self.settings, seed=rows.seed)
         size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}
         trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size)
         return prune(trees, fitted.bins, fitted.schema, fitted.about.names, settings.criterion, self.alpha)
 
     def importance(self, trees: Forest, rows: TrainingRows) -> Floats:
-        """-> (p,)"""
+        """Trees and the rows they were grown on -> importances (p,)."""
         if self.statistic == "debiased":
             return np.asarray(gained_outside(trees, rows, self.n_threads).mean(axis=0))
         if self.statistic == "permutation":
             each = (np.arange(len(rows.codes)), np.arange(len(rows.codes) + 1))
-            key = rows.seed  # another key of the same seed: purposes never share draws
+            key = rows.seed  # the same seed is safe: permutations and bags never share draws
             return np.asarray(permuted_outside(trees, rows, each, "probability", 1, key, self.n_threads).mean(axis=0))
         return np.asarray(np.mean([self.impurity(trees, number) for number in range(trees.n_trees)], axis=0))
 
     def impurity(self, trees: Forest, number: int) -> Floats:
-        """One tree -> (p,)"""
+        """One tree -> decrease of impurity (p,)."""
         tree, n_features = replace(self.fitted, forest=trees).tree(number), self.fitted.schema.n_features
         measure = impurity_importance if trees.values is None else error_importance
         return measure(tree, n_features, self.settings.criterion)
 
 
 def _permuted(rows: TrainingRows, order: NDArray[np.int64], feature: int | None) -> TrainingRows:
-    """The same rows with one feature in another order, or with their labels or targets in another."""
+    """The same rows with one feature permuted, or with their labels or targets permuted."""
     if feature is None:
         return replace(rows, target=rows.target.take(order))
     codes = rows.codes.copy()

@@ -1,4 +1,4 @@
-"""Question: a fitted forest and samples -> what every part of an explanation starts from."""
+"""Question: a fitted forest and samples -> what every part of an explanation needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BLOCK_CELLS = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What a fitted classifier thinks with; nothing of it changes while samples are explained.
+    """What a fitted classifier uses to answer; it does not change while samples are explained.
 
     Parameters
     ----------
@@ -62,17 +62,17 @@ class Model:
 
     @cached_property
     def labels(self) -> list[Any]:
-        """(K,): the classes as Python knows them."""
+        """(K,): the classes as Python values."""
         return [plain(label) for label in self.classes.tolist()]
 
     @cached_property
     def walks(self) -> list[Tree]:
-        """(T,): the trees, to walk."""
+        """(T,): the trees, as objects whose nodes can be visited."""
         return [Tree(self.trees, t, self.bins, self.schema, self.classes) for t in range(self.trees.n_trees)]
 
     @cached_property
     def tree_shares(self) -> Floats:
-        """(T,): the weights of the trees, summing to one."""
+        """(T,): the weights of the trees, with sum one."""
         weights = np.ones(self.trees.n_trees) if self.weights is None else self.weights
         total = weights.sum()
         return np.asarray(weights / total if total > 0 else np.full(len(weights), 1 / len(weights)))
@@ -95,22 +95,22 @@ class Model:
         return decide(self.opinion(counts, caution), self.decision)
 
     def alone(self, counts: Floats, caution: float | None = None) -> NDArray[np.int64]:
-        """Evidence (n, T, K) -> (n,): the only class that remains, -1 where there are several."""
+        """Evidence (n, T, K) -> (n,): the only class that remains, or -1 if there are several."""
         chosen = self.chosen(counts, caution)
         return np.where(chosen.sum(axis=1) == 1, chosen.argmax(axis=1), -1)
 
     def range_of(self, feature: int) -> tuple[float, float]:
-        """Smallest and largest training value of a numeric feature; of a binned column its outermost bins."""
+        """Smallest and largest training value of a numeric feature; for a binned column, the ends of its outer bins."""
         centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
         low, high = float(centers[0]), float(centers[-1])
         cuts = self.bins.cuts_of(feature)
         if self.exact or not len(cuts):
             return low, high
-        # A centre is the middle of its bin, so the bin ends as far beyond it as it begins before.
+        # A centre is the middle of its bin, so the outer end is as far from it as the cut is.
         return min(low, 2 * low - float(cuts[0])), max(high, 2 * high - float(cuts[-1]))
 
     def span_of(self, feature: int) -> float:
-        """How far the finite training values of a numeric feature lie apart; 0 where all are equal."""
+        """The range of the finite training values of a numeric feature; 0 if all are equal."""
         centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
         low, high = self.range_of(feature)
         finite = centers[np.isfinite(centers)]
@@ -129,7 +129,7 @@ class Model:
         return self._as_kind(feature, float(self.bins.centers[self.bins.center_start[feature] + code]))
 
     def value(self, feature: int, cell: Any) -> Any:
-        """A cell of a column as the forest reads it -> number, category, or None for missing and unseen."""
+        """A cell of a column as the forest reads it -> number, category, or None for missing and new categories."""
         categories = self.schema.categories[feature]
         if categories is not None:
             return None if cell < 0 else plain(categories[int(cell)])
@@ -141,7 +141,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Some samples, what they reach, and what the forest says of them.
+    """Some samples, the evidence in the leaves they reach, and the forest's answers.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Question:
     counts : (n, T, K) float64
         Evidence in the leaves reached.
     opinion, chosen : Opinion, bool (n, K)
-        What the forest says.
+        The forest's answers.
     """
 
     model: Model
@@ -169,12 +169,12 @@ class Question:
 
     @cached_property
     def label(self) -> NDArray[np.int64]:
-        """(n,): number of the most probable class."""
+        """(n,): label of the most probable class."""
         return np.asarray(self.opinion.probability.argmax(axis=1))
 
     @cached_property
     def leaf_nodes(self) -> NDArray[np.int32]:
-        """(n, T): the node that is the leaf reached, within each tree."""
+        """(n, T): the node of the leaf reached in each tree."""
         return self.model.trees.leaf_nodes(self.codes)
 
     @property
@@ -188,16 +188,16 @@ class Question:
         return {name: model.value(j, self.columns[j][row]) for j, name in enumerate(model.names)}
 
     def missing(self, row: int) -> list[int]:
-        """Features that trees ask about and that one sample has no value for."""
+        """Features that trees ask about and whose values one sample lacks."""
         used = self.model.trees.used_features
         return [int(j) for j in used[self.codes[used, row] == self.model.missing_code]]
 
 
 def model_of(now: ClassAnswers) -> Model:
-    """A fitted classifier as it answers now -> what it thinks with."""
+    """A fitted classifier as it answers now -> what the parts of an explanation use of it."""
     fitted = now.fitted
     rows = EXACT_ROWS + 1 if fitted.fingerprint is None else fitted.fingerprint.n_rows
-    if fitted.origins:  # rows that came later have not moved the cuts
+    if fitted.origins:  # later rows do not change the cuts
         rows = fitted.origins[0].bag_rows
     return Model(
         trees=fitted.forest,
@@ -220,7 +220,7 @@ def read_columns(now: ClassAnswers, X: Any) -> tuple[list[Array], Codes]:
 
 
 def questions(model: Model, columns: list[Array], codes: Codes) -> Iterator[tuple[int, Question]]:
-    """Columns and codes of n samples -> blocks of them, each with the number of its first sample."""
+    """Columns and codes of n samples -> blocks of questions, each with its first sample."""
     cells = model.trees.n_trees * model.trees.n_classes
     block = max(1, BLOCK_CELLS // cells)
     for first in range(0, codes.shape[1], block):
@@ -238,6 +238,6 @@ def questions(model: Model, columns: list[Array], codes: Codes) -> Iterator[tupl
 
 
 def plain(value: Any) -> Any:
-    """A value of NumPy or of anything else -> a number, boolean or text of Python."""
+    """A value of NumPy or any other type -> a number, boolean or text of Python."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, str | int | float | bool) else str(value)

@@ -1,4 +1,4 @@
-"""Settle: samples of which several classes remain -> what would leave one: cases, less caution, a measurement."""
+"""Settle: undecided samples -> what would leave one class: more cases, less caution, a measurement."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from numpy.typing import NDArray
 from hedgerow.explain.doubt import COMPLETIONS, Marginals, complete, doubt_from_counts
 from hedgerow.explain.question import BLOCK_CELLS, Bools, Floats, Model, Question
 
-#: More confirmed cases are not asked for.
+#: Most confirmed cases that are tried.
 MOST_CASES = 1000
-#: Up to this many, numbers of cases are tried one by one; beyond, by halving.
+#: Up to this many, numbers of cases are tried one by one; above, by bisection.
 ONE_BY_ONE = 16
-#: Classes of a set that are tried, the most probable first.
+#: Most classes of a set that are tried, the most probable first.
 MOST_CLASSES = 8
-#: The caution is found in so many steps, then by so many halvings.
+#: The caution is searched in this many steps, then in this many bisections.
 STEPS, HALVINGS = 16, 8
 
 
 class Confirmed(NamedTuple):
-    """So many further cases of a class, in every leaf the sample reaches, leave that class alone."""
+    """With `number` further cases of a class in every leaf the sample reaches, only that class remains."""
 
     label: int
     number: int
 
 
 class Calm(NamedTuple):
-    """The largest caution, below the forest's, at which one class remains, and which."""
+    """The largest caution below the forest's at which one class remains, and this class."""
 
     caution: float
     label: int
@@ -43,22 +43,22 @@ class Measurement(NamedTuple):
 
 
 def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Confirmed]]:
-    """The smallest number of further cases, confirmed to be of a class, that leave this class alone.
+    """The smallest number of further cases, confirmed to be of a class, after which only this class remains.
 
-    A confirmed case is one like the sample: it falls into the same leaf of every tree. Trees are not grown again.
+    A confirmed case is like the sample: it reaches the same leaf of every tree. Trees are not grown again.
 
     Parameters
     ----------
     question : Question
     rows : (m,) int64
-        Samples of which several classes remain.
+        Undecided samples.
 
     Returns
     -------
     list of m lists of Confirmed
         Fewest first; a class that `MOST_CASES` cases do not settle is left out. Numbers up to `ONE_BY_ONE` are tried
-        one by one; larger ones by halving, which is exact where each case adds to the margin of its class, as it does
-        under every mean and under belief.
+        one by one, larger ones by bisection. Bisection is exact if each case adds to the margin of its class, as under
+        every mean and under belief.
     """
     pairs = [(row, label) for row in rows.tolist() for label in _likely(question, row)]
     if not pairs:
@@ -73,16 +73,16 @@ def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Co
 
 
 def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | None]:
-    """The largest caution below the forest's at which one class remains; None where there is none.
+    """The largest caution below the forest's at which one class remains; None if there is no such caution.
 
-    Cautions are tried in `STEPS` equal steps from 0, and by halving between the last that leaves one class and the
+    Cautions are tried in `STEPS` equal steps from 0, then by bisection between the last that leaves one class and the
     next.
 
     Parameters
     ----------
     question : Question
     rows : (m,) int64
-        Samples of which several classes remain.
+        Undecided samples.
 
     Returns
     -------
@@ -112,15 +112,15 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
     ----------
     question : Question
     row : int
-        A sample of which several classes remain.
+        An undecided sample.
     marginals : Marginals
         The values features can have.
 
     Returns
     -------
     list of Measurement
-        One for each missing value that some tree asks about: the one that settles most often first, of equals the one
-        that leaves least doubt.
+        One for each missing value that some tree asks about. The value that settles most often comes first; among
+        equals, the one that leaves least doubt.
     """
     model, found = question.model, []
     for feature in question.missing(row):
@@ -152,7 +152,7 @@ def _alone_at(model: Model, counts: Floats, cautions: Floats) -> NDArray[np.int6
 
 
 def _fewest(model: Model, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Samples and classes (m,) -> (m,): the number of cases that leaves the class alone, above MOST_CASES if none."""
+    """Samples and classes (m,) -> (m,): the number of cases after which only the class remains, else > MOST_CASES."""
     number = np.full(len(sample), MOST_CASES + 1)
     waiting = np.arange(len(sample))
     for tried in range(1, ONE_BY_ONE + 1):
@@ -163,7 +163,7 @@ def _fewest(model: Model, counts: Floats, sample: NDArray[np.int64], label: NDAr
     while (growing := np.flatnonzero((high <= 2 * MOST_CASES) & (number[waiting] > MOST_CASES))).size:
         at = waiting[growing]
         settled = _settles(model, counts, sample[at], label[at], high[growing])
-        number[at[settled]] = 0  # there is one at or below `high`
+        number[at[settled]] = 0  # the number is at most `high`
         low[growing[~settled]] = high[growing[~settled]]
         high[growing[~settled]] *= 2
     inside = number[waiting] == 0
@@ -183,7 +183,7 @@ def _settles(
     label: NDArray[np.int64],
     number: NDArray[np.int64],
 ) -> Bools:
-    """Samples, classes, numbers of cases (m,) -> (m,): whether that class alone remains."""
+    """Samples, classes, numbers of cases (m,) -> (m,): whether only that class remains."""
     settled = np.zeros(len(sample), dtype=bool)
     block = max(1, BLOCK_CELLS // (counts.shape[1] * counts.shape[2]))
     for first in range(0, len(sample), block):

@@ -1,4 +1,4 @@
-"""Shap: a forest, samples and what to explain -> what each feature adds to it."""
+"""Shap: a forest, samples and a quantity -> what each feature adds to this quantity."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: Values of leaves are made for groups of trees that take about this many bytes.
+#: Values of leaves are computed for groups of trees, of about this many bytes.
 GROUP_BYTES = 64 << 20
-#: Trees deeper than this are not compared with a background: every level takes some of the stack.
+#: Deeper trees are not compared with a background, because every level takes space on the stack.
 MAX_DEPTH = 10_000
 
 
 class ShapValues(NamedTuple):
-    """What features add: ``base + values.sum(axis=1)`` is what the forest says of n samples and K classes.
+    """What features add: ``base + values.sum(axis=1)`` is the forest's answer for n samples and K classes.
 
-    ``values`` is (n, p, K), or with interactions (n, p, p, K), symmetric, where row i sums to what feature i adds.
-    ``base`` (K,) is what the forest says when no feature is known. Of a regressor the last axis is left out.
+    ``values`` is (n, p, K). With interactions it is (n, p, p, K) and symmetric, and row i sums to what feature i adds.
+    ``base`` (K,) is the forest's answer if no feature is known. For a regressor there is no last axis.
     """
 
     values: Floats
@@ -45,7 +45,7 @@ def shap_values(
     rule: Any = None,
     caution: float | None = None,
 ) -> ShapValues:
-    """Shapley values of what a forest says, exact for everything that is a sum over its trees.
+    """Shapley values of a forest's answers, exact for everything that is a sum over its trees.
 
     Parameters
     ----------
@@ -54,18 +54,19 @@ def shap_values(
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Samples; nominal features and missing values are explained like any other.
     what : {"probability", "prediction", "lower", "upper", "width", "log_odds"}, default=None
-        None is "probability", of a regressor "prediction"; bounds are those of `predict_bounds`. "width" (upper -
-        lower) shows what made the forest ignorant here. "log_odds" (under the rules "eva" and "dempster") are those of
-        a class against the geometric mean of the others, for two classes against the other.
+        The quantity to explain. None is "probability", or "prediction" for a regressor; bounds are those of
+        `predict_bounds`. "width" (upper - lower) shows which features make the forest unsure. "log_odds" (under the
+        rules "eva" and "dempster") compares a class with the geometric mean of the others; with two classes, with the
+        other.
     interactions : bool, default=False
-        Whether to split what a feature adds into what it adds alone and together with each other one.
+        Whether to split what a feature adds into what it adds alone and together with each other feature.
     background : {array-like, sparse matrix, data frame} of shape (n_background, n_features), default=None
         Rows from which unknown features take their values, all at once ("interventional"). None follows the paths of
-        the trees instead and weighs branches by the training rows in their leaves ("path-dependent").
+        the trees instead and weights branches by the training rows in their leaves ("path-dependent").
     rule : str or Rule, default=None
-        Instead of the forest's.
+        Rule to use instead of the forest's.
     caution : float, default=None
-        Instead of the forest's.
+        Caution to use instead of the forest's.
 
     Returns
     -------
@@ -75,8 +76,8 @@ def shap_values(
 
     Notes
     -----
-    Time grows with nodes × distinct features on a path, not with its square; with a background it grows with its rows
-    as well. Threads are those of ``forest.n_jobs``; their number does not change a bit of the values.
+    Time grows with nodes × distinct features on a path, not with their square; with a background it also grows with
+    its rows. The number of threads is ``forest.n_jobs``; it does not change a single bit of the values.
 
     Examples
     --------
@@ -94,12 +95,12 @@ def shap_values(
     codes, trees = now.read(X), now.forest
     if isinstance(now, NumberAnswers):
         if rule is not None:
-            raise ValueError(f"rule must be None for a regressor, got {rule!r}: its trees are averaged; leave it out")
+            raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out, its trees are averaged")
         return _of_numbers(now, codes, what or "prediction", interactions, background, caution)
     if not now.combines_leaves:
         raise TypeError(
-            f"forest must answer by the mean of its trees, got a {type(forest).__name__}, whose pairs are put together"
-            " by a quadratic programme; ask another classifier"
+            f"forest must answer by the mean of its trees, got a {type(forest).__name__}, which combines its pairs by a"
+            " quadratic programme; use another classifier"
         )
     now = now.under(rule, caution)
     setting, weights = now.setting, now.weights
@@ -115,12 +116,11 @@ def shap_values(
     return ShapValues(asked.of_classes(values, setting), base)
 
 
-def shap_values_together(now: ClassAnswers, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
-    """Codes (p, n), several things to explain -> the Shapley values of each, the trees being read once for all."""
+def shap_values_of_each(now: ClassAnswers, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
+    """Codes (p, n), several quantities -> the Shapley values of each; the trees are read only once."""
     trees, weights, setting = now.forest, now.weights, now.setting
     parts = [additive(now.rule, what, trees.n_trees, weights) for what in whats]
-    together = _SideBySide(parts)
-    groups = _leaf_values(trees, together, setting, weights)
+    groups = _leaf_values(trees, _SideBySide(parts), setting, weights)
     n_threads = now.threads(codes.shape[1] * trees.n_trees)
     widths = [part.width(setting) for part in parts]
     values, base = explain_values(trees, codes, groups, sum(widths), n_threads=n_threads)
@@ -149,7 +149,7 @@ def explain_values(
     -------
     values : (n, p, S) or (n, p, p, S)
     base : (S,)
-        The mean by the covers of the leaves; not that of a background.
+        The mean over the training rows in the leaves, not over a background.
     """
     if background is not None and trees.depth.max(initial=0) > MAX_DEPTH:
         raise ValueError(
@@ -171,7 +171,7 @@ def explain_values(
 def _of_numbers(
     now: NumberAnswers, codes: Codes, what: str, interactions: bool, background: Any, caution: float | None
 ) -> ShapValues:
-    """The same of a regressor: leaves say a number, or one of its bounds."""
+    """The same for a regressor, whose leaves have a number and its bounds."""
     trees, n_threads = now.forest, now.threads(codes.shape[1] * now.forest.n_trees)
     limits = (now.about.low, now.about.high)
     said = _leaf_numbers(
@@ -186,7 +186,7 @@ def _of_numbers(
 
 
 def _leaf_numbers(trees: Forest, what: str, limits: tuple[float, float], caution: float) -> Floats:
-    """-> (leaves of all trees,): what each leaf of a regressor says."""
+    """A quantity -> its value in each leaf of a regressor (leaves of all trees,)."""
     assert trees.values is not None
     share = trees.counts / (trees.counts + caution) if caution > 0 else np.ones(len(trees.counts))
     bounds = {
@@ -199,7 +199,7 @@ def _leaf_numbers(trees: Forest, what: str, limits: tuple[float, float], caution
 
 
 def leaf_covers(trees: Forest) -> Floats:
-    """-> (leaves of all trees,): rows in each leaf, or their weight where rows have weights."""
+    """A forest -> (leaves of all trees,): rows in each leaf, or their weight if rows have weights."""
     held = trees.counts if trees.weights is None else trees.weights
     if trees.entry_start is None:
         return np.asarray(held.reshape(-1, trees.n_classes).sum(axis=1, dtype=np.float64))
@@ -208,7 +208,7 @@ def leaf_covers(trees: Forest) -> Floats:
 
 
 class _SideBySide:
-    """Several sums over trees as one, their values in one row."""
+    """Several sums over trees as one, with their values in one row."""
 
     merge = "add"
 
@@ -220,11 +220,11 @@ class _SideBySide:
         return np.hstack([part.lift(counts, setting) for part in self._parts])
 
     def finish(self, state: Floats, setting: Setting) -> Floats:
-        """Nothing is made of them together."""
+        """The state itself: the caller takes the parts out."""
         return state
 
     def check(self, counts: Floats) -> None:
-        """Refuse leaves (m, K) that one part refuses."""
+        """Refuse leaves (m, K) that any part refuses."""
         for part in self._parts:
             part.check(counts)
 
@@ -238,9 +238,9 @@ def _leaf_values(
     while first < trees.n_trees:
         last = max(first + 1, int(np.searchsorted(np.cumsum(per_tree[first:]), GROUP_BYTES)) + first)
         counts = [leaf_evidence(trees, tree) for tree in range(first, last)]
-        together = np.concatenate(counts)
-        asked.check(together)
-        states = lift_distinct(asked, together, setting)
+        leaves = np.concatenate(counts)
+        asked.check(leaves)
+        states = lift_distinct(asked, leaves, setting)
         if weights is not None:
             states *= np.repeat(weights[first:last], [len(part) for part in counts])[:, None]
         yield first, last, states
@@ -248,7 +248,7 @@ def _leaf_values(
 
 
 def _with_own_part(values: Floats, pairs: Floats) -> Floats:
-    """What features add (n, p, S), in pairs off the diagonal (n, p, p, S) -> the same with what each adds alone."""
+    """What features add (n, p, S), and in pairs off the diagonal (n, p, p, S) -> pairs, each alone on the diagonal."""
     each = np.arange(pairs.shape[1])
     pairs[:, each, each] = values - pairs.sum(axis=2)
     return pairs

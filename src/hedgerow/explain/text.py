@@ -12,18 +12,18 @@ from hedgerow.explain.words import percents, settle_words
 
 #: Columns of a line, and of the picture of an interval.
 WIDTH, BAR = 96, 41
-#: Features and classes shown.
+#: Most features and classes that are shown.
 MOST_FEATURES, MOST_CLASSES = 6, 8
-#: What features add to.
+#: The names of the quantities that features add to.
 UNITS = {"probability": "probability", "log_odds": "log-odds", "lower": "lower probability"}
-#: Characters of a cell.
+#: Most characters of a cell.
 CELL = 18
 #: What the line through the intervals means.
 WALL = "the largest lower bound: a class whose interval ends before it is ruled out."
 
 
 def text_from_explanation(explanation: Explanation) -> str:
-    """An explanation -> what `Explanation.to_text` returns; without characters that could command a terminal."""
+    """An explanation -> what `Explanation.to_text` returns, without characters that could control a terminal."""
     parts = [
         _wrapped(f"{explanation.title}: {explanation.sentence}", ""),
         _intervals(explanation),
@@ -41,7 +41,7 @@ def text_from_explanation(explanation: Explanation) -> str:
 
 
 def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[str]:
-    """The features that add most to label and width, or the first ones."""
+    """The features that add most to label and width; without SHAP values, the first features."""
     shap = explanation.shap
     if shap is None:
         return list(explanation.values)[:most]
@@ -53,7 +53,7 @@ def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[
 
 
 def shown_classes(explanation: Explanation) -> list[int]:
-    """Numbers of the classes shown: those that remain and the most probable others, most probable first."""
+    """Labels of the classes to show: those that remain and the most probable others, most probable first."""
     order = sorted(range(len(explanation.classes)), key=lambda k: -explanation.probability[k])
     kept = [k for k in order if explanation.classes[k] in explanation.set]
     others = [k for k in order if k not in kept]
@@ -61,20 +61,20 @@ def shown_classes(explanation: Explanation) -> list[int]:
 
 
 def decision_words(explanation: Explanation) -> str:
-    """What was decided, under what."""
+    """The settings, and how many classes remain."""
     how = f"Rule {explanation.rule}, caution {number(explanation.caution)}, decision {explanation.decision}"
     remain = "one class remains" if explanation.is_determinate else f"{len(explanation.set)} classes remain"
     return f"{how}: {remain}."
 
 
 def by_bounds(explanation: Explanation) -> bool:
-    """Whether a class is ruled out where another's lower bound lies above its interval."""
+    """Whether a class is ruled out if the lower bound of another is above its interval."""
     named = all_decisions().get(explanation.decision)
     return named is not None and named.by_bounds
 
 
 def _intervals(explanation: Explanation) -> str:
-    """Classes with their intervals as pictures, a bar where the largest lower bound is, and what remains."""
+    """Classes with pictures of their intervals, a mark at the largest lower bound, and which classes remain."""
     shown = shown_classes(explanation)
     wall = round(max(explanation.lower) * (BAR - 1))
     rows = []
@@ -102,7 +102,7 @@ def _intervals(explanation: Explanation) -> str:
 
 
 def _doubt(explanation: Explanation) -> list[str]:
-    """Lines of per cents and causes."""
+    """Lines with percentages and causes."""
     shares = percents([each.share for each in explanation.doubt])
     lines = [(share, each.text) for share, each in zip(shares, explanation.doubt, strict=True) if share > 0]
     return [_wrapped(text, f"  {share:>3} %  ", " " * 9) for share, text in lines]
@@ -116,7 +116,7 @@ def _cases(explanation: Explanation) -> list[str]:
     """A table: this sample, and below it the cases."""
     if explanation.cases is None:
         return [
-            "  not known: the model does not hold its training rows; give them as train (--train on the command line)"
+            "  not known: the model does not hold its training rows; pass them as train (--train on the command line)"
         ]
     if not explanation.cases:
         return []
@@ -164,12 +164,12 @@ def _shap(explanation: Explanation) -> tuple[str, list[str]]:
 
 
 def _section(title: str, lines: list[str]) -> str:
-    """A title and lines below it; nothing where there are none."""
+    """A title and lines below it; empty if there are no lines."""
     return "\n".join([title, *lines]) if lines else ""
 
 
 def _table(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
-    """Cells -> aligned lines; the columns in `left` stand to the left."""
+    """Cells -> aligned lines; the columns in `left` are aligned left, the others right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  "
@@ -188,7 +188,7 @@ def _cell(value: Any) -> str:
 
 
 def _wrapped(text: str, first: str, later: str | None = None) -> str:
-    """Text -> lines of at most `WIDTH` columns; a number stays with its per cent."""
+    """Text -> lines of at most `WIDTH` columns; a number and its percent sign stay on one line."""
     tied = text.replace(" %", "\N{NO-BREAK SPACE}%")
     later = first if later is None else later
     lines = textwrap.fill(tied, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)

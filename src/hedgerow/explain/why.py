@@ -14,14 +14,14 @@ from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf
 from hedgerow.explain.question import Floats, Model, Question, model_of, questions, read_columns
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
-from hedgerow.explain.shap import ShapValues, shap_values_together
+from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.space import Space, too_large
 from hedgerow.explain.words import cause_words
 from hedgerow.judge.answer import ClassAnswers, answers_of
 
-#: Up to so many samples, the smallest change is looked for unless told otherwise, and for so many seconds each.
+#: By default the smallest change is searched for up to this many samples, and for this many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0
-#: Up to so many samples, what features add is said of all of them unless told otherwise; beyond, of the open ones.
+#: By default SHAP values are computed for all of up to this many samples; if there are more, only for undecided ones.
 SOME_SAMPLES = 100
 
 
@@ -39,7 +39,7 @@ def explain(
     wanted: Any = None,
     time_limit: float | None = None,
 ) -> list[Explanation]:
-    """Why a forest says what it says of each sample, and what would settle those it leaves open.
+    """Why a forest gives its answer for each sample, and what would settle the undecided ones.
 
     Parameters
     ----------
@@ -48,22 +48,22 @@ def explain(
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Samples.
     train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
-        The training rows, from which the nearest cases are taken. None takes those a bootstrapped forest has kept since
-        its fit; a loaded one has none, and its explanations have no cases then.
+        The training rows, from which the nearest cases are taken. None uses those that a bootstrapped forest has kept
+        since its fit; a loaded forest has none, and its explanations then have no cases.
     y_train : array-like of shape (n_train,), default=None
         Their labels.
     cases : int, default=5
-        How many training rows to show.
+        How many nearest training rows to show.
     shap : bool, default=None
-        Whether to say what each feature adds. None says it of all samples up to a hundred, of more only where several
-        classes remain.
+        Whether to compute what each feature adds. None does so for all samples if there are at most a hundred, and
+        otherwise only where several classes remain.
     immutable, increasing, decreasing : iterables of int or str, default=()
-        Features, by number or name, that the smallest change must leave alone, may only raise, may only lower.
+        Features, by number or name, that the smallest change must not change, may only raise, or may only lower.
     wanted : class, default=None
-        The class that the smallest change shall leave; None takes whichever is cheapest.
+        The class that should remain after the smallest change; None takes the cheapest.
     time_limit : float, default=None
-        Seconds to look for the smallest change of each open sample, 0 for not at all. None is one second for up to ten
-        samples, and not at all for more.
+        Seconds to search for the smallest change of each undecided sample; 0 means no search. None means one second
+        for up to ten samples, and no search for more.
 
     Returns
     -------
@@ -84,7 +84,9 @@ def explain(
     """
     now = answers_of(forest)
     if not isinstance(now, ClassAnswers) or not now.combines_leaves:
-        raise TypeError(f"forest must be a tree or forest of classes, got {type(forest).__name__}; see shap_values")
+        raise TypeError(
+            f"forest must be a classification tree or forest, got {type(forest).__name__}; shap_values takes others"
+        )
     model = model_of(now)
     columns, codes = read_columns(now, X)
     training = training_rows(now, train, y_train)
@@ -98,7 +100,7 @@ def explain(
         marginals=Marginals(model, None if training is None else training.codes),
         cases=cases,
         limits=limits,
-        wanted=_class_number(model, wanted),
+        wanted=_label_of(model, wanted),
         seconds=float(seconds),
         now=now,
         shap="all" if shap or (shap is None and codes.shape[1] <= SOME_SAMPLES) else "open" if shap is None else "none",
@@ -111,10 +113,10 @@ def explain(
 
 @dataclass
 class _Asked:
-    """What is wanted, for all samples."""
+    """The arguments of `explain`, checked, and what all samples share."""
 
     model: Model
-    names: tuple[str, str]  # of rule and decision
+    names: tuple[str, str]  # names of rule and decision
     training: Training | None
     marginals: Marginals
     cases: int
@@ -122,7 +124,7 @@ class _Asked:
     wanted: int | None
     seconds: float
     now: ClassAnswers
-    shap: str  # of "all" samples, "open" ones or "none"
+    shap: str  # for which samples: "all", "open" or "none"
     space: Space | None = None
 
 
@@ -130,7 +132,7 @@ class _Asked:
 class _Added:
     """What features add to the label and to the width, for some samples."""
 
-    place: dict[int, int]  # of each of the samples
+    place: dict[int, int]  # sample -> its place in the values
     label: ShapValues
     width: ShapValues | None
     unit: str
@@ -184,14 +186,14 @@ def _one(
 
 
 def _causes(question: Question, row: int, doubt: Doubt, excess: Floats) -> list[Cause]:
-    """-> the causes, the largest first."""
+    """The causes of doubt about one sample, the largest first."""
     words, shares = cause_words(question, row, excess), doubt.shares[row]
     order = np.argsort(-shares, kind="stable")
     return [Cause(CAUSES[i], float(shares[i]), float(doubt.amounts[row, i]), words[CAUSES[i]]) for i in order]
 
 
 def _settled(asked: _Asked, question: Question) -> dict[int, SettledBy]:
-    """-> what would settle each sample of which several classes remain."""
+    """Samples -> what would settle each undecided one."""
     model, rows = asked.model, np.flatnonzero(question.is_open)
     labels, names = model.labels, model.names
     by_cases, calm = confirmed_cases(question, rows), calm_caution(question, rows)
@@ -212,7 +214,7 @@ def _confirmed(each: Confirmed, labels: list[Any]) -> tuple[Any, int]:
 
 
 def _change(asked: _Asked, question: Question, row: int) -> dict[str, Any]:
-    """-> the smallest change of one sample, in plain values."""
+    """One sample -> its smallest change, in plain values."""
     model = asked.model
     if too_large(model):
         reason = "the forest has too many leaves and features to search"
@@ -250,7 +252,7 @@ def _change_words(model: Model, question: Question, row: int, change: Change) ->
 
 
 def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
-    """Shapley values of the label's probability or log-odds, and of the width, where they are sums over trees."""
+    """Shapley values of the label's probability or log-odds, and of the width, if these are sums over trees."""
     rows = {"all": np.arange(question.n_samples), "open": np.flatnonzero(question.is_open)}.get(asked.shap)
     if rows is None or not len(rows):
         return None
@@ -258,15 +260,15 @@ def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
     for unit in ("probability", "log_odds", "lower"):
         whats = (unit,) if unit == "log_odds" else (unit, "width")
         try:
-            found = shap_values_together(asked.now, codes, whats)
-        except ValueError:  # no sum over trees under this rule
+            found = shap_values_of_each(asked.now, codes, whats)
+        except ValueError:  # not a sum over trees under this rule
             continue
         return _Added(place, found[0], found[1] if len(found) > 1 else None, unit)
     return None
 
 
 def _shap_of(model: Model, added: _Added, row: int, label: int) -> ShapOf:
-    """-> what each feature adds to the label of one sample."""
+    """One sample -> what each feature adds to its label."""
     width = added.width
     return ShapOf(
         features=list(model.names),
@@ -281,7 +283,7 @@ def _shap_of(model: Model, added: _Added, row: int, label: int) -> ShapOf:
 
 
 def _names_of(forest: Any) -> tuple[str, str]:
-    """The words for rule and decision: their names, or what makes objects of them."""
+    """Rule and decision as text: their names, or how Python writes the objects."""
     rule, decision = (each if isinstance(each, str) else repr(each) for each in (forest.rule, forest.decision))
     return rule, decision
 
@@ -289,8 +291,8 @@ def _names_of(forest: Any) -> tuple[str, str]:
 def _limits(
     model: Model, immutable: Iterable[int | str], increasing: Iterable[int | str], decreasing: Iterable[int | str]
 ) -> Limits:
-    """Features by number or name -> numbers."""
-    up, down = _numbers(model, increasing, "increasing"), _numbers(model, decreasing, "decreasing")
+    """Features by number or name -> the limits of a change."""
+    up, down = _features(model, increasing, "increasing"), _features(model, decreasing, "decreasing")
     for feature in up | down:
         if model.bins.nominal[feature]:
             raise ValueError(
@@ -298,11 +300,11 @@ def _limits(
                 " make it immutable or leave it free"
             )
     both = up & down
-    return Limits(_numbers(model, immutable, "immutable") | both, up - both, down - both)
+    return Limits(_features(model, immutable, "immutable") | both, up - both, down - both)
 
 
-def _numbers(model: Model, features: Iterable[int | str], what: str) -> frozenset[int]:
-    """Features by number or name -> numbers."""
+def _features(model: Model, features: Iterable[int | str], what: str) -> frozenset[int]:
+    """Features by number or name -> features by number."""
     listed = [features] if isinstance(features, str | int) else list(features)
     place = {name: number for number, name in enumerate(model.names)}
     found = set()
@@ -317,12 +319,12 @@ def _numbers(model: Model, features: Iterable[int | str], what: str) -> frozense
     return frozenset(found)
 
 
-def _class_number(model: Model, wanted: Any) -> int | None:
-    """A class -> its number."""
+def _label_of(model: Model, wanted: Any) -> int | None:
+    """A class -> its label."""
     if wanted is None:
         return None
     if wanted not in model.labels:
-        raise ValueError(f"wanted must be one of the classes {model.labels[:10]}, got {wanted!r}; or None for any")
+        raise ValueError(f"wanted must be one of the classes {model.labels[:10]}, got {wanted!r}; None allows any")
     return model.labels.index(wanted)
 
 
@@ -330,4 +332,4 @@ def _check_numbers(cases: int, time_limit: float | None) -> None:
     if not (isinstance(cases, int | np.integer) and cases >= 0):
         raise ValueError(f"cases must be an int >= 0, got {cases!r}; 0 shows none")
     if time_limit is not None and not time_limit >= 0:
-        raise ValueError(f"time_limit must be a number of seconds >= 0 or None, got {time_limit!r}; 0 does not search")
+        raise ValueError(f"time_limit must be a number of seconds >= 0 or None, got {time_limit!r}; 0 means no search")

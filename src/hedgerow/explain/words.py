@@ -15,7 +15,7 @@ from hedgerow.explain.question import Floats, Question
 if TYPE_CHECKING:
     from hedgerow.explain.explanation import Explanation
 
-#: What each cause is called.
+#: The name of each cause.
 NAMES = {
     "few": "too few similar cases",
     "overlap": "classes that really overlap",
@@ -23,7 +23,7 @@ NAMES = {
     "missing": "missing or unseen values",
     "outside": "values outside the range of the training data",
 }
-#: Classes named before the rest is counted.
+#: Name at most this many classes, and count the rest.
 NAMED_CLASSES = 4
 
 
@@ -38,14 +38,14 @@ def sentence_words(explanation: Explanation) -> str:
         bounds = f"{explanation.lower[best]:.0%} to {explanation.upper[best]:.0%}".replace("%", " %")
         start = f"It is {class_words(explanation.set[0])}, with a probability of {bounds}"
         return (
-            f"{start}; what doubt there is comes from {joined(causes)}." if causes else f"{start}, without any doubt."
+            f"{start}; the remaining doubt comes from {joined(causes)}." if causes else f"{start}, without any doubt."
         )
     start = f"It could be {joined(name_some([class_words(label) for label in explanation.likely]), 'or')}"
-    return f"{start}: the doubt comes from {joined(causes)}." if causes else f"{start}: they are exactly as probable."
+    return f"{start}: the doubt comes from {joined(causes)}." if causes else f"{start}: they are equally probable."
 
 
 def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
-    """One sample, and how far its values lie beyond the training data (p,) -> words for each cause."""
+    """One sample, and how far its values lie outside the training data (p,) -> words for each cause."""
     model, counts = question.model, question.counts[row]
     names = model.names
     missing = [names[feature] for feature in question.missing(row)]
@@ -61,7 +61,7 @@ def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
 
 
 def percents(shares: Iterable[float]) -> list[int]:
-    """Shares that sum to one -> whole per cents that sum to 100, each off by less than one; zeros stay zeros."""
+    """Shares with sum one -> whole percentages with sum 100, each off by less than one; zeros stay zeros."""
     exact = 100 * np.asarray(list(shares), dtype=np.float64)
     whole = np.floor(exact + 1e-9)
     rest = round(float(exact.sum())) - int(whole.sum())
@@ -76,7 +76,7 @@ def joined(words: list[str], last: str = "and") -> str:
 
 
 def name_some(values: list[Any], most: int = NAMED_CLASSES) -> list[str]:
-    """Values -> their words, of many the first and how many more."""
+    """Values -> text; if there are many, the first few and how many others."""
     said = [str(value) for value in values]
     return said if len(said) <= most + 1 else [*said[:most], f"{len(said) - most} others"]
 
@@ -97,7 +97,7 @@ def settle_words(explanation: Explanation) -> list[str]:
         more = f" (or {joined([f'{n:,} to be {class_words(each)}' for each, n in others[:3]], 'or')})" if others else ""
         lines.append(cases_words(count, label) + more)
     else:
-        lines.append("no number of further cases up to 1,000 of one class")
+        lines.append("no number of further cases of one class, up to 1,000")
     lines.append(_caution_words(explanation))
     lines += _measure_words(settle.measure)
     if settle.change is not None:
@@ -106,16 +106,16 @@ def settle_words(explanation: Explanation) -> list[str]:
 
 
 def change_words(change: dict[str, Any]) -> str:
-    """The smallest change -> words, with what is promised of it."""
+    """The smallest change -> words, and whether it is certainly the smallest."""
     if change["reason"]:
-        return f"the smallest change was not looked for: {change['reason']}"
+        return f"the smallest change was not searched for: {change['reason']}"
     if not change["found"]:
         if change["optimal"]:
-            return "no change of its values, within what training has seen and the limits given"
-        return f"no change of its values was found in {change['seconds']:.1f} s; there may be one"
+            return "no change of its values within the training data and the given limits"
+        return f"no change of its values was found in {change['seconds']:.1f} s, but there may be one"
     moves = joined([_move_words(move) for move in change["changes"]])
     promise = "no smaller change does" if change["optimal"] else (
-        f"a smaller one could be at most {change['gap']:.0%} smaller, the search was stopped".replace("%", " %")
+        f"the smallest could be at most {change['gap']:.0%} smaller; the search was stopped".replace("%", " %")
     )  # fmt: skip
     return f"{moves}: then {class_words(change['label'])} ({promise})"
 
@@ -125,7 +125,7 @@ def _move_words(move: dict[str, Any]) -> str:
 
 
 def _caution_words(explanation: Explanation) -> str:
-    """What another caution would do."""
+    """The effect of a smaller caution, in words."""
     settle = explanation.settle
     if settle is None or settle.caution is None:
         return "no smaller caution"
@@ -136,7 +136,7 @@ def _caution_words(explanation: Explanation) -> str:
 
 
 def _floored(value: float) -> str:
-    """A number with three digits, not above it."""
+    """A number rounded down to three digits."""
     power = 10.0 ** (2 - int(np.floor(np.log10(value))))
     return number(float(np.floor(value * power) / power))
 
@@ -147,13 +147,13 @@ def _measure_words(measure: list[tuple[str, float, Any]]) -> list[str]:
         return []
     feature, share, label = measure[0]
     if share == 0:
-        return [f"no single missing value; {feature} would tell most"]
+        return [f"no single missing value; {feature} would help most"]
     most = f", mostly {class_words(label)}" if label is not None and share < 1 else ""
     return [f"measuring {feature} first: {share:.0%} of its possible values leave one class{most}".replace("%", " %")]
 
 
 def _few_words(counts: Floats, caution: float) -> str:
-    """Counts (T, K) -> how many rows the trees find."""
+    """Counts (T, K) -> how many similar rows the trees find."""
     found = float(np.median(counts.sum(axis=1)))
     if len(counts) == 1:
         return f"the tree finds {number(found)}, and keeps {number(caution)} unseen in reserve"

@@ -207,7 +207,7 @@ def test_labels_do_not_overlap(cancer, name):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda f, X, y: plot.TernaryDisplay.from_estimator(f, X[:2]), "bounds must be those of three classes"),
+        (lambda f, X, y: plot.TernaryDisplay.from_estimator(f, X[:2]), "lower and upper must have three classes"),
         (lambda f, X, y: plot.LeafEvidenceDisplay.from_estimator(f, X[:2]), "X must be one row, got 2"),
         (
             lambda f, X, y: plot.LeafEvidenceDisplay.from_estimator(f, X[:1], of=7),
@@ -215,10 +215,13 @@ def test_labels_do_not_overlap(cancer, name):
         ),
         (
             lambda f, X, y: plot.CautionPathDisplay.from_estimator(f, X[:3]),
-            "X must be one row where y is not given, got 3",
+            "X must be one row if y is not given, got 3",
         ),
         (lambda f, X, y: plot.RiskCoverageDisplay.from_estimator(f, X, y, confidence="much"), "confidence must be"),
-        (lambda f, X, y: plot.IntervalDisplay.from_predictions([[0, 1]], [[1]]), "lower and upper must have one shape"),
+        (
+            lambda f, X, y: plot.IntervalDisplay.from_predictions([[0, 1]], [[1]]),
+            "lower and upper must have the same shape",
+        ),
         (lambda f, X, y: plot.IntervalDisplay.from_predictions([[0, 1]], [[1, 1]], classes=["a"]), "classes must name"),
         (
             lambda f, X, y: plot.ImportanceDisplay.from_predictions([1.0], names=["a", "b"]),

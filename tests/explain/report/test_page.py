@@ -191,7 +191,7 @@ def test_loaded_forest_shows_nearest_cases_where_training_rows_are_lent(cancer, 
 
 def test_regressors_and_pairs_have_no_report(cancer):
     _, X, y = cancer
-    with pytest.raises(TypeError, match="forest must be a tree or forest of classes, got RandomForestRegressor"):
+    with pytest.raises(TypeError, match="forest must be a classification tree or forest, got RandomForestRegressor"):
         make_report(RandomForestRegressor(3).fit([[1.0], [2.0]], [1.0, 2.0]), [[1.0]])
     with pytest.raises(TypeError, match="got PairwiseTreesClassifier"):
         make_report(PairwiseTreesClassifier().fit(X, y), X, y)

@@ -1,18 +1,18 @@
-"""Plot: a fitted forest, or what it said -> pictures, as scikit-learn's Display classes.
+"""Plot: a fitted forest, or its predictions -> pictures, as scikit-learn's Display classes.
 
 =======================  ====================================================================================
 `IntervalDisplay`        lower and upper probability of each class, for some rows
-`TernaryDisplay`         the distributions that remain possible among three classes
+`TernaryDisplay`         the possible distributions over three classes
 `RiskCoverageDisplay`    error against the share of rows answered
 `CautionPathDisplay`     what more caution does, to many rows or to one
 `LeafEvidenceDisplay`    the leaves one row reaches: share and interval of each tree
 `ImportanceDisplay`      importance of features, with error bars
-`ProximityMapDisplay`    rows that share leaves, close together on a map
+`ProximityMapDisplay`    a map where rows that share leaves are close
 `TreeDisplay`            one tree, with the evidence in its leaves
 =======================  ====================================================================================
 
-Each has ``from_estimator``, ``from_predictions`` and ``plot(ax=None)``, after which ``ax_`` and ``figure_`` are set.
-Needs matplotlib (``pip install 'hedgerow[plot]'``), which is imported when something is drawn.
+Each has ``from_estimator``, ``from_predictions`` and ``plot(ax=None)``, which sets ``ax_`` and ``figure_``. They need
+matplotlib (``pip install 'hedgerow[plot]'``), which is imported when something is drawn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Canvas: what is to be drawn -> axes to draw it on; the only place that imports matplotlib for good."""
+"""Canvas: axes or None -> axes in the style of all displays; the only module that imports matplotlib.pyplot."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Floats = NDArray[np.float64]
 
 INK, SOFT, LINE, TRACK = "#1f2421", "#5d665f", "#dcdcd2", "#ecebe3"
 ACCENT, OPEN, WRONG = "#2c6e4f", "#b27400", "#b8401c"
-#: A name that is longer is cut.
+#: Longer names are cut.
 LONGEST = 28
 
 
 class Display:
-    """What every display shares: where it was drawn."""
+    """What every display has: the axes and the figure it was drawn on."""
 
     ax_: Any
     figure_: Any
 
     def _on(self, ax: Any, figsize: tuple[float, float]) -> Any:
-        """Axes or None -> axes, remembered; a new figure arranges itself."""
+        """Axes, or None for a new figure -> axes, kept in ``ax_``."""
         if ax is None:
             _, ax = pyplot().subplots(figsize=figsize, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
@@ -33,12 +33,12 @@ class Display:
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or how to get it."""
+    """matplotlib.pyplot, or an error that says what to install."""
     try:
         return import_module("matplotlib.pyplot")
     except ImportError as error:
         raise ImportError(
-            "hedgerow.plot must have matplotlib to draw, got none installed; pip install 'hedgerow[plot]'"
+            "hedgerow.plot needs matplotlib, which is not installed; pip install 'hedgerow[plot]'"
         ) from error
 
 
@@ -55,7 +55,7 @@ def lines() -> Any:
 
 
 def calm(ax: Any, *, grid: str | None = None) -> None:
-    """Axes without a frame around them, and with thin lines to read values by."""
+    """Remove the frame of the axes, and draw a thin grid."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -67,12 +67,12 @@ def calm(ax: Any, *, grid: str | None = None) -> None:
 
 
 def percent_axis(axis: Any) -> None:
-    """Shares on an axis -> per cent."""
+    """Show the shares on an axis as percentages."""
     axis.set_major_formatter(import_module("matplotlib.ticker").PercentFormatter(1.0, symbol=" %"))
 
 
 def class_legend(ax: Any, classes: list[str], **where: Any) -> None:
-    """A square of each class's colour and its name."""
+    """Add a legend: a square in the colour of each class, and its name."""
     if len(classes) > 12:
         return
     squares = [patches().Patch(color=colour_of(k), label=name) for k, name in enumerate(classes)]
@@ -80,12 +80,12 @@ def class_legend(ax: Any, classes: list[str], **where: Any) -> None:
 
 
 def class_names(classes: Any, n_classes: int) -> list[str]:
-    """Classes or None -> as many short names."""
+    """Classes or None -> a short name for each."""
     if classes is None:
         return [f"class {k}" for k in range(n_classes)]
     names = [cut(name) for name in np.asarray(classes).tolist()]
     if len(names) != n_classes:
-        raise ValueError(f"classes must name the {n_classes} classes, got {len(names)}")
+        raise ValueError(f"classes must name the {n_classes} classes, got {len(names)}; give a name for each")
     return names
 
 

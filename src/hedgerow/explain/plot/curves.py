@@ -1,4 +1,4 @@
-"""Curves: answers, sure and unsure ones -> what caution costs and buys."""
+"""Curves: answers and their confidence -> error against coverage; cautions -> their effect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.explain.plot.canvas import ACCENT, INK, OPEN, SOFT, Display, Float
 from hedgerow.judge.answer import answers_of
 from hedgerow.metrics import RiskCoverageCurve, risk_coverage_curve
 
-#: Cautions of a path, unless told otherwise.
+#: The default cautions of a path.
 CAUTIONS = tuple(np.linspace(0, 10, 41).tolist())
 
 
@@ -23,11 +23,11 @@ class RiskCoverageDisplay(Display):
     Parameters
     ----------
     curve : RiskCoverageCurve
-        As `hedgerow.metrics.risk_coverage_curve` returns it.
+        Result of `hedgerow.metrics.risk_coverage_curve`.
     name : str, default=None
-        For the legend.
+        Name in the legend.
     point : (float, float), default=None
-        Coverage and risk of the model's own sets, where it answers with one class.
+        Coverage and risk of the model's own decisions, on rows for which its set has one class.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class RiskCoverageDisplay(Display):
     def from_estimator(
         cls, forest: Any, X: Any, y: Any, *, confidence: str = "lower", name: str | None = None, ax: Any = None
     ) -> Self:
-        """Labels of a forest, the rows it is least sure of rejected first; a point shows its own sets.
+        """Draw the curve of a forest's labels, and a point for its own decisions.
 
         Parameters
         ----------
@@ -61,9 +61,9 @@ class RiskCoverageDisplay(Display):
         y : array-like of shape (n_samples,)
             Their classes.
         confidence : {"lower", "probability"}, default="lower"
-            What makes an answer sure: the lower bound of the label's probability, or the probability.
+            The confidence of an answer: the lower bound of the label's probability, or the probability.
         name : str, default=None
-            For the legend.
+            Name in the legend.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -87,14 +87,14 @@ class RiskCoverageDisplay(Display):
     def from_predictions(
         cls, y: Any, predicted: Any, confidence: Any, *, name: str | None = None, ax: Any = None
     ) -> Self:
-        """Labels that are there already.
+        """Draw the curve of labels you already have.
 
         Parameters
         ----------
         y, predicted, confidence : array-like of shape (n_samples,)
             As in `hedgerow.metrics.risk_coverage_curve`.
         name : str, default=None
-            For the legend.
+            Name in the legend.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -110,7 +110,7 @@ class RiskCoverageDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where; None makes a new figure. Several curves can share one.
+            Where to draw; None makes a new figure. Several curves can share axes.
 
         Returns
         -------
@@ -143,11 +143,11 @@ class CautionPathDisplay(Display):
     cautions : float64 (m,)
         The cautions tried.
     lines : dict of str to float64 (m,)
-        Of many rows: share decided, share right among these, u65.
+        For many rows: share decided, share right among these, u65.
     bands : dict of str to float64 (m, 2)
-        Of one row: bounds of each class.
+        For one row: bounds of each class.
     caution : float, default=None
-        The model's own, marked by a line.
+        The model's own caution, marked by a line.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class CautionPathDisplay(Display):
     def from_estimator(
         cls, forest: Any, X: Any, y: Any = None, *, cautions: Sequence[float] = CAUTIONS, ax: Any = None
     ) -> Self:
-        """The path of a forest; no tree is grown again.
+        """Draw the path of a forest; no tree is grown again.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class CautionPathDisplay(Display):
         y : array-like of shape (n_samples,), default=None
             Their classes; None for the bounds of one row.
         cautions : sequence of float
-            What to try.
+            The cautions to try.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -192,7 +192,7 @@ class CautionPathDisplay(Display):
         now = answers_of(forest)
         evidence, rule = now.evidence(now.read(X)), now.rule
         if y is None and evidence.n_samples != 1:
-            raise ValueError(f"X must be one row where y is not given, got {evidence.n_samples}; pass y, or X[:1]")
+            raise ValueError(f"X must be one row if y is not given, got {evidence.n_samples}; pass y, or X[:1]")
         opinions = evidence.combine_each([(rule, float(caution)) for caution in cautions])
         at, names = np.asarray(cautions, dtype=np.float64), class_names(forest.classes_, len(forest.classes_))
         if y is None:
@@ -218,7 +218,7 @@ class CautionPathDisplay(Display):
         caution: float | None = None,
         ax: Any = None,
     ) -> Self:
-        """Figures that are there already.
+        """Draw figures you already have.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class CautionPathDisplay(Display):
         bands : dict of str to array-like of shape (m, 2), default=None
             Bounds of one row, by class.
         caution : float, default=None
-            One to mark.
+            A caution to mark.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -249,7 +249,7 @@ class CautionPathDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Importance: how much each feature matters -> bars with their error."""
+"""Importance: the importance of each feature -> bars with error bars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from hedgerow.explain.plot.canvas import ACCENT, INK, Display, Floats, calm, cut
 from hedgerow.forest.tree import impurity_importance
 
-#: Attributes in which objects keep their importances and the spread of them.
+#: Names under which objects of hedgerow and scikit-learn keep importances and their spread.
 _MEANS, _SPREADS = ("importances_mean", "mean"), ("importances_std", "deviation")
 
 
@@ -25,7 +25,7 @@ class ImportanceDisplay(Display):
     names : list of str
         Names of the features.
     said : str
-        What the axis says.
+        Label of the axis.
     most : int
         How many features are drawn.
 
@@ -46,10 +46,10 @@ class ImportanceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, forest: Any, *, most: int = 20, ax: Any = None) -> Self:
-        """Decrease of impurity: the mean over the trees, plus and minus two standard errors.
+        """Draw the decrease of impurity: the mean over the trees, plus and minus two standard errors.
 
-        Features with many values look more important than they are; `from_predictions` draws importances that do not
-        have this bias, such as those by permutation.
+        Features with many values look more important than they are; `from_predictions` can draw importances without
+        this bias, such as those by permutation.
 
         Parameters
         ----------
@@ -83,19 +83,20 @@ class ImportanceDisplay(Display):
         most: int = 20,
         ax: Any = None,
     ) -> Self:
-        """Importances that are there already.
+        """Draw importances you already have.
 
         Parameters
         ----------
         importance : array-like of shape (n_features,), or object
-            Numbers, or what the importances of hedgerow or scikit-learn return, with their own error: two standard
-            errors over the trees where each tree has its own number, else one standard deviation over the repeats.
+            Numbers, or the result of an importance function of hedgerow or scikit-learn, which brings its own error:
+            two standard errors over the trees if each tree has its own figure, else one standard deviation over the
+            repeats.
         error : array-like of shape (n_features,), default=None
             Half the length of each error bar.
         names : array-like of shape (n_features,), default=None
             Names of the features.
         said : str, default="importance"
-            What the axis says.
+            Label of the axis.
         most : int, default=20
             How many features to draw.
         ax : matplotlib Axes, default=None
@@ -108,15 +109,17 @@ class ImportanceDisplay(Display):
         if not isinstance(importance, np.ndarray | list | tuple):
             error = _spread(importance) if error is None else error
             importance = _first(importance, _MEANS, importance)
-        numbers = np.asarray(importance, dtype=np.float64)
+        means = np.asarray(importance, dtype=np.float64)
         spread = None if error is None else np.asarray(error, dtype=np.float64)
-        if numbers.ndim != 1 or (spread is not None and spread.shape != numbers.shape):
-            got = numbers.shape if spread is None else (numbers.shape, spread.shape)
-            raise ValueError(f"importance and error must have one number per feature, got shapes {got}")
-        called = [f"x[{feature}]" for feature in range(len(numbers))] if names is None else list(names)
-        if len(called) != len(numbers):
-            raise ValueError(f"names must name the {len(numbers)} features, got {len(called)}")
-        return cls(numbers, spread, called, said, most).plot(ax)
+        if means.ndim != 1 or (spread is not None and spread.shape != means.shape):
+            got = means.shape if spread is None else (means.shape, spread.shape)
+            raise ValueError(
+                f"importance and error must have one number per feature, got shapes {got}; pass 1-D arrays"
+            )
+        called = [f"x[{feature}]" for feature in range(len(means))] if names is None else list(names)
+        if len(called) != len(means):
+            raise ValueError(f"names must name the {len(means)} features, got {len(called)}; give a name for each")
+        return cls(means, spread, called, said, most).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.
@@ -124,7 +127,7 @@ class ImportanceDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
 
         Returns
         -------
@@ -149,12 +152,12 @@ class ImportanceDisplay(Display):
 
 
 def _spread(importance: Any) -> Any:
-    """An object with importances -> half the length of their error bars, None where it does not say."""
+    """An object with importances -> half the length of their error bars, or None."""
     spread = _first(importance, _SPREADS)
     each = getattr(importance, "per_tree", None)
     return spread if each is None else 2 * spread / np.sqrt(len(each))
 
 
 def _first(value: Any, names: tuple[str, ...], otherwise: Any = None) -> Any:
-    """The first attribute of these names that is there."""
+    """The first of these attributes that the object has."""
     return next((getattr(value, name) for name in names if hasattr(value, name)), otherwise)

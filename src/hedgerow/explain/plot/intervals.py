@@ -12,14 +12,14 @@ from hedgerow.judge.answer import answers_of
 
 
 class IntervalDisplay(Display):
-    """Lower and upper probability of each class, a bar each; what is ruled out is pale, the probability is a tick.
+    """A bar from lower to upper probability for each class; ruled-out classes are pale, a tick is the probability.
 
     Parameters
     ----------
     lower, upper : float64 (n, K)
         Bounds of n rows.
     probability : float64 (n, K), default=None
-        Where to put the tick.
+        Probabilities, drawn as ticks.
     chosen : bool (n, K), default=None
         The classes that remain.
     classes : list of str, default=None
@@ -53,7 +53,7 @@ class IntervalDisplay(Display):
 
     @classmethod
     def from_estimator(cls, forest: Any, X: Any, *, names: Any = None, ax: Any = None) -> Self:
-        """Bounds and sets of a forest.
+        """Draw bounds and sets of a forest.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class IntervalDisplay(Display):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             A few rows.
         names : array-like of shape (n_samples,), default=None
-            What to call them.
+            Names of the rows.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -94,18 +94,18 @@ class IntervalDisplay(Display):
         names: Any = None,
         ax: Any = None,
     ) -> Self:
-        """Bounds that are there already.
+        """Draw bounds you already have.
 
         Parameters
         ----------
         lower, upper : array-like of shape (n_samples, n_classes)
             Bounds.
         probability, chosen : array-like of shape (n_samples, n_classes), default=None
-            Distributions, and the classes that remain.
+            Probabilities, and the classes that remain.
         classes : array-like of shape (n_classes,), default=None
             Names of the classes.
         names : array-like of shape (n_samples,), default=None
-            Names of the rows; None takes their numbers.
+            Names of the rows; None uses their numbers.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -115,7 +115,9 @@ class IntervalDisplay(Display):
         """
         low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         if low.ndim != 2 or low.shape != high.shape:
-            raise ValueError(f"lower and upper must have one shape (n, K), got {low.shape} and {high.shape}")
+            raise ValueError(
+                f"lower and upper must have the same shape (n, K), got {low.shape} and {high.shape}; pass both bounds"
+            )
         called = [f"row {row}" for row in range(len(low))] if names is None else [cut(name) for name in names]
         middle = None if probability is None else np.asarray(probability, dtype=np.float64)
         remains = None if chosen is None else np.asarray(chosen, dtype=bool)
@@ -127,14 +129,14 @@ class IntervalDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
 
         Returns
         -------
         IntervalDisplay
         """
         n_rows, n_classes = self.lower.shape
-        step = n_classes + 0.9  # bars of a row touch, rows do not
+        step = n_classes + 0.9  # a gap between rows
         ax = self._on(ax, (7.0, 0.9 + 0.24 * step * n_rows))
         for row in range(n_rows):
             for k in range(n_classes):
@@ -151,7 +153,7 @@ class IntervalDisplay(Display):
         return self
 
     def _bar(self, ax: Any, row: int, k: int, y: float) -> None:
-        """The interval of one class of one row."""
+        """Draw the interval of one class of one row."""
         kept = self.chosen is None or bool(self.chosen[row, k])
         ax.barh(y, 1, height=0.3, color=TRACK, zorder=1)
         low, high = self.lower[row, k], self.upper[row, k]

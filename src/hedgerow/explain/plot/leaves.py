@@ -13,10 +13,10 @@ from hedgerow.judge.answer import answers_of
 
 
 class LeafEvidenceDisplay(Display):
-    """The evidence of leaves: of one row in all trees, or of a single leaf.
+    """The evidence of leaves: those one row reaches in all trees, or a single leaf.
 
-    Of several leaves each is a line, sorted by share: the interval of one class, and a dot at its share that grows with
-    the rows of the leaf, in the colour of the class the leaf holds most of. Of one leaf each class is a line.
+    With several leaves, each is a line, sorted by share: the interval of one class, and a dot at its share. The size of
+    the dot shows the rows of the leaf, its colour the most frequent class. With one leaf, each class is a line.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class LeafEvidenceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, forest: Any, X: Any, *, of: Any = None, ax: Any = None) -> Self:
-        """The leaves one row reaches.
+        """Draw the leaves that one row reaches.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class LeafEvidenceDisplay(Display):
         X : {array-like, sparse matrix, data frame} of shape (1, n_features)
             One row.
         of : class, default=None
-            The class whose intervals are drawn; None takes the most probable.
+            The class whose intervals are drawn; None means the most probable.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -73,7 +73,7 @@ class LeafEvidenceDisplay(Display):
     def from_predictions(
         cls, counts: Any, *, classes: Any = None, caution: float = 1.0, of: Any = None, ax: Any = None
     ) -> Self:
-        """Counts that are there already.
+        """Draw counts you already have.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class LeafEvidenceDisplay(Display):
         caution : float, default=1.0
             How many unseen rows each leaf keeps in reserve.
         of : class, default=None
-            The class whose intervals are drawn; None takes the one of the largest mean share.
+            The class whose intervals are drawn; None means the one with the largest mean share.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -94,7 +94,9 @@ class LeafEvidenceDisplay(Display):
         """
         table = np.asarray(counts, dtype=np.float64)
         if table.ndim != 2 or not table.size or (table < 0).any():
-            raise ValueError(f"counts must be numbers >= 0 of shape (leaves, classes), got shape {table.shape}")
+            raise ValueError(
+                f"counts must be numbers >= 0 of shape (leaves, classes), got shape {table.shape}; pass a row per leaf"
+            )
         names = class_names(classes, table.shape[1])
         given = list(range(table.shape[1])) if classes is None else np.asarray(classes).tolist()
         if of is not None and of not in given:
@@ -108,7 +110,7 @@ class LeafEvidenceDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
 
         Returns
         -------
@@ -124,7 +126,7 @@ class LeafEvidenceDisplay(Display):
         return self
 
     def _one_leaf(self, ax: Any) -> None:
-        """A line for each class, with its rows beside it."""
+        """Draw a line for each class, with its rows beside it."""
         lower, upper = idm_bounds(self.counts, self.caution)
         for k, count in enumerate(self.counts[0]):
             ax.plot([lower[0, k], upper[0, k]], [k, k], color=colour_of(k), linewidth=9, solid_capstyle="butt")
@@ -136,7 +138,7 @@ class LeafEvidenceDisplay(Display):
         ax.set_xlabel(f"probability, at caution {self.caution:g}")
 
     def _many_leaves(self, ax: Any) -> None:
-        """A line for each leaf, sorted by share."""
+        """Draw a line for each leaf, sorted by share."""
         lower, upper = idm_bounds(self.counts, self.caution)
         share, size = class_shares(self.counts)[:, self.of], self.counts.sum(axis=1)
         order = np.lexsort((size, share))

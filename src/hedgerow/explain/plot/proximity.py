@@ -1,4 +1,4 @@
-"""Proximity: rows and the leaves they share -> a map on which alike rows are close."""
+"""Proximity: rows and the leaves they share -> a map on which similar rows are close."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from scipy import sparse
 from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.plot.canvas import INK, SOFT, Display, Floats, class_names, lines
 
-#: More rows make a table of pairs that is too large to be a picture.
+#: With more rows, the table of pairs would be too large.
 MOST_ROWS = 5000
-#: Shapes of the classes, beside their colours.
+#: Shapes of the classes, besides their colours.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 class ProximityMapDisplay(Display):
     """Rows as points: the more trees put two rows into the same leaf, the closer they are.
 
-    Classical scaling of ``1 - proximity``; how much of it the two axes keep stands below. Undecided rows have a ring.
+    This is classical scaling of ``1 - proximity``; a line below says how much of it the two axes keep. Undecided rows
+    have a ring.
 
     Parameters
     ----------
     places : float64 (n, 2)
-        Where the rows are.
+        Places of the rows on the map.
     kept : float
         Share of the squared distances (of their positive part) that the map keeps.
     labels : int64 (n,), default=None
-        Number of each row's class.
+        Label of each row.
     is_open : bool (n,), default=None
         Which rows are undecided.
     classes : list of str
@@ -52,7 +53,7 @@ class ProximityMapDisplay(Display):
 
     @classmethod
     def from_estimator(cls, forest: Any, X: Any, y: Any = None, *, ax: Any = None) -> Self:
-        """Rows by the leaves of a forest.
+        """Draw rows by the leaves of a forest.
 
         Parameters
         ----------
@@ -61,7 +62,7 @@ class ProximityMapDisplay(Display):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             At most 5,000 rows.
         y : array-like of shape (n_samples,), default=None
-            Their classes, for the colours; None takes the labels of the forest.
+            Their classes, for the colours; None uses the predicted ones.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -86,7 +87,7 @@ class ProximityMapDisplay(Display):
     def from_predictions(
         cls, proximity: Any, y: Any = None, *, is_open: Any = None, classes: Any = None, ax: Any = None
     ) -> Self:
-        """Proximities that are there already.
+        """Draw proximities you already have.
 
         Parameters
         ----------
@@ -97,7 +98,7 @@ class ProximityMapDisplay(Display):
         is_open : array-like of shape (n_samples,), default=None
             Which rows are undecided.
         classes : array-like of shape (n_classes,), default=None
-            The classes in order; None takes those in y.
+            The classes in order; None uses those in y.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -107,9 +108,11 @@ class ProximityMapDisplay(Display):
         """
         table = np.asarray(proximity.toarray() if sparse.issparse(proximity) else proximity, dtype=np.float64)
         if table.ndim != 2 or table.shape[0] != table.shape[1] or not 2 <= len(table) <= MOST_ROWS:
-            raise ValueError(f"proximity must be a square table of 2 to {MOST_ROWS:,} rows, got shape {table.shape}")
+            raise ValueError(
+                f"proximity must be a square table of 2 to {MOST_ROWS:,} rows, got shape {table.shape}; take a sample"
+            )
         places, kept = classical_scaling(1.0 - table)
-        labels, names = (None, []) if y is None else _numbered(np.asarray(y), classes)
+        labels, names = (None, []) if y is None else _labels(np.asarray(y), classes)
         return cls(places, kept, labels, None if is_open is None else np.asarray(is_open, dtype=bool), names).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -118,7 +121,7 @@ class ProximityMapDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
 
         Returns
         -------
@@ -143,7 +146,7 @@ class ProximityMapDisplay(Display):
         return self
 
     def _legend(self, ax: Any) -> None:
-        """Classes by colour and shape, and the ring."""
+        """Add a legend with the colours and shapes of the classes, and the ring."""
         if len(self.classes) > 12:
             return
         marks = [
@@ -157,8 +160,8 @@ class ProximityMapDisplay(Display):
             ax.legend(handles=marks, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
 
 
-def _numbered(y: Any, classes: Any) -> tuple[Any, list[str]]:
-    """Labels (n,), the classes in order or None -> numbers (n,) and names."""
+def _labels(y: Any, classes: Any) -> tuple[Any, list[str]]:
+    """The classes of n rows (n,), all classes in order or None -> labels (n,) and names of the classes."""
     known = np.unique(y) if classes is None else np.asarray(classes)
     place = {label: number for number, label in enumerate(known.tolist())}
     absent = [label for label in y.tolist() if label not in place]
@@ -173,6 +176,6 @@ def classical_scaling(distance: Floats) -> tuple[Floats, float]:
     values, vectors = np.linalg.eigh(-0.5 * centred)
     top = np.maximum(values[::-1][:2], 0.0)
     axes = vectors[:, ::-1][:, :2]
-    signs = np.where(axes[np.abs(axes).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)  # a map must not flip from run to run
+    signs = np.where(axes[np.abs(axes).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)  # so that the map never flips
     whole = np.maximum(values, 0.0).sum()
     return np.asarray(axes * signs * np.sqrt(top)), float(top.sum() / whole) if whole > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Ternary: bounds of three classes -> the distributions that remain, in a triangle."""
+"""Ternary: bounds of three classes -> the possible distributions, in a triangle."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.plot.canvas import INK, LINE, SOFT, Display, Floats, class_legend, class_names
 from hedgerow.judge.answer import answers_of
 
-#: The corners of the triangle, one a class.
+#: The corners of the triangle, one for each class.
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
 
 class TernaryDisplay(Display):
     """The credal sets of some rows: every point of the triangle is a distribution over three classes.
 
-    The closer to a corner, the more probable its class; the dashed lines part the triangle into the regions where each
-    class is the most probable. A set that lies in one region is decided.
+    The closer a point is to a corner, the more probable is the class of this corner. Dashed lines divide the triangle
+    into regions where each class is the most probable. A set that lies in one region is decided.
 
     Parameters
     ----------
     lower, upper : float64 (n, 3)
         Bounds of n rows.
     probability : float64 (n, 3), default=None
-        Where to put a dot.
+        Probabilities, drawn as dots.
     classes : list of str
         Names of the classes.
 
@@ -50,7 +50,7 @@ class TernaryDisplay(Display):
 
     @classmethod
     def from_estimator(cls, forest: Any, X: Any, *, ax: Any = None) -> Self:
-        """Credal sets of a forest of three classes.
+        """Draw credal sets of a forest of three classes.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class TernaryDisplay(Display):
     def from_predictions(
         cls, lower: Any, upper: Any, probability: Any = None, *, classes: Any = None, ax: Any = None
     ) -> Self:
-        """Bounds that are there already.
+        """Draw bounds you already have.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class TernaryDisplay(Display):
         low, high = reachable(lower, upper)
         if low.ndim != 2 or low.shape[1] != 3:
             raise ValueError(
-                f"bounds must be those of three classes, got shape {low.shape}; see IntervalDisplay for others"
+                f"lower and upper must have three classes, got shape {low.shape}; use IntervalDisplay for others"
             )
         middle = None if probability is None else np.asarray(probability, dtype=np.float64)
         return cls(low, high, middle, class_names(classes, 3)).plot(ax)
@@ -104,7 +104,7 @@ class TernaryDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class TernaryDisplay(Display):
         return self
 
     def _triangle(self, ax: Any) -> None:
-        """Frame, lines of 25, 50 and 75 per cent, the regions of the classes, names at the corners."""
+        """Draw the frame, lines at 25, 50 and 75 percent, the regions of the classes, and names at the corners."""
         for share in (0.25, 0.5, 0.75):
             for k in range(3):
                 ends = np.full((2, 3), 0.0)

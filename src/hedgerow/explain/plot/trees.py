@@ -12,26 +12,26 @@ from hedgerow.exchange.export.svg import Box, colour_of, lay_out
 from hedgerow.explain.plot.canvas import INK, SOFT, Display, class_legend, class_names, patches
 from hedgerow.forest.tree import Tree
 
-#: Letters and gaps, in the units of the layout; an inch has 72 of them where the figure is not given.
+#: Sizes of letters and gaps, in units of the layout; a new figure has 72 of them per inch.
 _LETTERS, _SMALL, _PAD, _LINE, _BAR = 12.0, 10.0, 9.0, 17.0, 8.0
 
 
 class TreeDisplay(Display):
-    """A tree with the evidence in its leaves: rows of each class as words and as a bar.
+    """A tree with the evidence in its leaves: rows of each class as text and as a bar.
 
     Letters are drawn as shapes, so that they stay inside their boxes in a picture of any size.
-    `hedgerow.exchange.export.export_svg` makes the same picture without matplotlib, to be looked at in a browser.
+    `hedgerow.export_svg` makes the same picture without matplotlib, for a browser.
 
     Parameters
     ----------
     tree : Tree
         The tree.
     max_depth : int or None
-        Nodes so deep are drawn with the number of nodes below them.
+        Nodes at this depth show the number of nodes below them.
     decimals : int
         Decimals of thresholds.
     caution : float or None
-        With a number, leaves show the bounds of their likeliest class.
+        If given, leaves show the bounds of their most probable class.
 
     Attributes
     ----------
@@ -60,20 +60,20 @@ class TreeDisplay(Display):
         caution: float | None = None,
         ax: Any = None,
     ) -> Self:
-        """One tree of a model.
+        """Draw one tree of a model.
 
         Parameters
         ----------
         model : fitted tree or forest of hedgerow
-            Of a forest, tree `number` is drawn.
+            A tree, or a forest, of which tree `number` is drawn.
         number : int, default=0
             Which tree of a forest.
         max_depth : int or None, default=4
-            Nodes so deep are drawn with the number of nodes below them; None draws everything.
+            Nodes at this depth show the number of nodes below them; None draws everything.
         decimals : int, default=2
             Decimals of thresholds.
         caution : float, default=None
-            With a number, leaves show the bounds of their likeliest class.
+            If given, leaves show the bounds of their most probable class.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -94,7 +94,7 @@ class TreeDisplay(Display):
         caution: float | None = None,
         ax: Any = None,
     ) -> Self:
-        """A tree that has been taken out of its model.
+        """Draw one tree, such as one of ``forest.trees_``.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class TreeDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where; None makes a new figure, as large as the tree.
+            Where to draw; None makes a new figure, as large as the tree.
 
         Returns
         -------
@@ -139,7 +139,7 @@ class TreeDisplay(Display):
         return self
 
     def _edges(self, ax: Any) -> None:
-        """Curves from each box to its children, as thick as many rows go there, and what leads there."""
+        """Draw curves from each box to its children, thicker where more rows go, and the answers that lead there."""
         path, rows = import_module("matplotlib.path").Path, self.tree.counts.sum(axis=1)
         for box in self.boxes_.values():
             if not box.children:
@@ -153,7 +153,7 @@ class TreeDisplay(Display):
                 self._words(ax, child.x, child.y - 8, answer, _SMALL, SOFT, child.width, ground=True)
 
     def _box(self, ax: Any, box: Box) -> None:
-        """A box with its words and the bar of its classes."""
+        """Draw a box with its text and the bar of its classes."""
         leaf, left = bool(self.tree.is_leaf[box.number]), box.x - box.width / 2
         frame = patches().FancyBboxPatch(
             (left, box.y),
@@ -180,7 +180,7 @@ class TreeDisplay(Display):
     def _words(
         self, ax: Any, x: float, y: float, words: str, size: float, colour: str, room: float, *, ground: bool = False
     ) -> None:
-        """Words as shapes around x on a line at y, made narrower where they need more than the room."""
+        """Draw text as shapes, centred at x on a line at y, and narrower if it is wider than `room`."""
         shape = import_module("matplotlib.textpath").TextPath((0, 0), words.replace("$", r"\$"), size=size)
         box = shape.get_extents()
         narrow = min(1.0, room / max(box.width, 1.0))

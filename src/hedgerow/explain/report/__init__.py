@@ -4,12 +4,12 @@
 `figures`      a forest, rows and labels -> summary, metrics, what the undecided cases have in common
 `places`       rows and which of them are undecided -> a few rules in plain words
 `cases`        a forest and some rows -> the evidence of their leaves, packed so that a page can fold it again
-`why`          undecided rows -> what `forest.explain` says of them
-`page`         all of these -> one HTML file with its style and script inside
+`why`          undecided rows -> the explanations of `forest.explain`
+`page`         all of these -> one HTML file that contains its style and script
 =============  ==============================================================================================
 
-The page's style, script and template are files of their own in ``assets/``. ``arithmetic.js`` repeats the rules and
-decisions in the browser; the tests compare it with the library.
+The page's style, script and template are files in ``assets/``. ``arithmetic.js`` computes rules and decisions in the
+browser; the tests compare it with the library.
 """
 
 from __future__ import annotations

@@ -16,22 +16,22 @@ from hedgerow.forest.tree import Forest
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: What the evidence of all cases may take in the page, in bytes; fewer cases are kept where it takes more.
+#: Most bytes for the evidence of all cases in the page; if it takes more, fewer cases are kept.
 EVIDENCE_BYTES = 1_100_000
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The leaves of m cases, each distinct content once.
+    """The leaves of m cases, with each distinct vector of counts stored once.
 
     Attributes
     ----------
     counts : (D, K)
-        The distinct contents: rows of each class.
+        The distinct vectors: rows of each class.
     start : (m + 1,)
-        Where the entries of each case begin.
+        The first entry of each case.
     content, times : (entries,)
-        Which content, and in how many trees the case meets it.
+        A row of `counts`, and in how many trees the case reaches a leaf with these counts.
     """
 
     counts: Floats
@@ -40,9 +40,9 @@ class Contents:
     times: Ints
 
     def pack(self) -> dict[str, Any]:
-        """-> JSON. Counts are stored sparsely; with each content goes the weight of evidence for its largest class.
+        """JSON with sparse counts, and for each vector of counts the weight of evidence for its largest class.
 
-        That weight is the root of an equation the page had better not solve again; Dempster, cautious and
+        That weight is the root of an equation, which the page need not solve again; the rules Dempster, cautious and
         plausibility need nothing else.
         """
         leaf, label = np.nonzero(self.counts)
@@ -59,7 +59,7 @@ class Contents:
 
 
 def contents_of(forest: Forest, codes: NDArray[Any]) -> Contents:
-    """Forest, codes (p, m) -> what the leaves hold that m rows reach; the order of the trees is not kept."""
+    """Forest, codes (p, m) -> the evidence of the leaves that m rows reach, without the order of the trees."""
     leaves = forest.leaves(codes)
     reached, where = np.unique(leaves + forest.leaf_start[:-1], return_inverse=True)
     counts, of_leaf = np.unique(evidence_of_leaves(forest, reached), axis=0, return_inverse=True)
@@ -76,9 +76,9 @@ def contents_of(forest: Forest, codes: NDArray[Any]) -> Contents:
 
 
 def choose_cases(is_open: NDArray[np.bool_], most: int) -> Ints:
-    """Which rows are undecided (n,), how many may be kept -> their numbers: all, or the undecided ones first.
+    """Which rows are undecided (n,), how many may be kept -> the rows to keep: all, or undecided rows first.
 
-    Where not all of a kind fit, they are taken evenly over the table.
+    If there is not room for all undecided (or decided) rows, they are taken evenly from the table.
     """
     if len(is_open) <= most:
         return np.arange(len(is_open))
@@ -100,5 +100,5 @@ def pack_cases(
 
 
 def _evenly(rows: Ints, most: int) -> Ints:
-    """At most so many of the rows, spread over them."""
+    """At most `most` of the rows, evenly spread."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, max(most, 0)).astype(np.int64)]

@@ -1,4 +1,4 @@
-"""Figures: a forest, rows and their classes -> what a report says of them."""
+"""Figures: a forest, rows and their classes -> the figures of a report."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from hedgerow.table import Factors, NamedColumns, Table
 
 Floats = NDArray[np.float64]
 
-#: A column of the confusion matrix beyond these is added to the others.
+#: If the confusion matrix has more columns, those of larger sets are added up.
 WIDEST = 8
-#: Features, those the trees look at most, in which places of undecided rows are looked for.
+#: Undecided rows are described by this many features, the most important ones.
 DESCRIBING = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What a forest says of n rows, and what is true of them where it is known."""
+    """The answers of a forest for n rows, and their true classes if known."""
 
     codes: NDArray[Any]  # (p, n)
     table: NamedColumns
     opinion: Opinion
     chosen: NDArray[np.bool_]  # (n, K)
-    truth: NDArray[np.int64] | None  # (n,): number of the class
+    truth: NDArray[np.int64] | None  # (n,): labels of the true classes
 
     @property
     def label(self) -> NDArray[np.int64]:
-        """(n,): number of the most probable class."""
+        """(n,): label of the most probable class."""
         return np.asarray(self.opinion.probability.argmax(axis=1))
 
     @property
@@ -52,7 +52,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Feature:
-    """A column: what it holds, what it held in training, and how much the trees look at it."""
+    """A column: its kind, its values in training, its missing values here, and its importance."""
 
     name: str
     nominal: bool
@@ -63,7 +63,7 @@ class Feature:
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """What a report says besides the cases themselves."""
+    """Everything in a report except the cases themselves."""
 
     n_rows: int
     n_open: int
@@ -79,14 +79,14 @@ class Figures:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Rows of each true class by set, ready to be shown."""
+    """Rows of each true class by set, as they are shown."""
 
     columns: list[str]
     rows: list[tuple[str, list[int]]]
 
 
 def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
-    """A forest, rows (n) and perhaps their classes (n,) -> what it says of them."""
+    """A forest, n rows and perhaps their classes (n,) -> its answers."""
     table = now.table(X)
     codes = now.encode(table)
     opinion = now.opinion(codes)
@@ -96,14 +96,14 @@ def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
         if given.shape != (len(opinion),):
             raise ValueError(
                 f"y must have one class for each of the {len(opinion)} rows of X, got shape {given.shape};"
-                " leave it out where the classes are not known"
+                " leave it out if the classes are not known"
             )
         truth = columns_from_labels(given, len(now.classes), now.classes)[0]
     return Said(codes, _columns_of(table), opinion, now.chosen(opinion), truth)
 
 
 def figures_of(forest: Any, now: ClassAnswers, said: Said) -> Figures:
-    """A forest and what it said -> what the report says."""
+    """A forest and its answers -> the figures of the report."""
     wrong, is_open = said.wrong, said.is_open
     values = _values(now.classes, said)
     return Figures(
@@ -121,7 +121,7 @@ def figures_of(forest: Any, now: ClassAnswers, said: Said) -> Figures:
 
 
 def _most_important(forest: Any, table: NamedColumns) -> NamedColumns:
-    """The columns the trees look at most, under their names: rules on the others would be chance."""
+    """The most important columns, with names; rules about the others would be chance."""
     order = np.argsort(-forest.feature_importances_, kind="stable")[:DESCRIBING].tolist()
     names = tuple(name_of(table, number) for number in order)
     return NamedColumns(names, [table.listed[number] for number in order])
@@ -133,7 +133,7 @@ def name_of(table: NamedColumns, number: int) -> str:
 
 
 def _values(classes: NDArray[Any], said: Said) -> dict[str, float | None]:
-    """-> figures of labels and sets; without true classes only those that need none."""
+    """Answers -> figures of labels and sets; without true classes, only those that do not need them."""
     sets = said.chosen
     known: dict[str, float | None] = {
         "determinacy": float(np.mean(~said.is_open)),
@@ -154,21 +154,21 @@ def _values(classes: NDArray[Any], said: Said) -> dict[str, float | None]:
     }
 
 
-#: What each figure is called, how it is shown, and what it means.
+#: The name of each figure, its format, and what it means.
 _MEANING = {
     "accuracy": ("Accuracy", "%", "of all labels are right"),
     "determinacy": ("Decided", "%", "of the rows: one class remains"),
     "single_set_accuracy": ("Right where decided", "%", "of the decided rows"),
-    "abstention_accuracy": ("Right where undecided", "%", "of the labels, had they been trusted"),
+    "abstention_accuracy": ("Right where undecided", "%", "of the labels, if they were used anyway"),
     "coverage": ("Coverage", "%", "of the sets hold the true class"),
     "mean_set_size": ("Classes per set", "2", "on average; 1 is fully decided"),
     "u65": ("u65", "3", "a right pair of classes is worth 0.65, a right single class 1"),
-    "u80": ("u80", "3", "the same for the more cautious: a right pair is worth 0.80"),
+    "u80": ("u80", "3", "the same, but a right pair of classes is worth 0.80"),
 }
 
 
 def _told(values: dict[str, float | None]) -> list[tuple[str, str, str]]:
-    """Numbers -> name, number in words, meaning."""
+    """Figures -> name, formatted value, meaning."""
     told = []
     for key, value in values.items():
         name, form, meaning = _MEANING[key]
@@ -178,7 +178,7 @@ def _told(values: dict[str, float | None]) -> list[tuple[str, str, str]]:
 
 
 def _confusion(classes: NDArray[Any], said: Said) -> Confusion:
-    """-> rows of each true class by set; many sets of two and more are added up."""
+    """Answers -> rows of each true class by set; if there are many larger sets, they are added up."""
     assert said.truth is not None
     found: SetConfusion = metrics.confusion_matrix_with_sets(classes[said.truth], said.chosen, classes=classes)
     counts, heads, n_classes = found.counts, list(found.column_labels), len(classes)
@@ -189,7 +189,7 @@ def _confusion(classes: NDArray[Any], said: Said) -> Confusion:
 
 
 def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
-    """-> what the model is, in pairs."""
+    """A forest -> names and values that describe the model."""
     trees = now.forest
     caution = f"{now.caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
     classes = [str(name) for name in now.classes.tolist()]
@@ -215,7 +215,7 @@ def _in_words(made: Any) -> str:
 
 
 def _features(forest: Any, now: ClassAnswers, said: Said) -> list[Feature]:
-    """-> the columns, those the trees look at most first."""
+    """Answers -> the columns, the most important first."""
     importance = forest.feature_importances_
     found = []
     for number in np.argsort(-importance, kind="stable").tolist():
@@ -245,7 +245,7 @@ def _training(now: ClassAnswers, number: int) -> str:
 
 
 def training_range(now: ClassAnswers, number: int) -> tuple[float, float] | None:
-    """A numeric column -> about the smallest and the largest value the model has learned from."""
+    """A numeric column -> approximately its smallest and largest training value."""
     bins = now.fitted.bins
     centers = bins.centers[bins.center_start[number] : bins.center_start[number + 1]]
     finite = centers[np.isfinite(centers)]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: A name or a value that is longer is cut.
+#: Longer names and values are cut.
 LONGEST = 80
 
-#: What a browser calls an array of each type.
+#: Short names of the typed arrays in the page's script.
 _NAMES = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int16": "i16", "float64": "f64"}
 
 
@@ -30,7 +30,7 @@ def packed(values: NDArray[Any]) -> dict[str, str]:
 
 
 def safe_json(value: Any) -> str:
-    """JSON that may stand inside a ``script`` element: no character of it can end the element or begin another.
+    """JSON that is safe inside a ``script`` element: none of its characters can end the element or begin another.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def safe_json(value: Any) -> str:
 
 
 def cut(value: Any, longest: int = LONGEST) -> str:
-    """Any value -> text on one line, cut where it is too long."""
+    """Any value -> text on one line, cut if it is too long."""
     words = " ".join(str(value).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
 

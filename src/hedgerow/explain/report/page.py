@@ -1,4 +1,4 @@
-"""Page: a forest, rows and their classes -> one HTML file that needs nothing else."""
+"""Page: a forest, rows and their classes -> one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from hedgerow.explain.report.why import explanations_of
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.table import Factors
 
-#: Rows whose evidence is kept in the page, unless told otherwise.
+#: By default the page keeps the evidence of this many rows.
 MAX_CASES = 1000
-#: How long smallest changes are looked for, unless told otherwise.
+#: By default the search for smallest changes takes this many seconds.
 SECONDS = 5.0
-#: Features whose values are shown with a case: those the trees look at most.
+#: A case shows the values of this many features, the most important ones.
 SHOWN_FEATURES = 12
 #: Features listed with the model.
 LISTED_FEATURES = 40
-#: Undecided rows a reader without scripts still sees.
+#: Undecided rows that are shown if scripts are off.
 PLAIN_ROWS = 200
 #: Digits of the values shown with a case.
 DIGITS = 6
@@ -39,14 +39,14 @@ DIGITS = 6
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A report that is ready: one HTML page without anything from elsewhere.
+    """A finished report: one self-contained HTML page.
 
     Attributes
     ----------
     html : str
         The page.
     figures : dict
-        What it says in numbers: ``rows``, ``indeterminate``, ``places`` and, where the classes are known, the metrics.
+        Its figures: ``rows``, ``indeterminate``, ``places`` and, if the classes are known, the metrics.
     """
 
     html: str
@@ -59,7 +59,7 @@ class Report:
         return target
 
     def _repr_html_(self) -> str:
-        """In a notebook the page shows in a frame of its own."""
+        """The page in a frame, for notebooks."""
         return f'<iframe title="hedgerow report" width="100%" height="900" srcdoc="{escape(self.html)}"></iframe>'
 
     def __repr__(self) -> str:
@@ -80,33 +80,33 @@ def make_report(
     y_train: Any = None,
     first: int = 0,
 ) -> Report:
-    """A fitted forest and rows -> a page with metrics, where the undecided cases live, and each case to look into.
+    """A fitted forest and rows -> a page with metrics, where the undecided cases are, and the details of each case.
 
-    Rule, caution and decision can be changed in the page, which folds the leaf counts of the cases again.
+    The reader can change rule, caution and decision; the page then folds the leaf counts of the cases again.
 
     Parameters
     ----------
     forest : fitted classifier of hedgerow
-        Its rule, caution and decision are where the page starts.
+        The page starts with its rule, caution and decision.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Rows the forest has not been trained on.
     y : array-like of shape (n_samples,), default=None
         Their classes; without them the report has no metrics.
     names : array-like of shape (n_samples,), default=None
-        What to call the rows; None takes their numbers.
+        Names of the rows; None uses their numbers.
     title : str
         The headline.
     max_cases : int, default=1000
-        How many rows can be looked into at most, undecided ones first; fewer where their leaves take too much room.
+        Most rows that are shown in detail, undecided ones first; fewer if their leaves take too much space.
     seconds : float, default=5.0
-        How long to look for the smallest changes that would settle undecided rows, all of them together; 0 for not at
-        all. Where it is too short, the changes found are not the smallest, the page says so, and another run may find
-        others.
+        How long to search for the smallest changes that would settle undecided rows, for all rows together; 0 means no
+        search. If this is too short, the changes found may not be the smallest, the page says so, and another run may
+        find others.
     train, y_train : as X and y, default=None
-        The training rows and their classes, to show those nearest to an undecided row, where the forest has not kept
-        them, as after loading.
+        The training rows and their classes, to show those nearest to an undecided row if the forest has not kept them,
+        as after loading.
     first : int, default=0
-        The number of the first row, here and among the training rows.
+        Number of the first row, both of X and of the training rows.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def make_report(
 def _data(
     forest: Any, now: ClassAnswers, said: Said, called: list[str] | None, rows: NDArray[np.int64], first: int
 ) -> dict[str, Any]:
-    """-> what the page's script reads, besides evidence and explanations."""
+    """Answers -> the data of the page's script, without evidence and explanations."""
     truth = None if said.truth is None else packed(said.truth[rows])
     return {
         "classes": [cut(name) for name in now.classes.tolist()],
@@ -163,7 +163,7 @@ def _data(
 
 
 def _values(forest: Any, now: ClassAnswers, said: Said, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """-> what the cases have in the features the trees look at most."""
+    """Rows -> their values in the most important features."""
     shown = []
     for number in np.argsort(-forest.feature_importances_, kind="stable")[:SHOWN_FEATURES].tolist():
         column = said.table.listed[number]
@@ -206,14 +206,14 @@ def _rendered(forest: Any, said: Said, figures: Figures, data: dict[str, Any], c
         plain_rows=[_plain_row(forest, said, row, called) for row in undecided],
         policy=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
-        style=Markup(style),  # the project's own files; what comes from the data is escaped or JSON
+        style=Markup(style),  # style and script are our own files; everything from the data is escaped or JSON
         script=Markup(script),
         data=Markup(safe_json(data)),
     )
 
 
 def _plain_row(forest: Any, said: Said, row: int, called: list[str]) -> tuple[str, str, str, str]:
-    """An undecided row -> its name, what remains, the most probable class with its bounds, the true one."""
+    """An undecided row -> its name, the classes that remain, the most probable one with its bounds, the true one."""
     label = int(said.label[row])
     remains = " or ".join(cut(name) for name in forest.classes_[said.chosen[row]].tolist())
     bounds = f"{100 * said.opinion.lower[row, label]:.1f} to {100 * said.opinion.upper[row, label]:.1f} %"
@@ -231,7 +231,7 @@ def _plain(figures: Figures) -> dict[str, Any]:
 
 
 def _class_colours() -> str:
-    """-> style of the classes, in colours that colour-blind readers can tell apart."""
+    """The style of the classes, in colours that colour-blind readers can tell apart."""
     return "".join(
         f".k{k} {{ fill: {colour}; background-color: {colour}; }} .line.k{k} {{ fill: none; stroke: {colour}; }}\n"
         for k, colour in enumerate(COLOURS)
@@ -239,30 +239,29 @@ def _class_colours() -> str:
 
 
 def _digest(text: str) -> str:
-    """A script or style -> how a content security policy names it."""
+    """A script or style -> its name in a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _names(names: Any, n_rows: int) -> list[str] | None:
-    """Names (n,) -> text, or None where there are none."""
+    """Names (n,) or None -> text or None."""
     if names is None:
         return None
     called = [cut(name) for name in np.asarray(names).tolist()]
     if len(called) != n_rows:
-        raise ValueError(f"names must have one name for each of the {n_rows} rows, got {len(called)}")
+        raise ValueError(f"names must have one name for each of the {n_rows} rows, got {len(called)}; pass those of X")
     return called
 
 
 def _checked(forest: Any, max_cases: int, seconds: float) -> ClassAnswers:
-    """A forest as it answers now; what cannot be reported is refused."""
+    """A forest as it answers now; models without classes and wrong options are refused."""
     now = answers_of(forest)
     if not isinstance(now, ClassAnswers) or not now.combines_leaves:
         raise TypeError(
-            f"forest must be a tree or forest of classes, got {type(forest).__name__}; the page is about the"
-            " classes in leaves"
+            f"forest must be a classification tree or forest, got {type(forest).__name__}; a report is about classes"
         )
     if not (isinstance(max_cases, int | np.integer) and max_cases >= 1):
         raise ValueError(f"max_cases must be a whole number >= 1, got {max_cases!r}; 1000 is usual")
     if not seconds >= 0:
-        raise ValueError(f"seconds must be a number >= 0, got {seconds!r}; 0 looks for no changes")
+        raise ValueError(f"seconds must be a number >= 0, got {seconds!r}; 0 means no search")
     return now

@@ -1,4 +1,4 @@
-"""Places: rows and which of them are undecided -> where they live, in a few rules of plain words."""
+"""Places: rows and which of them are undecided -> where these are, as a few rules in plain words."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hedgerow.exchange.named import estimator_named
 from hedgerow.forest.tree import Tree
 from hedgerow.table import Factors, NamedColumns
 
-#: As many rules a reader takes in; fewer where fewer say something.
+#: Show at most this many rules.
 MOST_PLACES = 5
-#: A place has at least so many undecided rows, and so many times the share of all rows.
+#: A place has at least this many undecided rows, and a share of them this many times that of all rows.
 FEWEST, CLEARLY = 2, 1.1
-#: Categories named before the rest is counted.
+#: Name at most this many categories, and count the rest.
 MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
 class Place:
-    """Rows that share some conditions: how many they are, and how many of them are undecided."""
+    """Rows that meet some conditions: how many there are, and how many of them are undecided."""
 
     conditions: tuple[str, ...]
     rows: int
@@ -36,10 +36,10 @@ class Place:
 
 
 def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Place]:
-    """Rows (n) and which are undecided (n,) -> at most five places with clearly more of them than elsewhere.
+    """n rows and which are undecided (n,) -> at most five places with clearly more of them than elsewhere.
 
-    A small tree is grown that tells undecided from decided rows; its leaves are the places. They describe the rows
-    given, they do not predict.
+    A small tree is grown to tell undecided rows from decided ones; its leaves are the places. They describe the given
+    rows; they do not predict.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
         place = Place(_conditions(tree.tree_, leaf, gaps), int(here.sum()), int(is_open[here].sum()))
         if place.undecided >= FEWEST and place.rate >= CLEARLY * is_open.mean():
             places.append(place)
-    # How many more are undecided than their number would make one expect.
+    # Sort by how many more rows are undecided than expected from the share of all rows.
     return sorted(places, key=lambda place: place.rows * is_open.mean() - place.undecided)[:MOST_PLACES]
 
 
 @dataclass
 class _Range:
-    """What a path asks of one feature."""
+    """What a path says about one feature."""
 
     name: str
     low: float = -np.inf
@@ -90,7 +90,7 @@ class _Range:
     only_missing: bool = False
 
     def take(self, split: Split, child: int) -> None:
-        """One more step of the path."""
+        """Add one step of the path."""
         left = child == 0
         if split.values is not None:
             self._keep([split.values[child]] if child < len(split.values) else [], split.values)
@@ -110,7 +110,7 @@ class _Range:
             self.missing &= split.missing_left == left
 
     def words(self) -> str:
-        """What is true of the feature."""
+        """The condition in words."""
         if self.only_missing:
             return f"{self.name} missing"
         tail = " or missing" if self.missing else ""
@@ -126,13 +126,13 @@ class _Range:
         )
 
     def _keep(self, values: list[Any], every: list[Any]) -> None:
-        """Categories that are still possible."""
+        """Keep only the categories that are still possible."""
         self.known = every
         self.allowed = [value for value in values if self.allowed is None or value in self.allowed]
 
 
 def _conditions(tree: Tree, leaf: int, gaps: list[bool]) -> tuple[str, ...]:
-    """A leaf -> what is true of its rows, one condition a feature, in the order they are asked."""
+    """A leaf -> the conditions that its rows meet, one per feature, in the order of the path."""
     path = [leaf]
     while tree.parent[path[-1]] >= 0:
         path.append(int(tree.parent[path[-1]]))
@@ -150,13 +150,13 @@ def _has_gaps(column: Any) -> bool:
 
 
 def _number_words(value: float) -> str:
-    """A threshold with the digits that matter."""
+    """A threshold -> text without trailing zeros."""
     words = number_words(value, 2)
     return words if "e" in words or "." not in words else words.rstrip("0").rstrip(".")
 
 
 def _category_words(allowed: list[Any], known: list[Any]) -> str:
-    """Categories allowed among those known -> ``is a or b``, or ``is not c`` where that is shorter."""
+    """Allowed and known categories -> ``is a or b``, or ``is not c`` if that is shorter."""
     others = [value for value in known if value not in allowed]
     if others and len(others) < len(allowed):
         return f"is not {_either(others)}"
@@ -164,7 +164,7 @@ def _category_words(allowed: list[Any], known: list[Any]) -> str:
 
 
 def _either(values: list[Any]) -> str:
-    """Values -> ``a, b or c``, the first few by name."""
+    """Values -> ``a, b or c``; only the first few are named."""
     named = [str(value) for value in values[:MOST_NAMED]]
     more = len(values) - len(named)
     named += [f"{more} others"] if more > 0 else []

@@ -1,4 +1,4 @@
-"""Why: undecided cases -> what `forest.explain` says of them, in words that fit a page."""
+"""Why: undecided cases -> the explanations of `forest.explain`, short enough for a page."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hedgerow.explain.text import shown_features
 from hedgerow.explain.words import percents, settle_words
 from hedgerow.table import Factors, NamedColumns
 
-#: Cases that are explained at most, and what all explanations may take in the page, in bytes.
+#: Most cases that are explained, and most bytes for all explanations in the page.
 MOST_EXPLAINED, WHY_BYTES = 200, 500_000
-#: Nearest training rows shown, and features shown with them.
+#: Nearest training rows that are shown, and features shown with them.
 NEAREST, SHOWN = 4, 3
-#: A sentence that is longer is cut.
+#: Longer sentences are cut.
 LONGEST_SENTENCE = 400
 
 
 def explanations_of(
     forest: Any, table: NamedColumns, rows: NDArray[np.int64], *, seconds: float, train: Any, y_train: Any, first: int
 ) -> dict[int, dict[str, Any]]:
-    """A forest, a table and the rows (m,) to explain -> row -> words, as many as there is room for.
+    """A forest, a table and the rows (m,) to explain -> {row: explanation}, as many as there is room for.
 
-    The smallest change of each is looked for during its part of the seconds.
+    The search for the smallest change of a row takes an equal part of the seconds.
     """
     rows = rows[:MOST_EXPLAINED]
     if not len(rows):
@@ -47,7 +47,7 @@ def explanations_of(
 
 
 def _words(explanation: Explanation, first: int) -> dict[str, Any]:
-    """An explanation -> what the page shows of it."""
+    """An explanation -> the part that the page shows."""
     shares = percents([cause.share for cause in explanation.doubt])
     doubt = [[share, _line(cause.text)] for share, cause in zip(shares, explanation.doubt, strict=True) if share > 0]
     return {
@@ -61,7 +61,7 @@ def _words(explanation: Explanation, first: int) -> dict[str, Any]:
 
 
 def _nearest(explanation: Explanation, first: int) -> dict[str, Any] | None:
-    """-> training rows that weigh most, with the features that matter; None where the model has not kept its rows."""
+    """The nearest training rows with the features that matter; None if the model has not kept its rows."""
     if not explanation.cases:
         return None
     names = shown_features(explanation)[:SHOWN]
@@ -77,7 +77,7 @@ def _nearest(explanation: Explanation, first: int) -> dict[str, Any] | None:
 
 
 def _added(explanation: Explanation) -> dict[str, Any] | None:
-    """-> what values add to the label and to the width, the features that matter; None where it is no sum."""
+    """What the features that matter add to the label and to the width; None if these are not sums over trees."""
     shap = explanation.shap
     if shap is None:
         return None
@@ -96,5 +96,5 @@ def _taken(column: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def _line(words: str) -> str:
-    """A sentence on one line, cut where it is too long."""
+    """A sentence on one line, cut if it is too long."""
     return cut(words, LONGEST_SENTENCE)

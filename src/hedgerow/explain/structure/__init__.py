@@ -1,10 +1,10 @@
-"""Structure: which rows share the leaves of a forest -> outliers, maps, clusters, and values for gaps.
+"""Structure: which rows share the leaves of a forest -> outliers, maps, clusters, and replacements for missing values.
 
 ====================  ==================================================================================================
-`outlier_scores`      how far each row lies from the others of its class
-`proximity_map`       rows -> points of the plane, far apart where they seldom share a leaf
-`cluster_rows`        rows -> clusters of those that share leaves
-`ProximityImputer`    gaps -> what rows in the same leaves have there
+`outlier_scores`      how far each row is from the others of its class
+`proximity_map`       rows -> points in the plane, far apart if they seldom share a leaf
+`cluster_rows`        rows -> clusters of rows that share leaves
+`ProximityImputer`    missing values -> values of rows in the same leaves
 ====================  ==================================================================================================
 """
 

@@ -1,4 +1,4 @@
-"""Impute: a table with gaps -> the table with what rows in the same leaves have there."""
+"""Impute: a table with missing values -> the table filled with values of rows in the same leaves."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Columns = list[NDArray[Any]]
 
 
 class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fill gaps with what the training rows have that share leaves with the row.
+    """Fill missing values with values of training rows that share leaves with the row.
 
-    A gap in a numeric column becomes the mean of the values there, weighed by proximity, in a nominal one the category
-    with the most weight; where no such row has a value, the median or the most frequent category. Trees take gaps as
-    they are, so nothing must be guessed before the first round; every further round grows a forest on the table as the
-    round before has filled it, and fills the gaps anew.
+    In a numeric column, a missing value becomes the mean of these values, weighted by proximity; in a nominal column,
+    the category with the most weight. If no such row has a value, it becomes the median or the most frequent category.
+    Trees take missing values, so nothing must be guessed before the first round. Every further round grows a forest on
+    the table as filled by the round before, and fills the missing values again.
 
     Parameters
     ----------
     forest : estimator, default=None
-        A forest of hedgerow. None takes 100 trees: a `RandomForestClassifier` where y are classes, a
-        `RandomForestRegressor` where they are numbers, an `UnsupervisedForest` where there are none.
+        A forest of hedgerow. None means 100 trees: a `RandomForestClassifier` if y are classes, a
+        `RandomForestRegressor` if they are numbers, an `UnsupervisedForest` without y.
     n_rounds : int, default=2
-        How often the gaps are filled.
+        Number of rounds.
     random_state : int, RandomState or None, default=None
-        Of the forests, where `forest` is None.
+        Seed of the forests if `forest` is None.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_samples, n_features)
-            Numbers and categories; NaN, None and null are gaps.
+            Numbers and categories; NaN, None and null are missing.
         y : array-like of shape (n_samples,), default=None
             Labels or targets, which `transform` does not need.
 
@@ -85,23 +85,23 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             raise ValueError(f"n_rounds must be an int >= 1, got {self.n_rounds!r}; 2 is usual")
         table = read_training_table(X)
         known = _columns(table)
-        seen = _Seen(table.schema, known, _usual(known))
+        training = _Rows(table.schema, known, _usual(known))
         rounds: list[_Round] = []
         columns = known
         for number in range(self.n_rounds):
             if number > 0:
-                columns = _fill(rounds[-1], seen, columns, known)
+                columns = _fill(rounds[-1], training, columns, known)
             forest = self._new_forest(y).fit(_named(columns, table.schema), y)
             now = answers_of(forest)
             rounds.append(_Round(forest, now.read(_named(columns, table.schema))))
-        # Only now does the estimator change: after everything has succeeded.
+        # The estimator changes only here, after everything has succeeded.
         self.forests_: list[Any] = [each.forest for each in rounds]
-        self._rounds, self._seen = rounds, seen
+        self._rounds, self._rows = rounds, training
         remember_features(self, table.schema)
         return self
 
     def transform(self, X: Any) -> Any:
-        """Fill the gaps.
+        """Fill the missing values.
 
         Parameters
         ----------
@@ -111,14 +111,14 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         Returns
         -------
         filled : ndarray or pandas data frame of shape (n_samples, n_features)
-            A data frame of pandas where X is one. A column without a single training value stays as it is.
+            A data frame of pandas if X is one. A column without a single training value is not filled.
         """
         check_is_fitted(self)
-        schema = self._seen.schema
+        schema = self._rows.schema
         given = _columns(check_table(lambda: self, X, schema))
         columns = given
         for each in self._rounds:
-            columns = _fill(each, self._seen, columns, given)
+            columns = _fill(each, self._rows, columns, given)
         return _as_given(X, columns, given, schema)
 
     def __sklearn_tags__(self) -> Any:
@@ -128,10 +128,8 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         tags.input_tags.sparse = True
         return tags
 
-    # ---- behind the scenes ----------------------------------------------------------------
-
     def _new_forest(self, y: Any) -> Any:
-        """What is grown in a round."""
+        """The forest to grow in a round."""
         if self.forest is not None:
             return clone(self.forest)
         if y is None:
@@ -141,8 +139,8 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         return kind(random_state=self.random_state)
 
 
-class _Seen(NamedTuple):
-    """The training rows: their schema, their columns with gaps, and what is usual in each."""
+class _Rows(NamedTuple):
+    """The training rows: their schema, their columns with missing values, and the usual value of each column."""
 
     schema: Schema
     known: Columns
@@ -150,44 +148,44 @@ class _Seen(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """What one round has grown: a forest, and codes (p, m) of the training rows as it saw them."""
+    """The forest of one round, and the codes (p, m) of the training rows it was grown on."""
 
     forest: Any
     codes: Codes
 
 
-def _fill(grown: _Round, seen: _Seen, columns: Columns, given: Columns) -> Columns:
-    """Columns as the round before left them, and with their gaps -> the latter with their gaps filled."""
+def _fill(last: _Round, training: _Rows, columns: Columns, given: Columns) -> Columns:
+    """Columns as filled by the round before, and the given columns -> the given columns filled again."""
     gaps = np.array([_is_gap(column) for column in given])
     rows = np.flatnonzero(gaps.any(axis=0))
     filled = [column.copy() for column in given]
     if not len(rows):
         return filled
-    now = answers_of(grown.forest)
-    codes = now.read(_named([column[rows] for column in columns], seen.schema))
-    for first, block in proximity_blocks(now.forest, codes, grown.codes, n_threads=now.many_threads(codes)):
+    now = answers_of(last.forest)
+    codes = now.read(_named([column[rows] for column in columns], training.schema))
+    for first, block in proximity_blocks(now.forest, codes, last.codes, n_threads=now.many_threads(codes)):
         there = rows[first : first + block.shape[0]]
         for feature in np.flatnonzero(gaps[:, there].any(axis=1)):
             which = gaps[feature, there]
-            guesses = _guesses(block[which], seen.known[feature], seen.usual[feature])
+            guesses = _guesses(block[which], training.known[feature], training.usual[feature])
             filled[feature][there[which]] = guesses
     return filled
 
 
 def _guesses(proximity: sparse.csr_array, known: NDArray[Any], usual: float) -> NDArray[Any]:
-    """Proximities (n, m), training values (m,) with gaps -> (n,): mean by proximity, or the category most alike."""
+    """Proximities (n, m), training values (m,), some missing -> (n,): mean, or category with the most weight."""
     if known.dtype == np.int32:
         kinds = np.arange(known.max(initial=-1) + 1)
         weight = proximity @ (known[:, None] == kinds).astype(np.float64)
         return np.where(weight.sum(axis=1) > 0, kinds[weight.argmax(axis=1)] if len(kinds) else -1, int(usual))
-    seen = ~np.isnan(known)
-    weight = proximity @ seen.astype(np.float64)
-    total = proximity @ np.where(seen, known, 0.0)
+    present = ~np.isnan(known)
+    weight = proximity @ present.astype(np.float64)
+    total = proximity @ np.where(present, known, 0.0)
     return np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), usual)
 
 
 def _columns(table: Table) -> Columns:
-    """-> float64 with NaN for gaps, or of a nominal column int32 category numbers with -1, (n,) each."""
+    """A table -> columns (n,): float64 with NaN if missing, or int32 category numbers with -1 if nominal."""
     found: Columns = []
     for first, columns in table.column_blocks():
         for feature, column in enumerate(columns, first):
@@ -200,7 +198,7 @@ def _is_gap(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _usual(columns: Columns) -> list[float]:
-    """-> median of each numeric column, most frequent category of each nominal one; NaN or -1 without values."""
+    """Columns -> median of each numeric one, most frequent category of each nominal one; NaN or -1 without values."""
     found = []
     for column in columns:
         values = column[~_is_gap(column)]
@@ -221,7 +219,7 @@ def _named(columns: Columns, schema: Schema) -> NamedColumns:
 
 
 def _as_given(X: Any, columns: Columns, given: Columns, schema: Schema) -> Any:
-    """Filled columns -> the container they came in, if that is an array or a data frame of pandas."""
+    """Filled columns -> a data frame of pandas if X is one, else an array."""
     values = [_decoded(column, known) for column, known in zip(columns, schema.categories, strict=True)]
     if not hasattr(X, "isetitem"):
         plain = all(value.dtype != object for value in values)
@@ -239,7 +237,7 @@ def _as_given(X: Any, columns: Columns, given: Columns, schema: Schema) -> Any:
 
 
 def _decoded(column: NDArray[Any], categories: NDArray[Any] | None) -> NDArray[Any]:
-    """Category numbers (n,) -> values; numbers stay what they are."""
+    """Category numbers (n,) -> values; a numeric column is returned unchanged."""
     if categories is None:
         return column
     values = np.asarray(categories[np.maximum(column, 0)])

@@ -1,4 +1,4 @@
-"""Spectrum: proximities, never written down -> their leading eigenvectors -> a map, or clusters."""
+"""Spectrum: products with proximities, which are never stored -> leading eigenvectors -> a map, or clusters."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ Product = Callable[[Floats], Floats]
 def proximity_map(
     forest: Any, X: Any = None, *, n_components: int = 2, oob: bool = False, random_state: Any = 0
 ) -> Floats:
-    """Rows as points whose squared distances are 1 - proximity, as nearly as so few dimensions allow.
+    """Rows as points whose squared distances are 1 - proximity, as closely as few dimensions allow.
 
-    Classical multidimensional scaling. Proximities are products of rows of leaves, so the table of all pairs is not
-    needed: memory grows with rows × trees.
+    This is classical multidimensional scaling. Proximities are products of rows of leaves, so the table of all pairs is
+    not needed: memory grows with rows × trees.
 
     Parameters
     ----------
     forest : fitted forest
-        Any that has trees.
+        Any tree or forest.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
-        Samples; None takes the training rows of a bootstrapped forest that was fitted here.
+        Samples; None uses the training rows, which a bootstrapped forest has kept since its fit.
     n_components : int, default=2
         Dimensions of the map.
     oob : bool, default=False
-        Whether only trees that have seen neither of two training rows count, so that labels the trees have learned by
-        heart do not pull rows apart. The pairs that ever meet are then kept.
+        Whether to count only trees that have seen neither of two training rows, so that labels the trees have learned
+        by heart do not pull rows apart. All pairs that share a leaf are then kept in memory.
     random_state : int or RandomState, default=0
-        Where the search for eigenvectors starts; it decides nothing but the last digits.
+        Seed of the starting point of the search for eigenvectors; it changes only the last digits.
 
     Returns
     -------
     points : ndarray of shape (n_samples, n_components)
-        Axes in descending order of what they show; the point farthest out on an axis is on its positive side.
+        Axes in descending order of eigenvalues; on each axis, the point farthest out is on the positive side.
 
     Examples
     --------
@@ -75,13 +75,14 @@ def cluster_rows(
     Parameters
     ----------
     forest : fitted forest
-        A classifier finds clusters by what matters for its classes, an unsupervised forest by what goes together.
+        A classifier finds clusters by what matters for its classes, an unsupervised forest by how features depend on
+        each other.
     n_clusters : int
-        How many.
+        Number of clusters.
     X, oob
         As in `proximity_map`.
     random_state : int or RandomState, default=0
-        Where the search for eigenvectors and the means start.
+        Seed of the search for eigenvectors and of the means.
 
     Returns
     -------
@@ -103,7 +104,7 @@ def cluster_rows(
     """
     product, n_rows = _proximity_product(forest, X, oob)
     if not (isinstance(n_clusters, int | np.integer) and 1 <= n_clusters <= n_rows):
-        raise ValueError(f"n_clusters must be an int from 1 to the {n_rows} rows, got {n_clusters!r}")
+        raise ValueError(f"n_clusters must be an int from 1 to the {n_rows} rows, got {n_clusters!r}; choose fewer")
     rng = check_random_state(random_state)
     degree = product(np.ones(n_rows))
     scale = 1 / np.sqrt(np.where(degree > 0, degree, 1.0))
@@ -121,7 +122,7 @@ def cluster_rows(
 
 
 def _proximity_product(forest: Any, X: Any, oob: bool) -> tuple[Product, int]:
-    """-> what multiplies a vector (n,) or table (n, k) by the proximities of n rows, and n."""
+    """A forest and n rows -> the function that multiplies (n,) or (n, k) by their proximities, and n."""
     if oob:
         table = forest.proximity(X, oob=True)
         return (lambda vector: np.asarray(table @ vector)), table.shape[0]

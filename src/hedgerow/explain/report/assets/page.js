@@ -100,8 +100,8 @@ function sayWhatIsNotRepeated() {
   if (!own.decision.name) parts.push(`the decision ${own.decision.text}`);
   const notes = [];
   if (parts.length) {
-    notes.push(`The model uses ${parts.join(" and ")}, which this page cannot repeat: here it starts from a neighbour of it. ` +
-      "The other sections are the model’s own.");
+    notes.push(`The model uses ${parts.join(" and ")}, which this page cannot compute, so it starts from a similar one. ` +
+      "The other sections show the model’s own answers.");
   }
   if (nCases < data.nRows) notes.push(`The page holds ${count(nCases)} of ${count(data.nRows)} rows, undecided ones first.`);
   byId("note").textContent = notes.join(" ");
@@ -304,7 +304,7 @@ function cautionPath(number) {
     chart.append(drawn("text", {x: x((most * i) / 5), y: 156, "text-anchor": "middle"}, `${Number(((most * i) / 5).toFixed(2))}`));
   }
   chart.append(drawn("text", {x: 9 + wide / 2, y: 172, "text-anchor": "middle"}, "caution"));
-  return [element("h4", {}, "If caution were another"), element("p", {class: "aside"}, turningWords(number, path)), chart, key([first, second])];
+  return [element("h4", {}, "With another caution"), element("p", {class: "aside"}, turningWords(number, path)), chart, key([first, second])];
 }
 
 /* Between which cautions a case is decided. */
