@@ -140,10 +140,10 @@ def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None,
 def _chosen_rows(options: ExplainOptions, sheet: Sheet) -> Any:
     """The values of --row -> rows, from 0."""
     names = [str(cell) for cell in sheet.cells(options.id).tolist()] if options.id else None
-    return np.array([_row_number(row, names, sheet, options) for row in options.rows])
+    return np.array([_one_row(row, names, sheet, options) for row in options.rows])
 
 
-def _row_number(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOptions) -> int:
+def _one_row(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOptions) -> int:
     """One value of --row: a value of the column of --id, or a number from 1 -> row, from 0."""
     if names is not None:
         if row not in names:

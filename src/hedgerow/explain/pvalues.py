@@ -177,9 +177,9 @@ class _Again:
     def of_other(self, rows: TrainingRows, rng: np.random.RandomState) -> Floats:
         """Other rows -> importances (p,) in a forest grown on them."""
         rows = replace(rows, seed=int(rng.randint(0, 2**63 - 1, dtype=np.int64)))
-        return self.importance(self.grown(rows), rows)
+        return self.importance(self.grow(rows), rows)
 
-    def grown(self, rows: TrainingRows) -> Forest:
+    def grow(self, rows: TrainingRows) -> Forest:
         """Rows -> as many trees as the forest has, pruned like them."""
         fitted, settings = self.fitted, replace(self.settings, seed=rows.seed)
         size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}

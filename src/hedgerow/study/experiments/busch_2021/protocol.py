@@ -141,16 +141,16 @@ def judge(
 ) -> dict[str, list[float]]:
     """One half to learn from, the other to test -> accuracy and AUC in the order of `COLUMNS`, and of single trees."""
     X_fit, X_test, y_fit, y_test = take_rows(X, fit), take_rows(X, test), y[fit], y[test]
-    grown: dict[str, Any] = {
+    options: dict[str, Any] = {
         "min_samples_leaf": leaf,
         "min_samples_split": 2 * leaf,
         "random_state": seed,
     }  # as the program does
-    ensemble = RandomDecisionTreesClassifier(TREES, **grown).fit(X_fit, y_fit)
+    ensemble = RandomDecisionTreesClassifier(TREES, **options).fit(X_fit, y_fit)
     scores = scores_of(ensemble.evidence(X_test))
     single = single_trees(ensemble, X_test, y_test) if cloud else []
     del ensemble  # so that two forests of a large set are never in memory at the same time
-    for model in (RandomForestClassifier(TREES, **grown), DecisionTreeClassifier(**grown)) if references else ():
+    for model in (RandomForestClassifier(TREES, **options), DecisionTreeClassifier(**options)) if references else ():
         scores.append(model.fit(X_fit, y_fit).predict_proba(X_test)[:, 1] - 0.5)
     accuracy = [round(float(np.mean((score > 0) == y_test)), 6) for score in scores]
     return {"accuracy": accuracy, "auc": [round(auc(score, y_test), 6) for score in scores], "trees": single}

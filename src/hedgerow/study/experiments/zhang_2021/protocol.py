@@ -103,7 +103,7 @@ def tables(
     *,
     stratified: bool = False,
     decided: bool = False,
-    **grown: Any,
+    **options: Any,
 ) -> Result:
     """Features (n, p), classes (n,) -> mean u65 over folds, for each repetition, caution and rule.
 
@@ -114,7 +114,9 @@ def tables(
     for repetition in repetitions:
         scores: dict[str, list[Any]] = {name: [] for name in ways}
         for number, (fit, test) in enumerate(folds(y, repetition, stratified)):
-            forest = RandomForestClassifier(TREES, leaf_counts=sense, random_state=FOLDS * repetition + number, **grown)
+            forest = RandomForestClassifier(
+                TREES, leaf_counts=sense, random_state=FOLDS * repetition + number, **options
+            )
             evidence = forest.fit(X[fit], y[fit]).evidence(X[test])
             for name, way in ways.items():
                 scores[name].append([u65(y[test], sets) for sets in sets_of(evidence, **way)])
