@@ -119,8 +119,11 @@ def test_a_model_keeps_no_progress_bar(model):
         (["--caution", "-1"], "caution must be a number >= 0 or 'auto'"),
         (["--caution", "nan"], "caution must be"),
         (["--jobs", "0"], "--jobs must be"),
-        (["--model", "tree", "--trees", "5"], "--trees must not be used with --model tree"),
-        (["--model", "random-decision", "--leaf-counts", "inbag"], "--leaf-counts must not be used with --model"),
+        (["--model", "tree", "--trees", "5"], "--trees must not be used with a DecisionTreeClassifier"),
+        (
+            ["--model", "random-decision", "--leaf-counts", "inbag"],
+            "--leaf-counts must not be used with a RandomDecisionTreesClassifier",
+        ),
         (["--model", "extra", "--caution", "auto"], "--caution auto must be used with --model forest"),
         (["--model", "tree", "--decision", "coverage"], "--decision coverage must be used with --model forest"),
         (["--json", "-o", "-"], "--out must be a file with --json"),

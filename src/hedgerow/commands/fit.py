@@ -27,14 +27,14 @@ NAMES_ROWS = 0.5
 FEW_ROWS = 20
 #: A target with more different numbers than this share of its rows is probably meant for a regression.
 NUMBERS_ROWS = 0.1
-#: What each --model is called, without Classifier or Regressor.
+#: The class of each --model, without Classifier or Regressor.
 _MODELS = {
     "forest": "RandomForest",
     "extra": "ExtraTrees",
     "tree": "DecisionTree",
     "random-decision": "RandomDecisionTrees",
 }
-#: Options of which a model decides whether it has them, their fields, and the parameters they are.
+#: Options that only some models have: option, field of `FitOptions`, parameter of the estimator.
 _OPTIONS = (
     ("--trees", "trees", "n_estimators"),
     ("--caution", "caution", "caution"),
@@ -120,7 +120,7 @@ def _kind_of(options: FitOptions) -> Any:
 
     name = _MODELS[options.model] + ("Regressor" if options.regression else "Classifier")
     if name not in hedgerow.__all__:
-        raise UsageError(f"--model must be forest, extra or tree with --regression, got {options.model}")
+        raise UsageError(f"--model must be forest, extra or tree with --regression, got {options.model}; choose one")
     return getattr(hedgerow, name)
 
 

@@ -80,7 +80,7 @@ def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[N
 
 
 def _found_target(model: Any, sheet: Sheet, id: str | None) -> str | None:
-    """The only column besides the features that holds nothing but the model's classes; None if there is not just one."""
+    """The column, besides the features, that holds only classes of the model; None unless there is exactly one."""
     features = set(fitted_of(model).schema.names or ())
     if not features:
         return None

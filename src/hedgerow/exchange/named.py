@@ -1,4 +1,4 @@
-"""Named: the name of an estimator -> its class, looked up when asked for: the estimators stand above this room."""
+"""Named: the name of an estimator -> its class, imported only when needed, because estimators import this room."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ NAMED_CATEGORIES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class KnownRows:
     """The training rows, with as much as is known about them.
 
     Parameters
@@ -55,7 +55,7 @@ class Case(NamedTuple):
     values: dict[str, Any]
 
 
-def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> Training | None:
+def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> KnownRows | None:
     """The given training rows, or those a forest has kept; None if it has kept none.
 
     A forest fitted with a bootstrap keeps codes and labels, but not after it was loaded or unpickled. Without a
@@ -69,7 +69,7 @@ def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> 
                 f"y_train must have one label for each of the {codes.shape[1]} rows of train, got shape {labels.shape};"
                 " pass the labels of the same rows"
             )
-        return Training(codes, labels, columns, _bags(now))
+        return KnownRows(codes, labels, columns, _bags(now))
     rows = now.known_rows
     if rows is None:
         return None
@@ -77,10 +77,10 @@ def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> 
     if rows.target.known is not None:  # a row with an uncertain label has no class to show
         labels = labels.astype(object)
         labels[~rows.target.known] = None
-    return Training(rows.codes, labels, None, _bags(now))
+    return KnownRows(rows.codes, labels, None, _bags(now))
 
 
-def nearest_cases(question: Question, training: Training, k: int) -> list[list[Case]]:
+def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[Case]]:
     """The k training rows with the largest weights in each prediction, largest first; fewer if fewer have any weight.
 
     The weight of a row is a mean over trees: its share of the leaf that the sample reaches, or 0 if it is in another.
@@ -166,7 +166,7 @@ def count_words(counts: Array, labels: list[Any]) -> str:
     return ", ".join(said + (["others"] if len(order) > 4 else [])) or "no case"
 
 
-def _case(model: Model, training: Training, row: int, weight: float) -> Case:
+def _case(model: Model, training: KnownRows, row: int, weight: float) -> Case:
     known = training.labels is not None and training.labels[row] is not None
     label = plain(training.labels[row]) if known and training.labels is not None else None
     return Case(row, label, weight, training.values(model, row))

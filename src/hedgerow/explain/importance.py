@@ -124,7 +124,7 @@ def oob_permutation_importance(
     """
     if not (isinstance(n_repeats, int | np.integer) and n_repeats >= 1):
         raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}; one is enough for many trees")
-    rows = require_bagged(forest)
+    rows = rows_with_bags(forest)
     worths = (SQUARED_ERROR,) if rows.target.labels is None else tuple(WORTHS)
     if worth is not None and worth not in worths:
         raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}; choose one of these")
@@ -171,7 +171,7 @@ def debiased_importance(forest: Any) -> Importance:
     >>> debiased_importance(forest).mean.round(2)
     array([0.09, 0.03, 0.24, 0.22, 0.  ])
     """
-    return Importance(gained_outside(forest.forest_, require_bagged(forest), threads_of(forest)))
+    return Importance(gained_outside(forest.forest_, rows_with_bags(forest), threads_of(forest)))
 
 
 def first_use_depth(forest: Any) -> Importance:
@@ -353,7 +353,7 @@ def _judged(per_tree: Floats) -> Floats:
     return judged
 
 
-def require_bagged(forest: Any) -> TrainingRows:
+def rows_with_bags(forest: Any) -> TrainingRows:
     """A fitted forest -> its training rows, refused if no row is outside a bag."""
     rows: TrainingRows | None = answers_of(forest).fitted.bagged
     if rows is None:

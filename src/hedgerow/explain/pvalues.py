@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
-from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, require_bagged, threads_of
+from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, rows_with_bags, threads_of
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.moments import error_importance
@@ -98,7 +98,7 @@ def importance_test(
         raise ValueError(f"statistic must be one of {', '.join(STATISTICS)}, got {statistic!r}; choose one of these")
     if not (isinstance(n_permutations, int | np.integer) and n_permutations >= 1):
         raise ValueError(f"n_permutations must be an int >= 1, got {n_permutations!r}; 99 allows p-values of 0.01")
-    rows = require_bagged(forest)
+    rows = rows_with_bags(forest)
     chosen, _ = read_groups(forest, features)
     again = _Again(forest, rows, statistic)
     rng = check_random_state(random_state)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.explain.cases import Case, Training, leaf_rules, nearest_cases, training_rows
+from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf
@@ -117,7 +117,7 @@ class _Asked:
 
     model: Model
     names: tuple[str, str]  # names of rule and decision
-    training: Training | None
+    training: KnownRows | None
     marginals: Marginals
     cases: int
     limits: Limits

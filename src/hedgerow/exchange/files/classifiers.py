@@ -32,7 +32,7 @@ from hedgerow.target.criteria import Criterion
 
 Json: TypeAlias = Any
 
-#: Up to this many classes, rule and decision are tried out on a leaf without rows.
+#: Up to this many classes, rule and decision are tried on a leaf without rows.
 TRIAL_CLASSES = 32
 
 KEYS = frozenset({"parameters", "classes", "table", "weighted", "seed", "bag", "fitted"})
@@ -110,7 +110,7 @@ def _check_reading(model: Any, fitted: Fitted) -> None:
     if caution == "auto":
         caution = (fitted.learned.last("caution") or (None, 1.0))[1]
     if not isinstance(caution, Real):
-        raise ValueError(f"caution must be a number >= 0 or 'auto', got {str(caution)[:40]!r}")
+        raise ValueError(f"caution must be a number >= 0 or 'auto', got {str(caution)[:40]!r}; set another")
     about: Any = fitted.about
     n_classes = len(about.names)
     setting = Setting.of(n_classes, float(caution), about.prior)
@@ -151,7 +151,7 @@ def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, 
 
 
 def _figures_from(given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder) -> Figures:
-    """What the fit has reported."""
+    """The figures that the fit has reported."""
     figures = chosen_features_from_json(given, n_features, decoder)
     if "oob_score_" in given:
         score = checked_number("oob_score_", decoder.decode(given["oob_score_"]), float, -math.inf, math.inf)

@@ -36,7 +36,7 @@ _MOMENTS = ("weight", "mean", "variance")
 
 
 def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
-    """A fit -> JSON and arrays; nothing where no rows can be added to it."""
+    """A fit -> JSON and arrays; empty if later rows cannot be added to it."""
     if not fitted.origins:
         return {}, {}
     listed = []
@@ -90,7 +90,7 @@ def _later_from(forest: Forest, arrays: Arrays) -> LaterMoments:
     n_leaves = int(forest.leaf_start[-1])
     moments = [take(arrays, f"later.{name}", np.float64, length=n_leaves) for name in _MOMENTS]
     if forest.variances is None or not all(np.isfinite(each).all() for each in moments):
-        raise ModelFileError("what leaves held after growing must be finite, and of a regression, got something else")
+        raise ModelFileError("moments of leaves after growing must be finite, and of a regression, got something else")
     if not (moments[0] > 0).all() or not (moments[2] >= 0).all():
         raise ModelFileError("leaves must have had rows and variances >= 0 after growing, got others")
     sums = take(arrays, "later.sums", np.int64, shape=(n_leaves, 6))

@@ -118,7 +118,7 @@ def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tup
         arrays["oob_prediction"] = figures.oob_answers
     chosen = {"max_features_": figures.max_features, "max_features_errors_": figures.max_features_errors}
     reported |= {name: encoder.encode(value, name) for name, value in chosen.items() if value is not None}
-    if fitted.criterion != model.criterion:  # it was set after the fit
+    if fitted.criterion != model.criterion:  # the parameter was changed after the fit
         reported["criterion_"] = fitted.criterion
     if now.has_residuals:
         residuals = now.residuals()

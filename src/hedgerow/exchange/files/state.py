@@ -1,4 +1,4 @@
-"""State: what every fitted model knows, whatever its target <-> JSON and arrays."""
+"""State: the part of a fitted model that does not depend on its target <-> JSON and arrays."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from hedgerow.table.bins import Bins
 
 Json: TypeAlias = Any
 
-#: Threads that a file may ask for.
+#: Most threads that a file may ask for.
 MAX_THREADS = 1024
 
 
 class State(NamedTuple):
-    """What a file says of trees and table, checked."""
+    """Table, bins, trees, seed and fingerprint of a file, checked."""
 
     schema: Schema
     bins: Bins
@@ -47,7 +47,7 @@ def state_to_contents(fitted: Fitted, n_jobs: Any) -> tuple[dict[str, Json], Arr
 def state_from_contents(
     given: dict[str, Json], arrays: Arrays, n_classes: int, n_jobs: Any, *, moments: tuple[str, ...] = ()
 ) -> State:
-    """The inverse of `state_to_contents`, everything checked; arrays that are used leave `arrays`."""
+    """The inverse of `state_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     schema = schema_from_arrays(given["table"], arrays)
     bins = bins_from_arrays(arrays, schema)
     weighted, n_threads = given.get("weighted") is True, reading_threads(n_jobs)
@@ -57,7 +57,7 @@ def state_from_contents(
 
 
 def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: Decoder) -> Figures:
-    """How many features out-of-bag rows have chosen for a split, and the errors made with other numbers."""
+    """The number of features per split that was chosen out of bag, and the errors with other numbers."""
     if "max_features_" not in given:
         return Figures()
     chosen = checked_number("max_features_", given["max_features_"], int, 1, n_features)
@@ -71,13 +71,13 @@ def chosen_features_from_json(given: dict[str, Json], n_features: int, decoder: 
 
 
 def check_known(given: Json, known: set[str]) -> None:
-    """Refuse what a fit of this kind does not report."""
+    """Refuse entries that an estimator of this kind does not have."""
     if not isinstance(given, dict) or not given.keys() <= known:
-        raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
+        raise ModelFileError(f"entries of fitted must be among {', '.join(sorted(known))}, got something else")
 
 
 def checked_number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
-    """A number of the kind, within its limits."""
+    """A number of this type, within its limits."""
     right = type(value) is int or (kind is float and type(value) is float)
     if not right or not least <= value <= most:
         raise ModelFileError(f"{name} must be a number from {least} to {most}, got {str(value)[:40]!r}")
@@ -85,30 +85,31 @@ def checked_number(name: str, value: Any, kind: type, least: float, most: float)
 
 
 def checked_threads(n_jobs: Any) -> int | None:
-    """``n_jobs`` that does not ask for more threads than any machine has."""
+    """``n_jobs``, refused if it asks for more threads than any machine has."""
     if n_jobs is None:
         return None
     if type(n_jobs) is not int or n_jobs == 0 or abs(n_jobs) > MAX_THREADS:
         raise ValueError(
-            f"n_jobs must be None or an int from -{MAX_THREADS} to {MAX_THREADS}, not 0, got {str(n_jobs)[:40]}"
+            f"n_jobs must be None or an int from -{MAX_THREADS} to {MAX_THREADS}, not 0, got {str(n_jobs)[:40]};"
+            " -1 uses all cores"
         )
     return n_jobs
 
 
 def reading_threads(n_jobs: Any) -> int:
-    """Threads that look through the trees: as many as the model reads with."""
+    """Number of threads that check the trees: as many as the model predicts with."""
     return thread_count(checked_threads(n_jobs))
 
 
 def _bag_to_json(bag: Fingerprint | None) -> Json:
-    """The fingerprint of rows and bags that a warm start compares -> JSON."""
+    """The fingerprint of rows and bags, which a warm start compares -> JSON."""
     if bag is None:
         return "mixed"
     return bag._asdict() | {"rows": None if bag.rows is None else list(bag.rows)}
 
 
 def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> Fingerprint | None:
-    """The inverse of `_bag_to_json`; rows counted in each tree (T,) must be those the bags allow."""
+    """The inverse of `_bag_to_json`; the rows counted in each tree (T,) must agree with the bags."""
     if given == "mixed":
         return None
     if not isinstance(given, dict) or given.keys() != {"rows", "n_rows", "bag_mean", "leaf_counts"}:
