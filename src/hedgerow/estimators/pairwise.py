@@ -18,6 +18,7 @@ from hedgerow.estimators.trees import MIXED, Earlier, Growing
 from hedgerow.fit.parameters import DESCRIPTIONS, documented
 from hedgerow.forest.fold import reached_evidence
 from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.prune import prune_forest
 from hedgerow.forest.tree import Forest, Tree, join_forests
 from hedgerow.table.bins import Bins, Codes
@@ -27,8 +28,6 @@ Floats = NDArray[np.float64]
 
 #: What the trees split by unless told otherwise.
 DEFAULT_CRITERION = "belief"
-#: A node that is a leaf and nothing else.
-_LEAF = 0xFFFF
 
 
 class _NotOffered:
@@ -261,18 +260,5 @@ def _pairs(n_classes: int) -> list[tuple[int, int]]:
 
 def _vacuous_tree() -> Forest:
     """-> a tree of one leaf that knows nothing."""
-    ends = np.array([0, 1])
-    return Forest(
-        n_classes=2,
-        nodes=np.array([_LEAF], dtype=np.uint64),
-        payload=np.zeros(1, dtype=np.int32),
-        set_words=np.empty(0, dtype=np.uint64),
-        node_start=ends,
-        leaf_start=ends,
-        set_start=np.zeros(2, dtype=np.int64),
-        depth=np.zeros(1, dtype=np.int64),
-        counts=np.zeros(2, dtype=np.uint32),
-        entry_start=None,
-        entry_class=None,
-        weights=None,
-    )
+    counts = np.zeros(2, dtype=np.uint32)
+    return Forest(2, **Nodes.one_leaf().arrays(), counts=counts, entry_start=None, entry_class=None, weights=None)

@@ -22,8 +22,6 @@ FINEST_WEIGHT = 2.0**-24
 #: Sums of weights up to two to this many units are exact.
 _WEIGHT_BITS = 50
 
-_MULTIWAY, _BORROWED = np.uint64(1 << 34), np.uint64(1 << 35)
-
 
 class Grid(NamedTuple):
     """Where the targets of the first table lie: sums are of differences from the centre, in units of the spread."""
@@ -171,13 +169,17 @@ def widen(forest: Forest, where: NDArray[np.int64], n_classes: int) -> Forest:
 
 def adopt_borrowed(forest: Forest, codes: Codes, n_threads: int = 1) -> Forest:
     """Give every borrowed leaf that one of the rows (p, m) reaches a leaf of its own, empty so far."""
-    if not _is_borrowed(forest).any():
+    borrowed = forest.structure.is_borrowed
+    if not borrowed.any():
         return forest
     reached = np.zeros(len(forest.nodes), dtype=bool)
     for _, _, nodes in leaf_blocks(forest, codes, n_threads, as_nodes=True):
         reached[np.unique(nodes + forest.node_start[:-1])] = True
-    adopted = reached & _is_borrowed(forest)
-    return _renumber(forest, adopted) if adopted.any() else forest
+    adopted = reached & borrowed
+    if not adopted.any():
+        return forest
+    numbered, source = forest.structure.adopt(adopted)
+    return _take_leaves(replace(forest, **numbered.arrays()), forest, source)
 
 
 class _DenseTally:
@@ -331,51 +333,6 @@ def _from_cells(
 # ---- borrowed leaves ----------------------------------------------------------------------------------------
 
 
-def _child_of(forest: Forest) -> NDArray[np.int64]:
-    """-> (N,): the first child of each node within its tree; a leaf is its own."""
-    return (forest.nodes >> np.uint64(36)).astype(np.int64)
-
-
-def own_numbers(forest: Forest) -> NDArray[np.int64]:
-    """-> (N,): the number of each node within its tree."""
-    return np.arange(len(forest.nodes)) - np.repeat(forest.node_start[:-1], np.diff(forest.node_start))
-
-
-def _is_borrowed(forest: Forest) -> NDArray[np.bool_]:
-    """-> (N,): leaves that repeat the counts of their siblings; there are none without a multiway split."""
-    if not (forest.nodes & _MULTIWAY).any():
-        return np.zeros(len(forest.nodes), dtype=bool)
-    return np.asarray((_child_of(forest) == own_numbers(forest)) & ((forest.nodes & _BORROWED) > 0))
-
-
-def _renumber(forest: Forest, adopted: NDArray[np.bool_]) -> Forest:
-    """Borrowed leaves (N,) that get a leaf of their own -> the forest, leaves of their trees numbered in node order.
-
-    Numbers that depend on the nodes alone do not tell in which order rows have come.
-    """
-    nodes = np.where(adopted, forest.nodes & ~_BORROWED, forest.nodes)
-    changed = replace(forest, nodes=nodes)
-    is_leaf = np.flatnonzero(_child_of(changed) == own_numbers(changed))
-    tree = np.searchsorted(forest.node_start, is_leaf, side="right") - 1
-    old = forest.leaf_start[tree] + forest.payload[is_leaf]
-    touched = np.zeros(forest.n_trees, dtype=bool)
-    touched[tree[adopted[is_leaf]]] = True
-    # What makes a leaf: its old number, or, of an adopted one, its node.
-    identity = np.where(adopted[is_leaf], len(nodes) + is_leaf, old)
-    _, first, which = np.unique(identity, return_index=True, return_inverse=True)
-    rank = np.where(touched[tree], is_leaf, old)[first]  # by node where numbers change, else as before
-    order = np.lexsort([rank, tree[first]])
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    n_leaves = np.bincount(tree[first], minlength=forest.n_trees)
-    start = np.concatenate([[0], np.cumsum(n_leaves)]).astype(np.int64)
-    payload = forest.payload.copy()
-    payload[is_leaf] = (place[which] - start[tree]).astype(np.int32)
-    # Where each of the leaves finds its cells; an adopted one has none yet.
-    source = np.where(adopted[is_leaf], -1, old)[first][order]
-    return _take_leaves(replace(changed, payload=payload, leaf_start=start), forest, source)
-
-
 def _take_leaves(forest: Forest, before: Forest, source: NDArray[np.int64]) -> Forest:
     """Leaves of `before` (L,), -1 for an empty one -> a forest that holds them in this order."""
     n_classes = forest.n_classes
@@ -392,10 +349,9 @@ def _take_leaves(forest: Forest, before: Forest, source: NDArray[np.int64]) -> F
 
 def _repay_borrowed(forest: Forest) -> Forest:
     """Let every borrowed leaf repeat what the leaves beside and below its siblings hold by now."""
-    borrowed = np.flatnonzero(_is_borrowed(forest))
-    if not len(borrowed):
+    if not forest.structure.is_borrowed.any():
         return forest
-    lender, member = _lenders(forest, borrowed)
+    lender, member = forest.structure.lenders()
     leaf, label, at = _entries(forest)
     cells, n_classes = leaf * forest.n_classes + label, forest.n_classes
     repeats = np.isin(leaf, lender)
@@ -412,29 +368,3 @@ def _repay_borrowed(forest: Forest) -> Forest:
         repeated = np.bincount(where, weights=forest.weights[at[entry]], minlength=len(sums))
         weights = np.concatenate([forest.weights[at[kept]], repeated])[sort]
     return _from_cells(forest, all_cells[sort], counts[sort].astype(np.uint32), weights)
-
-
-def _lenders(forest: Forest, borrowed: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Borrowed leaf nodes -> pairs of a borrowed leaf and a leaf whose rows it repeats, (m,) each, over all trees."""
-    child, own = _child_of(forest), own_numbers(forest)
-    offset = np.repeat(forest.node_start[:-1], np.diff(forest.node_start))
-    first_leaf = np.repeat(forest.leaf_start[:-1], np.diff(forest.node_start))
-    inner = np.flatnonzero(child != own)
-    multiway = ((forest.nodes[inner] >> np.uint64(33)) & np.uint64(3)) == 2
-    n_children = np.where(multiway, (forest.nodes[inner] & np.uint64(0xFFFF)).astype(np.int64) + 1, 2)
-    parent = np.full(len(forest.nodes), -1)
-    step = np.arange(n_children.sum()) - np.repeat(np.cumsum(n_children) - n_children, n_children)
-    parent[np.repeat(child[inner] + offset[inner], n_children) + step] = np.repeat(inner, n_children)
-    lends = np.full(len(forest.nodes), -1)  # the borrowed leaf among a node's children
-    lends[parent[borrowed]] = first_leaf[borrowed] + forest.payload[borrowed]
-    real = np.flatnonzero((child == own) & ~_is_borrowed(forest))
-    above, leaf = parent[real], first_leaf[real] + forest.payload[real]
-    lenders, members = [], []
-    while len(above):
-        here = above >= 0
-        above, leaf = above[here], leaf[here]
-        found = lends[above] >= 0
-        lenders.append(lends[above[found]])
-        members.append(leaf[found])
-        above = parent[above]
-    return np.concatenate(lenders), np.concatenate(members)

@@ -132,35 +132,10 @@ def prune_numbers(forest: Forest, bins: Bins, schema: Schema, criterion: str, cc
 
 def cut_tree(forest: Forest, number: int, tree: Tree, cut: NDArray[np.bool_]) -> Forest:
     """Make leaves of the nodes in `cut` (N,), drop what is below them -> a forest of one tree."""
-    gone = np.zeros(tree.n_nodes, dtype=bool)
-    for node in np.flatnonzero(cut):
-        _mark_below(tree, int(node), gone)
-    kept = np.flatnonzero(~gone)
-    new_number = np.cumsum(~gone) - 1
-    is_leaf = tree.is_leaf[kept] | cut[kept]
-    bits = forest.nodes[forest.node_start[number] : forest.node_start[number + 1]][kept]
-    payload = forest.payload[forest.node_start[number] : forest.node_start[number + 1]][kept].copy()
-    child = np.where(is_leaf, np.arange(len(kept)), new_number[np.maximum(tree.first_child[kept], 0)])
-    low = bits & np.uint64((1 << 36) - 1)
-    newly_cut = is_leaf & ~tree.is_leaf[kept]
-    low[newly_cut] = np.uint64(0xFFFF)
-    leaf_nodes = kept[is_leaf]
-    payload[is_leaf] = np.arange(len(leaf_nodes))
-    counts = tree.counts[leaf_nodes].astype(np.uint32)
-    weights = None if forest.weights is None else tree.weights[leaf_nodes]
-    words = forest.set_words[forest.set_start[number] : forest.set_start[number + 1]]
-    return Forest(
-        n_classes=forest.n_classes,
-        nodes=low | (child.astype(np.uint64) << np.uint64(36)),
-        payload=payload,
-        set_words=words,
-        node_start=np.array([0, len(kept)]),
-        leaf_start=np.array([0, len(leaf_nodes)]),
-        set_start=np.array([0, len(words)]),
-        depth=np.array([tree.node_depth[kept].max()]),
-        **_packed(counts, weights),
-        **tree.leaf_moments(leaf_nodes),
-    )
+    nodes, leaves = forest.structure.some(number, number + 1).cut(cut)
+    counts = tree.counts[leaves].astype(np.uint32)
+    weights = None if forest.weights is None else tree.weights[leaves]
+    return Forest(n_classes=forest.n_classes, **nodes.arrays(), **_packed(counts, weights), **tree.leaf_moments(leaves))
 
 
 def _checked_cost(ccp_alpha: float) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow import _core
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, Nodes
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.criteria import Criterion, resolve_criterion
@@ -22,7 +23,6 @@ DENSE_CLASSES = 8
 #: Class shares of the distinct leaves of a forest are kept while they take at most this many bytes.
 SHARE_BUDGET = 32 << 20
 
-_SUBSET, _MULTIWAY = 1, 2
 #: What the leaves of a regression forest keep besides their counts.
 OF_NUMBERS = ("values", "means", "variances")
 #: What the arrays of a `Forest` are made of: model files and checkpoints hold them as they lie in memory.
@@ -212,13 +212,18 @@ class Forest:
         kept: NDArray[np.float64] | None = self.__dict__["_shares"]
         return kept
 
+    @property
+    def structure(self) -> Nodes:
+        """What the nodes ask, and where one goes from them."""
+        return Nodes(
+            self.nodes, self.payload, self.set_words, self.node_start, self.leaf_start, self.set_start, self.depth
+        )
+
     @cached_property
     def used_features(self) -> NDArray[np.int64]:
         """Ascending numbers of the features that some node splits on."""
-        child = (self.nodes >> np.uint64(36)).astype(np.int64)
-        own = np.arange(len(self.nodes)) - np.repeat(self.node_start[:-1], np.diff(self.node_start))
-        inner = self.nodes[child != own]
-        return np.unique((inner >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
+        nodes = self.structure
+        return np.unique(nodes.feature[~nodes.is_leaf])
 
     @cached_property
     def _reader(self) -> _core.Reader:
@@ -345,22 +350,14 @@ class Tree:
     def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema, classes: NDArray[Any]) -> None:
         self._forest, self._number, self._bins = forest, number, bins
         self.schema, self.classes = schema, classes
-        span = slice(forest.node_start[number], forest.node_start[number + 1])
-        bits = self._bits = forest.nodes[span]
-        self._payload = forest.payload[span]
-        self._code = (bits & np.uint64(0xFFFF)).astype(np.int64)
-        feature = ((bits >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
-        self._kind = ((bits >> np.uint64(33)) & np.uint64(3)).astype(np.int64)
-        flag = ((bits >> np.uint64(35)) & np.uint64(1)).astype(bool)
-        child = (bits >> np.uint64(36)).astype(np.int64)
-        self.is_leaf: NDArray[np.bool_] = child == np.arange(len(bits))
-        self.is_borrowed: NDArray[np.bool_] = self.is_leaf & flag
-        self.feature: NDArray[np.int64] = np.where(self.is_leaf, -1, feature)
-        self.first_child: NDArray[np.int64] = np.where(self.is_leaf, -1, child)
-        self.missing_left: NDArray[np.bool_] = flag & ~self.is_leaf
-        self.n_children: NDArray[np.int64] = np.where(
-            self.is_leaf, 0, np.where(self._kind == _MULTIWAY, self._code + 1, 2)
-        )
+        nodes = self._nodes = forest.structure.some(number, number + 1)
+        self._payload, self._code, self._kind = nodes.payload, nodes.code, nodes.kind
+        self.is_leaf: NDArray[np.bool_] = nodes.is_leaf
+        self.is_borrowed: NDArray[np.bool_] = nodes.is_borrowed
+        self.feature: NDArray[np.int64] = np.where(self.is_leaf, -1, nodes.feature)
+        self.first_child: NDArray[np.int64] = np.where(self.is_leaf, -1, nodes.child)
+        self.missing_left: NDArray[np.bool_] = nodes.missing_left
+        self.n_children: NDArray[np.int64] = nodes.n_children
 
     @property
     def n_nodes(self) -> int:
@@ -370,7 +367,7 @@ class Tree:
     @property
     def is_multiway(self) -> NDArray[np.bool_]:
         """(N,) whether the node has a child for each category, and one for missing and new ones."""
-        return np.asarray(~self.is_leaf & (self._kind == _MULTIWAY))
+        return np.asarray(~self.is_leaf & (self._kind == MULTIWAY))
 
     @property
     def n_leaves(self) -> int:
@@ -396,22 +393,12 @@ class Tree:
     @cached_property
     def parent(self) -> NDArray[np.int64]:
         """(N,) the node above, -1 for the root."""
-        result = np.full(self.n_nodes, -1)
-        inner = np.flatnonzero(~self.is_leaf)
-        how_many = self.n_children[inner]
-        offset = np.arange(how_many.sum()) - np.repeat(np.cumsum(how_many) - how_many, how_many)
-        result[np.repeat(self.first_child[inner], how_many) + offset] = np.repeat(inner, how_many)
-        return result
+        return self._nodes.parent
 
     @cached_property
     def node_depth(self) -> NDArray[np.int64]:
         """(N,) steps from the root."""
-        result = np.zeros(self.n_nodes, dtype=np.int64)
-        above = self.parent.copy()
-        while (above >= 0).any():
-            result += above >= 0
-            above = np.where(above >= 0, self.parent[above], -1)
-        return result
+        return self._nodes.node_depth()
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -435,17 +422,14 @@ class Tree:
     def categories_left(self, node: int) -> list[Any]:
         """Category values that go left at a subset split."""
         known = self.schema.categories[self.feature[node]]
-        if known is None or self._kind[node] != _SUBSET:
+        if known is None or self._kind[node] != SUBSET:
             return []
         return list(known[self.codes_left(np.array([node]))[0]].tolist())
 
     def codes_left(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Subset splits (m,) on one feature -> (m, C): which of its categories go left."""
         known = self.schema.categories[self.feature[nodes[0]]]
-        codes = np.arange(0 if known is None else len(known))
-        start = self._forest.set_start[self._number] + self._payload[nodes]
-        words = self._forest.set_words[start[:, None] + codes // 64]
-        return np.asarray((words >> (codes % 64).astype(np.uint64)) & np.uint64(1), dtype=bool)
+        return self._nodes.goes_left(nodes, 0 if known is None else len(known))
 
     def name_of(self, feature: int) -> str:
         """The feature's name, or ``x[i]``."""
@@ -466,7 +450,7 @@ class Tree:
 
     def _sums(self, leaves: NDArray[Any]) -> NDArray[Any]:
         """(leaves, K) -> (N, K): each node the sum of the leaves below it, borrowed ones left out."""
-        return _core.node_sums(self._bits, self._payload, np.ascontiguousarray(leaves))
+        return _core.node_sums(self._nodes.bits, self._payload, np.ascontiguousarray(leaves))
 
     def __repr__(self) -> str:
         return f"Tree({self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.depth})"
@@ -617,7 +601,7 @@ def _questions(node: TreeNode, decimals: int) -> list[str]:
     tree, number = node.tree, node.number
     feature = int(tree.feature[number])
     name, known = tree.name_of(feature), tree.schema.categories[feature]
-    if tree._kind[number] == _MULTIWAY:
+    if tree._kind[number] == MULTIWAY:
         return [f"{name} = {value}" for value in (() if known is None else known.tolist())] + [f"{name} missing or new"]
     missing = " or missing"
     left, right = (missing, "") if tree.missing_left[number] else ("", missing)
