@@ -25,7 +25,7 @@ from hedgerow import (
     theory,
 )
 from hedgerow.estimators.bagging import feature_numbers
-from hedgerow.forest.tree import some_trees
+from hedgerow.forest.forest import some_trees
 from hedgerow.judge.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, NumberTrace, is_flat, stages
 
 SENSES = ["all", "inbag", "distinct", "oob"]

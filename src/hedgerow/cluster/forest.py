@@ -24,7 +24,7 @@ from hedgerow.cluster.part import (
 )
 from hedgerow.cluster.run import Runner, add_arrays, in_batches, same
 from hedgerow.cluster.top import Top, TopGrower, TopNode
-from hedgerow.forest.tree import Forest, join_forests
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.target.base import Numbers
 
 #: Small parts are joined until there are so many for each thread.

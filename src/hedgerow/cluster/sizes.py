@@ -13,7 +13,10 @@ from dask.sizeof import sizeof
 from hedgerow.cluster.describe import Targets
 from hedgerow.cluster.part import Part, Plan
 from hedgerow.cluster.training import Weighed
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.counts import Counts
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.moments import Moments
+from hedgerow.forest.nodes import Nodes
 from hedgerow.table.bins import Bins
 from hedgerow.target.base import Labels, Numbers
 
@@ -23,5 +26,5 @@ def bytes_held(held: Any) -> int:
     return int(sum(sizeof(getattr(held, each.name)) for each in fields(held)))
 
 
-for _kind in (Bins, Forest, Labels, Numbers, Part, Plan, Targets, Weighed):
+for _kind in (Bins, Counts, Forest, Labels, Moments, Nodes, Numbers, Part, Plan, Targets, Weighed):
     sizeof.register(_kind, bytes_held)  # type: ignore[no-untyped-call]

@@ -29,9 +29,9 @@ from hedgerow.cluster.partitions import Partitions
 from hedgerow.cluster.run import Runner, pick
 from hedgerow.estimators.trees import MAX_ROWS
 from hedgerow.fit.parameters import resolve_settings
-from hedgerow.forest.add import Grid as OriginGrid
-from hedgerow.forest.add import Origin, weight_steps
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import Grid as OriginGrid
+from hedgerow.forest.rows import Origin, weight_steps
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
 from hedgerow.table.sums import Spread, exact_sums_by, spread_of

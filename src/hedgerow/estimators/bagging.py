@@ -14,8 +14,8 @@ from hedgerow.belief import Setting
 from hedgerow.estimators.opinions import OpinionMixin
 from hedgerow.fit.parameters import TO_BE_CHOSEN
 from hedgerow.forest.fold import OutOfBag, known_rows
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.tree import Forest, join_forests
 from hedgerow.judge.evidence import require_certain
 from hedgerow.judge.oob import AnyTrace, BootstrapErrors, Trace, bootstrap_errors, ensemble_error, is_flat, stages
 from hedgerow.judge.variance import Grown, VarianceOf, forest_variance

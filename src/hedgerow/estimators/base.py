@@ -35,11 +35,12 @@ from hedgerow.fit.parameters import (
 )
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.refine import Blurred, own_weights, refine, settings_for_shares, weigh_blurred
-from hedgerow.forest.add import Origin, weight_steps
 from hedgerow.forest.fold import StateCache
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.prune import prune_forest
-from hedgerow.forest.tree import Forest, Tree, impurity_importance
+from hedgerow.forest.prune import prune
+from hedgerow.forest.rows import Origin, weight_steps
+from hedgerow.forest.walk import Tree, impurity_importance
 from hedgerow.judge.choose import choose_lam
 from hedgerow.judge.evidence import Evidence, Trial, choose_caution, score_sets, try_out
 from hedgerow.table import Table, read_table, read_training_table
@@ -399,8 +400,10 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         return Tree(self.forest_, number, self._bins, self._schema, self.classes_)
 
     def _prune(self, forest: Forest, bins: Bins, training: _Training) -> Forest:
-        alpha = getattr(self, "ccp_alpha", 0.0)
-        return prune_forest(forest, bins, training.table.schema, training.classes, training.settings.criterion, alpha)
+        def tree_of(trees: Forest, number: int) -> Tree:
+            return Tree(trees, number, bins, training.table.schema, training.classes)
+
+        return prune(forest, tree_of, training.settings.criterion, getattr(self, "ccp_alpha", 0.0))
 
     def _fitted_attributes(self, training: _Training, bins: Bins, forest: Forest) -> dict[str, Any]:
         """Everything that makes an estimator a fitted one."""

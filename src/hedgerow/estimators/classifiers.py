@@ -9,7 +9,7 @@ from sklearn.base import clone
 from hedgerow.estimators.base import TreesClassifier
 from hedgerow.fit.parameters import DESCRIPTIONS, documented
 from hedgerow.forest.prune import PruningPath, path_of
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 _FOREST_FEATURES = DESCRIPTIONS["max_features"].replace("or None", 'or None, default="sqrt"', 1)
 

@@ -21,9 +21,10 @@ from hedgerow.fit.parameters import (
     thread_count,
 )
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.forest.add import Grid, Origin, add_rows, drawn_once, outside_bags, widen
+from hedgerow.forest.add import add_rows
 from hedgerow.forest.fold import StateCache
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Grid, Origin, drawn_once, outside_bags
 from hedgerow.judge.drift import Drift, Sample, find_drift
 from hedgerow.table import Schema, check_table
 from hedgerow.table.bins import Bins, Codes, encode
@@ -382,7 +383,8 @@ class LaterClassifier(LaterMixin):
         if len(known) == len(self.classes_):
             return self.forest_, origins
         places = among_classes(self.classes_, known)
-        return widen(self.forest_, places, len(known)), tuple(widened(origin, places, len(known)) for origin in origins)
+        wider = tuple(widened(origin, places, len(known)) for origin in origins)
+        return self.forest_.widen(places, len(known)), wider
 
     def _known_later(
         self,

@@ -13,9 +13,9 @@ from hedgerow.estimators.later import NO_OLD_ROWS, LaterMixin, leaves_are_sums
 from hedgerow.estimators.trees import MIXED, Earlier, Seen
 from hedgerow.fit.parameters import thread_count
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.forest.add import Origin
-from hedgerow.forest.add_numbers import LaterMoments, add_numbers
-from hedgerow.forest.tree import Forest, some_trees
+from hedgerow.forest.add import add_rows
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Origin
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.classes import read_weights
 from hedgerow.target.numbers import numbers_on_grid, read_targets
@@ -28,7 +28,6 @@ class LaterRegressor(LaterMixin):
 
     criterion_: str
     _range: tuple[float, float]
-    _later: LaterMoments
 
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
@@ -73,17 +72,15 @@ class LaterRegressor(LaterMixin):
             kept = np.flatnonzero(weights)
             codes, values, weights = np.ascontiguousarray(codes[:, kept]), values[kept], weights[kept]
         origins = self._known_origins()
-        later = self._later if hasattr(self, "_later") else LaterMoments.none(self.forest_)
-        forest, later = add_numbers(self.forest_, later, origins, codes, values, weights, n_threads)
+        forest = add_rows(self.forest_, origins, codes, values, weights, n_threads)
         nought = np.zeros(len(values), dtype=np.uint16)
         after = tuple(origin.after(nought) for origin in origins)
-        self._remember_later(*self._known_later(forest, later, after, codes, values, weights))
+        self._remember_later(*self._known_later(forest, after, codes, values, weights))
         return self
 
     def _known_later(
         self,
         forest: Forest,
-        later: LaterMoments,
         origins: tuple[Origin, ...],
         codes: Codes,
         y: Floats,
@@ -93,7 +90,7 @@ class LaterRegressor(LaterMixin):
         bag = self._bag_after(origins, codes, y)
         seen: Seen | None = getattr(self, "_seen", None)
         trained: Any = getattr(self, "_trained", None)
-        known: dict[str, Any] = {"forest_": forest, "_later": later, "_origins": origins, "_bag": bag}
+        known: dict[str, Any] = {"forest_": forest, "_origins": origins, "_bag": bag}
         known["_range"] = (min(self._range[0], float(y.min())), max(self._range[1], float(y.max())))
         stale = {"oob_score_", "oob_prediction_", "_residuals", "_leaf_rows", "_seen", "_trained", "_traced"}
         if bag == MIXED:
@@ -107,13 +104,6 @@ class LaterRegressor(LaterMixin):
             n_threads = thread_count(getattr(self, "n_jobs", None))
             known |= self._judge_out_of_bag(forest, seen.all_codes, seen.codes, seen.training, n_threads)
         return known, stale
-
-    def _later_after(self, forest: Forest, earlier: Earlier | None) -> dict[str, Any]:
-        """What leaves held after growing, where rows have been added to the trees in front."""
-        if earlier is None or not hasattr(self, "_later"):
-            return {}
-        fresh = some_trees(forest, earlier.forest.n_trees, forest.n_trees)
-        return {"_later": self._later.joined(LaterMoments.none(fresh))}
 
     def _read_again(self, X: Any, y: Any, sample_weight: Any, earlier: Earlier) -> Any:
         """All rows seen."""

@@ -13,7 +13,6 @@ from hedgerow.estimators.base import TreesClassifier
 from hedgerow.estimators.later import prior_of, widened
 from hedgerow.estimators.regression import TreesRegressor
 from hedgerow.estimators.trees import MIXED, TreesEstimator
-from hedgerow.forest.add_numbers import LaterMoments
 from hedgerow.forest.fold import StateCache
 from hedgerow.forest.join import Part, unite_forests
 from hedgerow.table import remember_features
@@ -82,8 +81,6 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
             merged.caution_ = first._caution
     else:
         merged._range = _range_of(first, second)
-        if hasattr(first, "_later") or hasattr(second, "_later"):
-            merged._later = _later_of(first).joined(_later_of(second))
     return merged  # type: ignore[no-any-return]
 
 
@@ -123,8 +120,3 @@ def _all_classes(first: Any, second: Any) -> tuple[NDArray[Any], tuple[NDArray[n
 def _range_of(first: Any, second: Any) -> tuple[float, float]:
     """Two regressors -> the extremes of all targets."""
     return min(first._range[0], second._range[0]), max(first._range[1], second._range[1])
-
-
-def _later_of(model: Any) -> LaterMoments:
-    """What a regressor has counted since it was grown."""
-    return model._later if hasattr(model, "_later") else LaterMoments.none(model.forest_)

@@ -15,7 +15,7 @@ from hedgerow.belief.rules import Average
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.fit.parameters import check_caution
 from hedgerow.forest.fold import OutOfBag, StateCache
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 from hedgerow.judge.evidence import CAUTIONS, Evidence, calibrated, choose_caution, score_sets, try_out
 from hedgerow.table.bins import Codes
 

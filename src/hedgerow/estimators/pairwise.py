@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -16,11 +17,14 @@ from hedgerow.belief.opinion import opinion_from_bounds
 from hedgerow.estimators.base import TreesClassifier, _Training
 from hedgerow.estimators.trees import MIXED, Earlier, Growing
 from hedgerow.fit.parameters import DESCRIPTIONS, documented
+from hedgerow.forest.counts import Counts
 from hedgerow.forest.fold import reached_evidence
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.prune import prune_forest
-from hedgerow.forest.tree import Forest, Tree, join_forests
+from hedgerow.forest.prune import prune
+from hedgerow.forest.walk import Tree
+from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels
 
@@ -247,7 +251,7 @@ class PairwiseTreesClassifier(TreesClassifier):
                 here = np.ascontiguousarray(codes[:, rows])
                 tree = grow_forest(here, bins, told, settings, first_tree=number, n_trees=1, n_threads=n_threads)
             names = training.classes[[first, second]]
-            tree = prune_forest(tree, bins, training.table.schema, names, settings.criterion, self.ccp_alpha)
+            tree = prune(tree, _tree_of(bins, training.table.schema, names), settings.criterion, self.ccp_alpha)
             forest = tree if forest is None else join_forests(forest, tree)
         assert forest is not None
         return forest
@@ -258,7 +262,11 @@ def _pairs(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2)) or [(0, 0)]
 
 
+def _tree_of(bins: Bins, schema: Schema, classes: NDArray[Any]) -> Callable[[Forest, int], Tree]:
+    """What the codes of a forest mean -> its trees, by number."""
+    return lambda forest, number: Tree(forest, number, bins, schema, classes)
+
+
 def _vacuous_tree() -> Forest:
     """-> a tree of one leaf that knows nothing."""
-    counts = np.zeros(2, dtype=np.uint32)
-    return Forest(2, **Nodes.one_leaf().arrays(), counts=counts, entry_start=None, entry_class=None, weights=None)
+    return Forest(Nodes.one_leaf(), Counts(2, np.zeros(2, dtype=np.uint32)))

@@ -32,13 +32,13 @@ from hedgerow.fit.parameters import (
     thread_count,
 )
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.forest.add import Grid, Origin
 from hedgerow.forest.fold import OutOfBag
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.moments import NumberTree, error_importance
-from hedgerow.forest.prune import prune_numbers
+from hedgerow.forest.prune import prune
 from hedgerow.forest.quantiles import LeafRows, find_leaf_rows, quantiles_of
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.rows import Grid, Origin
+from hedgerow.forest.walk import NumberTree, impurity_importance
 from hedgerow.judge.intervals import Residuals, jackknife_plus, residuals_from
 from hedgerow.judge.oob import NumberTrace
 from hedgerow.table import Table, read_table, read_training_table
@@ -136,7 +136,6 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
         "_seen",
         "_residuals",
         "_leaf_rows",
-        "_later",
         "_traced",
     )
     _not_pickled = ("_trained", "_seen")
@@ -198,7 +197,6 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
         judged = self._judge_out_of_bag(forest, all_codes, codes, training, n_threads)
         if not self._one_tree and training.bag != MIXED:
             judged["_seen"] = Seen.of(training, codes, all_codes)
-        judged |= self._later_after(forest, earlier)
         judged["_origins"] = self._origins_after(training, forest, earlier)
         self._remember(training, bins, forest, judged | chosen)
 
@@ -344,7 +342,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
         """
         check_is_fitted(self)
         trees = range(self.forest_.n_trees)
-        each = [error_importance(self._tree(number), self.n_features_in_, self.criterion_) for number in trees]
+        each = [impurity_importance(self._tree(number), self.n_features_in_, self.criterion_) for number in trees]
         mean = np.mean(each, axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
@@ -447,8 +445,10 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
         return NumberTree(self.forest_, number, self._bins, self._schema)
 
     def _prune(self, forest: Forest, bins: Bins, training: _Training) -> Forest:
-        alpha = getattr(self, "ccp_alpha", 0.0)
-        return prune_numbers(forest, bins, training.table.schema, training.settings.criterion, alpha)
+        def tree_of(trees: Forest, number: int) -> NumberTree:
+            return NumberTree(trees, number, bins, training.table.schema)
+
+        return prune(forest, tree_of, training.settings.criterion, getattr(self, "ccp_alpha", 0.0))
 
     def _fitted_attributes(self, training: _Training, bins: Bins, forest: Forest) -> dict[str, Any]:
         """Everything that makes an estimator a fitted one."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from hedgerow.estimators.regression import TreesRegressor
 from hedgerow.fit.parameters import DESCRIPTIONS, documented
-from hedgerow.forest.moments import NumberTree
+from hedgerow.forest.walk import NumberTree
 
 _OF_NUMBERS = {
     "criterion": (

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.proximity import (
     Bags,
     NearestRows,
@@ -17,7 +18,6 @@ from hedgerow.forest.proximity import (
     proximity_table,
     weight_table,
 )
-from hedgerow.forest.tree import Forest
 from hedgerow.table.bins import Codes
 
 

@@ -21,9 +21,10 @@ from hedgerow.estimators.structure import StructureMixin
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.parameters import check_n_jobs, most_trees, thread_count
 from hedgerow.fit.progress import CallbackSupport, batches, has_callbacks, progress_bar
-from hedgerow.forest.add import Origin
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
-from hedgerow.forest.tree import Forest, Tree, decision_path, join_forests
+from hedgerow.forest.rows import Origin
+from hedgerow.forest.walk import Tree, decision_path
 from hedgerow.judge.oob import stages
 from hedgerow.table import Schema, check_table, remember_features
 from hedgerow.table.bins import Bins, Codes, encode

@@ -22,8 +22,10 @@ from hedgerow.fit.parameters import (
     thread_count,
 )
 from hedgerow.forest.density import forest_log_density, leaf_log_density
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.tree import Forest, Tree
+from hedgerow.forest.moments import Moments
+from hedgerow.forest.walk import Tree
 from hedgerow.table import Table, check_table, read_training_table
 from hedgerow.table.bins import Bins, Codes, encode, find_bins
 from hedgerow.target.base import Labels, Numbers
@@ -249,7 +251,8 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     def _grow_and_prune(self, training: Any, bins: Bins, codes: Codes, n_threads: int, **which: Any) -> Forest:
         """Without the moments of the noise."""
         forest = super()._grow_and_prune(training, bins, codes, n_threads, **which)
-        return replace(forest, values=None, means=None, variances=None)
+        assert isinstance(forest.evidence, Moments)
+        return replace(forest, evidence=forest.evidence.as_counts())
 
     _ranges: Floats
     _densities: Floats

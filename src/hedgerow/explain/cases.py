@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.explain.question import Array, Model, Question, plain, read_columns
 from hedgerow.forest.proximity import Bags, heaviest_rows, weight_table
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 from hedgerow.table.bins import Codes
 
 #: Rules of at most so many classes are told.

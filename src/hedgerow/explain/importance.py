@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hedgerow.estimators.opinions import Bagged
 from hedgerow.estimators.regression import Trained
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

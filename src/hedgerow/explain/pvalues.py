@@ -14,10 +14,10 @@ from hedgerow.estimators.opinions import Bagged
 from hedgerow.estimators.regression import Trained
 from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, require_bagged, threads_of
 from hedgerow.fit.parameters import resolve_settings
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.moments import NumberTree, error_importance
-from hedgerow.forest.prune import prune_forest, prune_numbers
-from hedgerow.forest.tree import Forest, Tree, impurity_importance
+from hedgerow.forest.prune import prune
+from hedgerow.forest.walk import NumberTree, Tree, impurity_importance
 from hedgerow.target.base import Labels
 from hedgerow.target.numbers import numbers_on_grid
 
@@ -184,10 +184,17 @@ class _Again:
         if isinstance(bagged, Trained):
             numbers = numbers_on_grid(bagged.y, None, centred=settings.criterion != "poisson")
             trees = grow_forest(bagged.codes, forest._bins, numbers, settings, **size)
-            return prune_numbers(trees, forest._bins, forest._schema, settings.criterion, self.alpha)
+            return prune(trees, self.tree_of, settings.criterion, self.alpha)
         labels = Labels(bagged.labels, None, 1.0, forest.n_classes_)
         trees = grow_forest(bagged.codes, forest._bins, labels, settings, **size)
-        return prune_forest(trees, forest._bins, forest._schema, forest.classes_, settings.criterion, self.alpha)
+        return prune(trees, self.tree_of, settings.criterion, self.alpha)
+
+    def tree_of(self, trees: Forest, number: int) -> Tree:
+        """One of the trees."""
+        forest = self.forest
+        if trees.values is not None:
+            return NumberTree(trees, number, forest._bins, forest._schema)
+        return Tree(trees, number, forest._bins, forest._schema, forest.classes_)
 
     def importance(self, trees: Forest, bagged: Bagged | Trained) -> Floats:
         """-> (p,)"""
@@ -197,16 +204,9 @@ class _Again:
             each = (np.arange(len(bagged.codes)), np.arange(len(bagged.codes) + 1))
             key = bagged.seed  # another key of the same seed: purposes never share draws
             return np.asarray(permuted_outside(trees, bagged, each, "probability", 1, key, self.n_threads).mean(axis=0))
-        return np.asarray(np.mean([self.impurity(trees, number) for number in range(trees.n_trees)], axis=0))
-
-    def impurity(self, trees: Forest, number: int) -> Floats:
-        """One tree -> (p,)"""
-        forest, criterion = self.forest, self.settings.criterion
-        if trees.values is not None:
-            number_tree = NumberTree(trees, number, forest._bins, forest._schema)
-            return error_importance(number_tree, forest.n_features_in_, criterion)
-        tree = Tree(trees, number, forest._bins, forest._schema, forest.classes_)
-        return impurity_importance(tree, forest.n_features_in_, criterion)
+        asked = self.forest.n_features_in_, self.settings.criterion
+        of_trees = [impurity_importance(self.tree_of(trees, number), *asked) for number in range(trees.n_trees)]
+        return np.asarray(np.mean(of_trees, axis=0))
 
 
 def _permuted(bagged: Bagged | Trained, order: NDArray[np.int64], feature: int | None) -> Bagged | Trained:

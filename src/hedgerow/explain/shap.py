@@ -14,7 +14,7 @@ from hedgerow.belief.additive import Additive, additive
 from hedgerow.estimators.pairwise import PairwiseTreesClassifier
 from hedgerow.fit.parameters import check_caution
 from hedgerow.forest.fold import fold, leaf_evidence, lift_distinct
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

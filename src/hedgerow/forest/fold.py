@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.belief import Setting, merge_states
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

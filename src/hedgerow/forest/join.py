@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.add import widen
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, words_from
-from hedgerow.forest.tree import Forest, join_forests
 from hedgerow.table import MAX_CATEGORIES, Schema
 from hedgerow.table.bins import Bins
 from hedgerow.table.schema import label
@@ -46,7 +45,7 @@ def unite_forests(first: Part, second: Part, n_classes: int) -> tuple[Forest, Bi
             f"forests must cut each feature in at most {MOST_BINS - 1:,} places together to be merged, got more; merge"
             " fewer of them"
         )
-    moved = [widen(move_codes(part.forest, part.bins, united), part.places, n_classes) for part in parts]
+    moved = [move_codes(part.forest, part.bins, united).widen(part.places, n_classes) for part in parts]
     return join_forests(*moved), united, schema
 
 
@@ -94,7 +93,7 @@ def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
         assert known is not None
         assert more is not None
         words[node] = _moved_words(nodes, node, places[feature[node]], len(known), len(more), missing_left[node])
-    return replace(forest, **nodes.with_words(words).arrays())
+    return replace(forest, structure=nodes.with_words(words))
 
 
 def unite_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
@@ -143,7 +142,7 @@ def move_codes(forest: Forest, bins: Bins, finer: Bins) -> Forest:
     at = np.minimum(bins.cut_start[feature] + code, len(moved) - 1)
     beyond = np.diff(finer.cut_start)[feature]  # every value goes left: still so
     new = np.where(code < n_cuts[feature], moved[at], beyond)
-    return replace(forest, **forest.structure.with_codes(node, new).arrays())
+    return replace(forest, structure=forest.structure.with_codes(node, new))
 
 
 def _fits(bins: Bins) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,17 @@ class Nodes:
         Longest path of each tree.
     """
 
+    #: What its arrays are made of, by the names they have in files: there `bits` are called nodes.
+    TYPES: ClassVar[dict[str, Any]] = {
+        "nodes": np.uint64,
+        "payload": np.int32,
+        "set_words": np.uint64,
+        "node_start": np.int64,
+        "leaf_start": np.int64,
+        "set_start": np.int64,
+        "depth": np.int64,
+    }
+
     bits: NDArray[np.uint64]
     payload: NDArray[np.int32]
     set_words: NDArray[np.uint64]
@@ -54,13 +66,19 @@ class Nodes:
         return cls(np.array([_LEAF]), np.zeros(1, dtype=np.int32), words, ends, ends, none, none[:1])
 
     @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Nodes:
+        """Arrays by the names they have in files, as they are -> the nodes."""
+        return cls(*(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
+
+    @classmethod
     def join(cls, *parts: Nodes) -> Nodes:
         """The trees of all parts, in this order."""
-        joined: dict[str, Any] = {}
-        for name in (each.name for each in fields(cls)):
-            arrays = [getattr(part, name) for part in parts]
-            joined[name] = join_starts(arrays) if name.endswith("_start") else np.concatenate(arrays)
-        return cls(**joined)
+        held = [part.arrays() for part in parts]
+        whole: dict[str, Any] = {}
+        for name in cls.TYPES:
+            arrays = [each[name] for each in held]
+            whole[name] = join_starts(arrays) if name.endswith("_start") else np.concatenate(arrays)
+        return cls.from_arrays(whole)
 
     @property
     def n_trees(self) -> int:
@@ -132,7 +150,7 @@ class Nodes:
 
     def arrays(self) -> dict[str, Any]:
         """Name -> array, as files hold them."""
-        return {("nodes" if name == "bits" else name): array for name, array in vars(self).items()}
+        return dict(zip(self.TYPES, vars(self).values(), strict=True))
 
     def some(self, first: int, last: int) -> Nodes:
         """Trees number `first` to ``last - 1``, their arrays parts of these."""
@@ -266,6 +284,22 @@ class Nodes:
             above = parent[above]
         return np.concatenate(borrowers), np.concatenate(members)
 
+    def check(self, n_leaves: int) -> None:
+        """Refuse arrays whose lengths do not fit together, or to so many leaves; the core looks at what they say."""
+        if self.n_trees < 1:
+            raise ValueError("a forest must have at least one tree, got none")
+        lengths = {"payload": len(self.bits), "depth": self.n_trees}
+        lengths |= {"leaf_start": self.n_trees + 1, "set_start": self.n_trees + 1}
+        for name, length in lengths.items():
+            if len(getattr(self, name)) != length:
+                raise ValueError(f"{name} must have {length} values, got {len(getattr(self, name))}")
+        ends = {"node_start": (len(self.bits), 1), "leaf_start": (n_leaves, 1), "set_start": (len(self.set_words), 0)}
+        for name, (length, least) in ends.items():
+            if not ascends(getattr(self, name), length, least):
+                raise ValueError(
+                    f"{name} must ascend from 0 to {length} in steps of at least {least}, got other values"
+                )
+
     def _part(self, part: tuple[int, int]) -> NDArray[np.int64]:
         """(N,): some bits of every node."""
         first, length = part
@@ -283,6 +317,13 @@ class Nodes:
             found |= (above >= 0) & at[above]
             above = np.where(above >= 0, parent[above], -1)
         return found
+
+
+def ascends(start: NDArray[Any], length: int, least: int = 0) -> bool:
+    """Whether starts ascend from 0 to `length` in steps of at least `least`."""
+    sound = len(start) > 0 and start[0] == 0 and start[-1] == length
+    # Ascending first: within [0, length] no difference can overflow.
+    return bool(sound and (start[1:] >= start[:-1]).all() and (np.diff(start) >= least).all())
 
 
 def each_from(first: NDArray[np.int64], how_many: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow import _core
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import COUNT_SENSES
-from hedgerow.forest.tree import Forest
 from hedgerow.table.bins import Codes
 
 #: Rows that are compared with all others at a time.

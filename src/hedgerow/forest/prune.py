@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.moments import NumberTree
-from hedgerow.forest.tree import DENSE_CLASSES, Forest, Tree, join_forests
-from hedgerow.table import Schema
-from hedgerow.table.bins import Bins
-from hedgerow.target.criteria import Criterion, resolve_criterion
+from hedgerow.forest.forest import Forest, join_forests
+from hedgerow.forest.walk import Tree
+from hedgerow.target.criteria import Criterion
 
 
 @dataclass(frozen=True)
@@ -33,12 +30,7 @@ def pruning_path(tree: Tree, criterion: str | Criterion) -> Iterator[PruningStep
     The risk of a node is its impurity times its share of the tree's weight; a branch is worth keeping while
     it lowers the risk by at least alpha per leaf.
     """
-    yield from weakest_links(tree, node_risk(tree, criterion))
-
-
-def weakest_links(tree: Tree, risk: NDArray[np.float64]) -> Iterator[PruningStep]:
-    """The same for any risk (N,) of the nodes."""
-    risk = np.where(tree.is_borrowed, 0.0, risk)
+    risk = node_risk(tree, criterion)
     below, leaves = _sums_below(tree, risk)
     alive = ~tree.is_leaf
     gone = np.zeros(tree.n_nodes, dtype=bool)
@@ -89,53 +81,30 @@ def path_of(tree: Tree, criterion: str | Criterion) -> PruningPath:
 
 def node_risk(tree: Tree, criterion: str | Criterion) -> NDArray[np.float64]:
     """-> (N,): impurity of each node times its share of the tree's weight; nothing for borrowed leaves."""
-    weights = tree.weights
-    amount = weights.sum(axis=1)
-    risk = resolve_criterion(criterion).impurity(weights) * amount / amount[0]
-    risk[tree.is_borrowed] = 0
-    return np.asarray(risk)
+    amount = tree.evidence.amount
+    risk = tree.evidence.impurity(criterion) * amount / amount[0]
+    return np.where(tree.is_borrowed, 0.0, risk)
 
 
-def prune_forest(
-    forest: Forest, bins: Bins, schema: Schema, classes: NDArray[Any], criterion: str | Criterion, ccp_alpha: float
+def prune(
+    forest: Forest, tree_of: Callable[[Forest, int], Tree], criterion: str | Criterion, ccp_alpha: float
 ) -> Forest:
     """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
     if _checked_cost(ccp_alpha) == 0:
         return forest
-    pruned: Forest | None = None
-    for number in range(forest.n_trees):
-        tree = Tree(forest, number, bins, schema, classes)
-        one = _cut_below_cost(forest, number, tree, pruning_path(tree, criterion), ccp_alpha)
-        pruned = one if pruned is None else join_forests(pruned, one)
-    assert pruned is not None
-    return pruned
-
-
-def prune_numbers(forest: Forest, bins: Bins, schema: Schema, criterion: str, ccp_alpha: float) -> Forest:
-    """The same for the forest of a regression; leaves by absolute error cannot be joined from what they remember."""
-    if _checked_cost(ccp_alpha) == 0:
-        return forest
-    if criterion == "absolute_error":
+    if reason := forest.evidence.cannot_be_cut(criterion):
         raise ValueError(
-            f"ccp_alpha must be 0 with criterion='absolute_error', got {ccp_alpha!r}: leaves do not keep what the"
-            " median of two of them is; limit max_depth, max_leaf_nodes or min_samples_leaf instead"
+            f"ccp_alpha must be 0 with criterion={criterion!r}, got {ccp_alpha!r}: {reason}; limit max_depth,"
+            " max_leaf_nodes or min_samples_leaf instead"
         )
-    pruned: Forest | None = None
-    for number in range(forest.n_trees):
-        tree = NumberTree(forest, number, bins, schema)
-        links = weakest_links(tree, tree.impurity(criterion) * tree.weight / tree.weight[0])
-        one = _cut_below_cost(forest, number, tree, links, ccp_alpha)
-        pruned = one if pruned is None else join_forests(pruned, one)
-    assert pruned is not None
-    return pruned
+    trees = (tree_of(forest, number) for number in range(forest.n_trees))
+    return join_forests(*(cut_tree(tree, _costly(tree, criterion, ccp_alpha)) for tree in trees))
 
 
-def cut_tree(forest: Forest, number: int, tree: Tree, cut: NDArray[np.bool_]) -> Forest:
-    """Make leaves of the nodes in `cut` (N,), drop what is below them -> a forest of one tree."""
-    nodes, leaves = forest.structure.some(number, number + 1).cut(cut)
-    counts = tree.counts[leaves].astype(np.uint32)
-    weights = None if forest.weights is None else tree.weights[leaves]
-    return Forest(n_classes=forest.n_classes, **nodes.arrays(), **_packed(counts, weights), **tree.leaf_moments(leaves))
+def cut_tree(tree: Tree, at: NDArray[np.bool_]) -> Forest:
+    """Make leaves of some nodes (N,), drop what is below them -> a forest of one tree."""
+    nodes, leaves = tree.nodes.cut(at)
+    return Forest(nodes, tree.evidence.cut(leaves))
 
 
 def _checked_cost(ccp_alpha: float) -> float:
@@ -145,30 +114,14 @@ def _checked_cost(ccp_alpha: float) -> float:
     return ccp_alpha
 
 
-def _cut_below_cost(forest: Forest, number: int, tree: Tree, links: Iterator[PruningStep], ccp_alpha: float) -> Forest:
-    """Cut the links that cost at most `ccp_alpha` per leaf -> a forest of one tree."""
+def _costly(tree: Tree, criterion: str | Criterion, ccp_alpha: float) -> NDArray[np.bool_]:
+    """-> (N,): the nodes below which a branch costs at most `ccp_alpha` per leaf."""
     cut = np.zeros(tree.n_nodes, dtype=bool)
-    for step in links:
+    for step in pruning_path(tree, criterion):
         if step.alpha > ccp_alpha:
             break
         cut[step.node] = True
-    return cut_tree(forest, number, tree, cut)
-
-
-def _packed(counts: NDArray[np.uint32], weights: NDArray[np.float64] | None) -> dict[str, Any]:
-    """(L, K) -> the arrays of a forest's leaves, sparse when classes are many."""
-    n_classes = counts.shape[1]
-    if n_classes <= DENSE_CLASSES:
-        flat = None if weights is None else weights.ravel()
-        return {"counts": counts.ravel(), "entry_start": None, "entry_class": None, "weights": flat}
-    leaf, label = np.nonzero(counts if weights is None else counts + weights)
-    start = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=len(counts)))])
-    return {
-        "counts": counts[leaf, label],
-        "entry_start": start.astype(np.int64),
-        "entry_class": label.astype(np.uint16),
-        "weights": None if weights is None else weights[leaf, label],
-    }
+    return cut
 
 
 def _sums_below(tree: Tree, risk: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

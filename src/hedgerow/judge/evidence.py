@@ -30,8 +30,8 @@ from hedgerow.forest.fold import (
     reached_evidence,
     without_own_row,
 )
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.together import Together, group_by_merge
-from hedgerow.forest.tree import Forest
 from hedgerow.metrics.scorers import scorer
 from hedgerow.table.bins import Codes
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.fold import OutOfBag, out_of_bag_rows
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 
 Floats = NDArray[np.float64]
 

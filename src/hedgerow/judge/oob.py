@@ -25,7 +25,7 @@ from hedgerow.forest.fold import (
     out_of_bag_rows,
     without_own_row,
 )
-from hedgerow.forest.tree import Forest, some_trees
+from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.fold import leaf_evidence
-from hedgerow.forest.tree import Forest, some_trees
+from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

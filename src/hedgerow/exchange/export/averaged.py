@@ -9,7 +9,7 @@ from hedgerow.belief.leaf import reserve
 from hedgerow.belief.rules import Mean
 from hedgerow.exchange.export.describe import evidence_of
 from hedgerow.exchange.export.fitted import FittedClassifier, FittedRegressor
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 Floats = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.exchange.export.describe import split_of
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 #: Where a question leads: to another question, or to a leaf.
 Target = tuple[bool, int]

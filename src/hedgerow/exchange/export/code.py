@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.exchange.export.describe import Split, evidence_of, split_of, tree_of
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 #: Branches nest so deep before what is below becomes a function of its own: parsers count levels.
 DEEPEST = 24

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy as np
 from hedgerow.errors import ModelFileError
 from hedgerow.estimators.trees import MAX_ROWS
 from hedgerow.exchange.files.values import Array, Arrays, take
-from hedgerow.forest.add import Grid, Origin
-from hedgerow.forest.add_numbers import LaterMoments
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import COUNT_SENSES
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.leaves import Leaves
+from hedgerow.forest.moments import LaterMoments, Moments
+from hedgerow.forest.rows import Grid, Origin
 
 Json: TypeAlias = Any
 
@@ -43,10 +45,11 @@ def origins_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
         listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS)])
     arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in model._origins])}
     fitted: dict[str, Json] = {"origins": listed}
-    if hasattr(model, "_later"):
+    later = model.forest_.evidence.later
+    if later is not None:
         fitted["later"] = True
-        arrays |= {f"later.{name}": getattr(model._later, name) for name in _MOMENTS}
-        arrays["later.sums"] = model._later.sums.reshape(-1, 6)
+        arrays |= {f"later.{name}": vars(later)[name] for name in _MOMENTS}
+        arrays["later.sums"] = later.sums.reshape(-1, 6)
     return fitted, arrays
 
 
@@ -66,7 +69,7 @@ def origins_from_contents(model: Any, given: dict[str, Json], arrays: Arrays) ->
         raise ModelFileError(f"origins must be those of {forest.n_trees} trees, got another number")
     model._origins = origins
     if given.get("later") is True:
-        model._later = _later_from(forest, arrays)
+        model.forest_ = replace(forest, evidence=_with_later(forest.evidence, arrays))
 
 
 def _origin_from(given: Json, class_rows: Array) -> Origin:
@@ -85,13 +88,12 @@ def _origin_from(given: Json, class_rows: Array) -> Origin:
     return Origin(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
 
 
-def _later_from(forest: Forest, arrays: Arrays) -> LaterMoments:
-    """What leaves held after growing, and the sums of what has come since."""
-    n_leaves = int(forest.leaf_start[-1])
-    moments = [take(arrays, f"later.{name}", np.float64, length=n_leaves) for name in _MOMENTS]
-    if forest.variances is None or not all(np.isfinite(each).all() for each in moments):
+def _with_later(leaves: Leaves, arrays: Arrays) -> Moments:
+    """Leaves with what they held after growing, and the sums of what has come since."""
+    moments = [take(arrays, f"later.{name}", np.float64, length=leaves.n_leaves) for name in _MOMENTS]
+    if not isinstance(leaves, Moments) or not all(np.isfinite(each).all() for each in moments):
         raise ModelFileError("what leaves held after growing must be finite, and of a regression, got something else")
     if not (moments[0] > 0).all() or not (moments[2] >= 0).all():
         raise ModelFileError("leaves must have had rows and variances >= 0 after growing, got others")
-    sums = take(arrays, "later.sums", np.int64, shape=(n_leaves, 6))
-    return LaterMoments(moments[0], moments[1], moments[2], sums.reshape(n_leaves, 3, 2))
+    sums = take(arrays, "later.sums", np.int64, shape=(leaves.n_leaves, 6))
+    return replace(leaves, later=LaterMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))

@@ -24,8 +24,8 @@ from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
 from hedgerow.exchange.files.values import Array, Arrays, check_starts, take
 from hedgerow.fit.parameters import NUMBER_CRITERIA, check_caution
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows
-from hedgerow.forest.tree import OF_NUMBERS, Forest
 from hedgerow.judge.intervals import MAX_ROWS, Residuals
 from hedgerow.table import remember_features
 
@@ -62,7 +62,7 @@ def regressor_from_contents(kind: type[TreesRegressor], given: dict[str, Json], 
     schema = schema_from_arrays(given["table"], arrays)
     bins = bins_from_arrays(arrays, schema)
     threads = reading_threads(model)
-    moments = OF_NUMBERS if given["has_means"] is True else ("values", "variances")
+    moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
     model.forest_, rows = forest_from_arrays(
         arrays, bins, 1, weighted=given["weighted"] is True, n_threads=threads, moments=moments
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.estimators import DecisionTreeClassifier
 from hedgerow.exchange.export.describe import Split, number_words, split_of
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 from hedgerow.table import Factors, NamedColumns
 
 #: As many rules a reader takes in; fewer where fewer say something.
