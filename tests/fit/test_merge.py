@@ -21,7 +21,7 @@ from hedgerow import (
     merge,
 )
 from hedgerow.forest import join
-from hedgerow.forest.join import cuts_in_use, move_codes, unite_bins
+from hedgerow.forest.join import cuts_in_use, join_bins, move_codes
 
 
 def frame(n_rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -141,7 +141,7 @@ def test_cuts_that_no_tree_uses_can_be_left_out() -> None:
     forest = forests()[2]
     few = cuts_in_use(forest.forest_, forest._bins)
     assert len(few.cuts) < len(forest._bins.cuts)
-    back = unite_bins(few, forest._bins, forest._schema)
+    back = join_bins(few, forest._bins, forest._schema)
     assert np.array_equal(back.cuts, forest._bins.cuts)
     assert same_forest(move_codes(forest.forest_, forest._bins, back), forest.forest_)
 

@@ -1,4 +1,4 @@
-"""Merged: two fitted forests with the same columns -> one with the trees of both."""
+"""Side: two fitted forests with the same columns -> one with the trees of both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.estimators.later import prior_of, widened
 from hedgerow.estimators.regression import TreesRegressor
 from hedgerow.estimators.trees import MIXED, TreesEstimator
 from hedgerow.forest.fold import StateCache
-from hedgerow.forest.join import Part, unite_forests
+from hedgerow.forest.join import Side, merge_forests
 from hedgerow.table import remember_features
 from hedgerow.target.classes import among_classes
 
@@ -25,7 +25,7 @@ _SAME = ("criterion", "monotonic_cst")
 
 
 def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
-    """Unite forests with the same columns: all their trees, in the order given.
+    """Merge forests with the same columns: all their trees, in the order given.
 
     Every split stays what it was: where the forests are cut at different places, the new one has all cuts. Classes and
     categories are those of any; a category that a forest does not know is as good as missing in its trees. Predictions
@@ -59,10 +59,10 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
     _check_alike(first, second)
     classes, places = _all_classes(first, second)
     here, there = (
-        Part(model.forest_, model._bins, model._schema, place)
+        Side(model.forest_, model._bins, model._schema, place)
         for model, place in zip((first, second), places, strict=True)
     )
-    forest, bins, schema = unite_forests(here, there, len(classes))
+    forest, bins, schema = merge_forests(here, there, len(classes))
     merged: Any = clone(first)
     merged.n_estimators = forest.n_trees
     merged.forest_, merged._bins, merged._schema = forest, bins, schema

@@ -1,4 +1,4 @@
-"""Unite: forests over different cuts -> one forest over all of them, every split what it was."""
+"""Join: forests over different cuts and categories -> one forest over all of them, every split what it was."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, words_from
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, starts_of, words_from
 from hedgerow.table import MAX_CATEGORIES, Schema
 from hedgerow.table.bins import Bins
 from hedgerow.table.schema import label
@@ -18,8 +18,8 @@ from hedgerow.table.schema import label
 MOST_BINS = np.iinfo(np.uint16).max
 
 
-class Part(NamedTuple):
-    """A forest to be united with another, what its codes mean, and where class k of it stands among all classes."""
+class Side(NamedTuple):
+    """One side of a merge: a forest, what its codes mean, and where class k of it stands among all classes."""
 
     forest: Forest
     bins: Bins
@@ -27,29 +27,29 @@ class Part(NamedTuple):
     places: NDArray[np.intp]
 
 
-def unite_forests(first: Part, second: Part, n_classes: int) -> tuple[Forest, Bins, Schema]:
+def merge_forests(first: Side, second: Side, n_classes: int) -> tuple[Forest, Bins, Schema]:
     """Two forests over the same columns -> the trees of both, all cuts and all categories.
 
     Thresholds are values: in a finer table of bins the same value has another code. A category that a forest did not
-    know goes where it always went in its trees, with the missing ones. So every row goes the same way. Uniting is
+    know goes where it always went in its trees, with the missing ones. So every row goes the same way. Merging is
     associative, and but for the order of the trees commutative.
     """
-    schema = unite_schemas(first.schema, second.schema)
+    schema = join_schemas(first.schema, second.schema)
     parts = [part._replace(forest=move_categories(part.forest, part.schema, schema)) for part in (first, second)]
-    united = unite_bins(first.bins, second.bins, schema)
-    if not _fits(united):
+    joined = join_bins(first.bins, second.bins, schema)
+    if not _fits(joined):
         here, there = (cuts_in_use(part.forest, part.bins) for part in parts)
-        united = unite_bins(here, there, schema)
-    if not _fits(united):
+        joined = join_bins(here, there, schema)
+    if not _fits(joined):
         raise ValueError(
             f"forests must cut each feature in at most {MOST_BINS - 1:,} places together to be merged, got more; merge"
             " fewer of them"
         )
-    moved = [move_codes(part.forest, part.bins, united).widen(part.places, n_classes) for part in parts]
-    return join_forests(*moved), united, schema
+    moved = [move_codes(part.forest, part.bins, joined).widen(part.places, n_classes) for part in parts]
+    return join_forests(*moved), joined, schema
 
 
-def unite_schemas(first: Schema, second: Schema) -> Schema:
+def join_schemas(first: Schema, second: Schema) -> Schema:
     """Two schemas of the same columns -> what both say, with all categories; a ValueError names what differs."""
     if first.n_features != second.n_features:
         raise ValueError(
@@ -96,10 +96,10 @@ def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
     return replace(forest, structure=nodes.with_words(words))
 
 
-def unite_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
+def join_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
     """All cuts of both; a bin's typical value is where it ends, of the last the largest that either has.
 
-    A choice among the typical values of both would depend on the order in which several are united.
+    A choice among the typical values of both would depend on the order in which several are joined.
     """
     cuts, centers = [], []
     for feature in range(len(first.nominal)):
@@ -161,10 +161,10 @@ def _all_categories(known: list[NDArray[Any] | None], column: str) -> NDArray[An
         )
     if first.tolist() == second.tolist():
         return first
-    together = np.array(sorted({*first.tolist(), *second.tolist()}), dtype=first.dtype)
-    if len(together) > MAX_CATEGORIES:
-        raise ValueError(f"{column} must have at most {MAX_CATEGORIES:,} categories together, got {len(together):,}")
-    return together
+    joined = np.array(sorted({*first.tolist(), *second.tolist()}), dtype=first.dtype)
+    if len(joined) > MAX_CATEGORIES:
+        raise ValueError(f"{column} must have at most {MAX_CATEGORIES:,} categories together, got {len(joined):,}")
+    return joined
 
 
 def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[np.int64] | None:
@@ -199,7 +199,7 @@ def _centers_of(bins: Bins, feature: int) -> NDArray[np.float64]:
 
 def _starts(parts: list[NDArray[np.float64]]) -> NDArray[np.int64]:
     """Arrays -> where each begins when they stand end to end, and the end."""
-    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return starts_of([len(part) for part in parts])
 
 
 def _some(values: Any) -> str:

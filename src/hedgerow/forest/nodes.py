@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 #: Kinds of splits: at a threshold, by a subset of categories, with a child for each category.
 THRESHOLD, SUBSET, MULTIWAY = 0, 1, 2
@@ -332,7 +332,7 @@ def each_from(first: NDArray[np.int64], how_many: NDArray[np.int64]) -> NDArray[
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + how_many, how_many)
 
 
-def starts_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def starts_of(lengths: ArrayLike) -> NDArray[np.int64]:
     """Lengths (m,) -> (m + 1,): where each part begins when they stand end to end, and the end."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
