@@ -26,6 +26,7 @@ from hedgerow import (
 )
 from hedgerow.estimators.bagging import feature_numbers
 from hedgerow.forest.forest import some_trees
+from hedgerow.forest.rows import Judges
 from hedgerow.judge.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, NumberTrace, is_flat, stages
 
 SENSES = ["all", "inbag", "distinct", "oob"]
@@ -238,7 +239,7 @@ def test_regression_trees_are_grown_until_the_error_is_flat_and_no_further() -> 
     forest = RandomForestRegressor("auto", random_state=0).fit(X, y)
     n_trees = forest.forest_.n_trees
     ends = [last for _, last in stages()]
-    trace = NumberTrace(y, forest._trained.bags, absolute=False)
+    trace = NumberTrace(y, Judges(forest._trained.bags), absolute=False)
     flat = []
     for end in ends[: ends.index(n_trees) + 1]:
         trace.extend(some_trees(forest.forest_, 0, end), forest._trained.codes)

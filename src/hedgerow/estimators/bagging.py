@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from hedgerow.belief import Setting
 from hedgerow.estimators.opinions import OpinionMixin
 from hedgerow.fit.parameters import TO_BE_CHOSEN
-from hedgerow.forest.fold import OutOfBag, known_rows
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.rows import Bags, Judges
 from hedgerow.judge.evidence import require_certain
 from hedgerow.judge.oob import AnyTrace, BootstrapErrors, Trace, bootstrap_errors, ensemble_error, is_flat, stages
-from hedgerow.judge.variance import Grown, VarianceOf, forest_variance
+from hedgerow.judge.variance import VarianceOf, forest_variance
 from hedgerow.table.bins import Bins, Codes
 
 #: Trees of each forest that ``max_features="oob"`` tries.
@@ -105,11 +105,11 @@ class BaggingMixin(ChoosingMixin, OpinionMixin):
             self._rule,
             self._oob_setting(),
             bagged.labels,
-            bagged.out_of_bag,
+            bagged.judges,
             tree_weights=self._tree_weights(self._rule, self._caution),
             n_threads=threads,
         )
-        return bootstrap_errors(self.forest_, bagged.codes, bagged.labels, bagged.out_of_bag, ensemble, threads)
+        return bootstrap_errors(self.forest_, bagged.codes, bagged.labels, bagged.judges, ensemble, threads)
 
     @property
     def oob_trace_(self) -> NDArray[np.float64]:
@@ -120,7 +120,7 @@ class BaggingMixin(ChoosingMixin, OpinionMixin):
         key = (repr(self._rule), self._caution)
         if getattr(self, "_traced", (None,))[0] != key:
             bagged = self._require_bagged()
-            trace = Trace(self._rule, self._oob_setting(), bagged.labels, bagged.out_of_bag)
+            trace = Trace(self._rule, self._oob_setting(), bagged.labels, bagged.judges)
             trace.extend(self.forest_, bagged.codes, self._reading_threads(len(bagged.labels)))
             self._traced = (key, np.array(trace.errors))
         return self._traced[1].copy()
@@ -145,8 +145,9 @@ class BaggingMixin(ChoosingMixin, OpinionMixin):
         """
         bagged = self._require_bagged()
         codes = self._codes(X)
-        grown = Grown(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, self._bag[3])
-        return forest_variance(self.forest_, codes, grown, self._reading_threads(codes.shape[1]))
+        bags = Bags(bagged.seed, bagged.bag_mean, len(bagged.labels), leaf_counts=self._bag[3])
+        n_threads = self._reading_threads(codes.shape[1])
+        return forest_variance(self.forest_, codes, bagged.codes, bagged.labels, bags, n_threads)
 
     # ---- stages of fit ------------------------------------------------------------
 
@@ -158,10 +159,10 @@ class BaggingMixin(ChoosingMixin, OpinionMixin):
         labels = training.numbers
         return ensemble_error(pilot, codes, self._rule, setting, labels, outside, n_threads=n_threads)
 
-    def _judges_of(self, training: Any, codes: Codes) -> OutOfBag:
+    def _judges_of(self, training: Any, codes: Codes) -> Judges:
         """How to find the trees that may judge a row, where some row can be judged."""
-        outside: OutOfBag = training.bagged(codes).out_of_bag
-        require_certain(known_rows(outside, codes.shape[1]))
+        outside: Judges = training.bagged(codes).judges
+        require_certain(outside.certain)
         return outside
 
     def _setting_of(self, training: Any) -> Setting:

@@ -434,7 +434,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
         bagged = training.bagged(codes)
         judged: dict[str, Any] = {"_bagged": bagged}
         rule, caution = self._rule, 1.0 if isinstance(self.caution, str) else float(self.caution)
-        evidence = Evidence(forest, codes, rule, caution, training.prior, bagged.out_of_bag, n_threads)
+        evidence = Evidence(forest, codes, rule, caution, training.prior, bagged.judges, n_threads)
         if isinstance(self.caution, str):
             caution = judged["caution_"] = choose_caution(evidence, training.classes, labels, self.decision)
             judged["_cautious"] = self._cautious_key()
@@ -463,7 +463,7 @@ class TreesClassifier(BaggingMixin, LaterClassifier, ClassifierMixin, TreesEstim
             score = score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
         whole = np.where(evidence.judged[:, None], probability, 1 / len(classes))
         if training.kept is not None:  # rows without weight: no tree has seen them, so all judge them
-            everyone = replace(evidence, codes=all_codes, out_of_bag=None)
+            everyone = replace(evidence, codes=all_codes, judges=None)
             of_kept, whole = whole, everyone.combine(weights=trial.weights).probability
             whole[training.kept] = of_kept
         return {"oob_decision_function_": whole, "oob_score_": score}

@@ -24,7 +24,7 @@ from hedgerow.fit.progress import with_callbacks
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.fold import StateCache
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import Grid, Origin, drawn_once, outside_bags
+from hedgerow.forest.rows import Bags, Grid, Origin, drawn_once
 from hedgerow.judge.drift import Drift, Sample, find_drift
 from hedgerow.table import Schema, check_table
 from hedgerow.table.bins import Bins, Codes, encode
@@ -259,14 +259,15 @@ class LaterMixin:
         """The training rows, each with the trees that have not seen it."""
         codes, labels, seed, bag_mean = self._bagged_rows()
         some = spread(codes.shape[1])
-        judges = outside_bags(seed, bag_mean, self.forest_.n_trees, codes.shape[1], some)
+        judges = Bags(seed, bag_mean, codes.shape[1]).outside_each(self.forest_.n_trees, some)
         return _Rows(np.ascontiguousarray(codes[:, some]), labels[some] if labelled else None, some, judges)
 
     def _as_later(self, rows: _Rows) -> _Rows:
         """New rows with the trees whose bags they would not be in, had they come with the others: as many as those."""
         codes, _, seed, bag_mean = self._bagged_rows()
         n_rows = codes.shape[1]
-        return rows._replace(judges=outside_bags(seed, bag_mean, self.forest_.n_trees, n_rows, n_rows + rows.numbers))
+        bags = Bags(seed, bag_mean, n_rows)
+        return rows._replace(judges=bags.outside_each(self.forest_.n_trees, n_rows + rows.numbers))
 
     def _sample_of(self, rows: _Rows) -> Sample:
         nodes = self.forest_.leaf_nodes(rows.codes, self._reading_threads(rows.codes.shape[1]))

@@ -14,8 +14,9 @@ from hedgerow.belief import Opinion, Rule, resolve_rule
 from hedgerow.belief.rules import Average
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.fit.parameters import check_caution
-from hedgerow.forest.fold import OutOfBag, StateCache
+from hedgerow.forest.fold import StateCache
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags, Judges
 from hedgerow.judge.evidence import CAUTIONS, Evidence, calibrated, choose_caution, score_sets, try_out
 from hedgerow.table.bins import Codes
 
@@ -59,11 +60,10 @@ class Bagged:
     known: NDArray[np.bool_] | None = None  # with uncertain labels: rows of certain class
 
     @property
-    def out_of_bag(self) -> OutOfBag:
-        """How to find the trees that have not seen a row."""
-        if self.own is not None:
-            return OutOfBag(self.seed, self.bag_mean, None, own=self.own if self.counted else None, known=self.known)
-        return OutOfBag(self.seed, self.bag_mean, self.labels if self.counted else None)
+    def judges(self) -> Judges:
+        """Which trees may judge a row."""
+        bags, own = Bags(self.seed, self.bag_mean, self.codes.shape[1]), self.labels if self.own is None else self.own
+        return Judges(bags, own if self.counted else None, self.known)
 
 
 class OpinionMixin:
@@ -218,7 +218,7 @@ class OpinionMixin:
     def oob_evidence_(self) -> Evidence:
         """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""
         bagged = self._require_bagged()
-        return self._evidence(bagged.codes, bagged.out_of_bag)
+        return self._evidence(bagged.codes, bagged.judges)
 
     def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
         """Choose rule, caution or decision by how well they do on out-of-bag evidence; no tree is grown again.
@@ -270,7 +270,7 @@ class OpinionMixin:
         changed = getattr(self, "_cautious", key) != key and hasattr(self, "_bagged")
         if changed or not hasattr(self, "caution_"):
             bagged = self._require_bagged()
-            evidence = Evidence(self.forest_, bagged.codes, self._rule, 1.0, self._prior, bagged.out_of_bag)
+            evidence = Evidence(self.forest_, bagged.codes, self._rule, 1.0, self._prior, bagged.judges)
             self.caution_ = choose_caution(evidence, self.classes_, bagged.labels, self.decision)
             self._cautious = key
         return float(self.caution_)
@@ -287,11 +287,11 @@ class OpinionMixin:
         """Whether probabilities are the plain mean of leaf shares, which the core reads from the counts."""
         return type(self._rule) is Average
 
-    def _evidence(self, codes: Codes, out_of_bag: OutOfBag | None = None) -> Evidence:
+    def _evidence(self, codes: Codes, judges: Judges | None = None) -> Evidence:
         if not hasattr(self, "_cache"):
             self._cache = StateCache()
         threads = self._reading_threads(codes.shape[1])  # type: ignore[attr-defined]
-        return Evidence(self.forest_, codes, self._rule, self._caution, self._prior, out_of_bag, threads, self._cache)
+        return Evidence(self.forest_, codes, self._rule, self._caution, self._prior, judges, threads, self._cache)
 
     def _opinion(self, codes: Codes) -> Opinion:
         rule = self._rule

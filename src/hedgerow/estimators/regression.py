@@ -32,12 +32,11 @@ from hedgerow.fit.parameters import (
     thread_count,
 )
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.forest.fold import OutOfBag
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.prune import prune
 from hedgerow.forest.quantiles import LeafRows, find_leaf_rows, quantiles_of
-from hedgerow.forest.rows import Grid, Origin
+from hedgerow.forest.rows import Bags, Grid, Judges, Origin
 from hedgerow.forest.walk import NumberTree, impurity_importance
 from hedgerow.judge.intervals import Residuals, jackknife_plus, residuals_from
 from hedgerow.judge.oob import NumberTrace
@@ -118,9 +117,9 @@ class Trained:
     bag_mean: float
 
     @property
-    def bags(self) -> OutOfBag:
-        """How to find the trees that have not seen a row; leaves hold rows of the bag alone."""
-        return OutOfBag(self.seed, self.bag_mean, None)
+    def bags(self) -> Bags:
+        """How bags were drawn; leaves hold rows of the bag alone."""
+        return Bags(self.seed, self.bag_mean, len(self.y), leaf_counts="inbag")
 
 
 class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimator):  # type: ignore[misc]
@@ -360,7 +359,7 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
                     "oob_trace_ must be asked of a forest that still knows the rows its trees have not seen, got one"
                     " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
                 )
-            trace = NumberTrace(trained.y, trained.bags, absolute=self.criterion_ == "absolute_error")
+            trace = NumberTrace(trained.y, Judges(trained.bags), absolute=self.criterion_ == "absolute_error")
             trace.extend(self.forest_, trained.codes, self._reading_threads(len(trained.y)))
             self._traced = np.array(trace.errors)
         return self._traced.copy()
@@ -369,8 +368,8 @@ class TreesRegressor(ChoosingMixin, LaterRegressor, RegressorMixin, TreesEstimat
 
     def _trace_of(self, training: _Training, codes: Codes) -> NumberTrace:
         settings = training.settings
-        bags = OutOfBag(settings.seed, settings.bag_mean, None)
-        return NumberTrace(training.labels.values, bags, absolute=settings.criterion == "absolute_error")
+        judges = Judges(Bags(settings.seed, settings.bag_mean, codes.shape[1]))
+        return NumberTrace(training.labels.values, judges, absolute=settings.criterion == "absolute_error")
 
     def _check_parameters(self) -> None:
         """Refuse switches and a caution that are none, before anything is read."""
@@ -548,4 +547,4 @@ def out_of_bag_prediction(forest: Forest, trained: Trained, n_threads: int) -> F
 
 def _leaf_rows_of(forest: Forest, trained: Trained, n_threads: int) -> LeafRows:
     """The training table sent down the trees."""
-    return find_leaf_rows(forest, trained.codes, trained.y, trained.weights, trained.seed, trained.bag_mean, n_threads)
+    return find_leaf_rows(forest, trained.codes, trained.y, trained.weights, trained.bags, n_threads)

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.proximity import (
-    Bags,
     NearestRows,
     heaviest_rows,
     leaf_table,
@@ -18,6 +17,7 @@ from hedgerow.forest.proximity import (
     proximity_table,
     weight_table,
 )
+from hedgerow.forest.rows import Bags
 from hedgerow.table.bins import Codes
 
 
@@ -141,8 +141,8 @@ class StructureMixin:
         """How bags were drawn; unknown after a warm start on other rows."""
         if not isinstance(self._bag, tuple) or len(self._bag) != 4:
             raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
-        _, _, bag_mean, leaf_counts = self._bag
-        return Bags(self._seed, bag_mean, leaf_counts)
+        _, n_rows, bag_mean, leaf_counts = self._bag
+        return Bags(self._seed, bag_mean, n_rows, leaf_counts=leaf_counts)
 
     def _is_training(self, codes: Codes) -> bool:
         """Codes (p, n) -> whether the trees see the training rows in them."""

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hedgerow.explain.question import Array, Model, Question, plain, read_columns
-from hedgerow.forest.proximity import Bags, heaviest_rows, weight_table
+from hedgerow.forest.proximity import heaviest_rows, weight_table
+from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree
 from hedgerow.table.bins import Codes
 

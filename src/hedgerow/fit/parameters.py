@@ -15,7 +15,8 @@ from sklearn.utils import check_random_state
 
 from hedgerow.belief import resolve_rule
 from hedgerow.decide import resolve_decision
-from hedgerow.forest.grow import COUNT_SENSES, NO_LIMIT, GrowSettings
+from hedgerow.forest.grow import NO_LIMIT, GrowSettings
+from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.judge.oob import MOST_TREES
 from hedgerow.metrics.scorers import SCORERS
 from hedgerow.target.criteria import resolve_criterion

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 
 SPLITTERS = {"best": 0, "random": 1, "random_decision": 2}
-COUNT_SENSES = {"all": 0, "inbag": 1, "distinct": 2, "oob": 3}
 NO_LIMIT = 2**32 - 1
 
 

@@ -11,12 +11,129 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 
+Floats = NDArray[np.float64]
+
+#: Which rows of a tree its leaves count: all, those of its bag as often as they are in it, or once, or the others.
+COUNT_SENSES = {"all": 0, "inbag": 1, "distinct": 2, "oob": 3}
 #: A bag whose mean size is above this is never empty, so never drawn again.
 SURE_SIZE = 100
 #: Weights of later rows are whole numbers of this, where the first table had none or whole ones.
 FINEST_WEIGHT = 2.0**-24
 #: Sums of weights up to two to this many units are exact.
 _WEIGHT_BITS = 50
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The bags of some trees: how often each row is in the bag of each tree, and which rows leaves count.
+
+    Nothing is stored: the draw of a row is found from the seed, the tree and the row alone. Rows that come after the
+    trees were grown have the numbers from `n_rows` on.
+
+    Parameters
+    ----------
+    seed : int
+        Where draws come from.
+    mean : float
+        How often a row is in a bag on average; 0 for no bootstrap, where each row is in every bag once.
+    n_rows : int
+        Rows the trees were grown on.
+    first_tree : int
+        The number by which the bag of the first tree is drawn.
+    leaf_counts : {"all", "inbag", "distinct", "oob"}
+        Which rows leaves count.
+    """
+
+    seed: int = 0
+    mean: float = 0.0
+    n_rows: int = 0
+    first_tree: int = 0
+    leaf_counts: str = "all"
+
+    def times(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.uint32]:
+        """-> (m,): how often the bag of a tree holds rows `first` to ``last - 1``; of all rows unless told."""
+        return _core.bag(self.seed, self.first_tree + tree, self.n_rows, self.mean, first, last)
+
+    def counted(self, tree: int, first: int, last: int) -> NDArray[np.uint32] | None:
+        """-> (m,): how often the leaves of a tree count rows `first` to ``last - 1``; None for once each."""
+        if self.mean == 0 or self.leaf_counts == "all":
+            return None
+        drawn = self.times(tree, first, last)
+        if self.leaf_counts == "inbag":
+            return drawn
+        return np.asarray((drawn == 0) if self.leaf_counts == "oob" else (drawn > 0), dtype=np.uint32)
+
+    @property
+    def count_outside(self) -> bool:
+        """Whether leaves count rows that are not in the bag of their tree."""
+        return self.leaf_counts in ("all", "oob")
+
+    def outside(self, tree: int) -> NDArray[np.bool_]:
+        """-> (n,): which rows are not in the bag of a tree."""
+        return np.asarray(self.times(tree) == 0)
+
+    def outside_each(self, n_trees: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Numbers of rows (m,), later ones too -> (m, T): which of them are not in the bag of each of so many trees."""
+        last = int(rows.max(initial=-1)) + 1
+        return np.stack([self.times(tree, 0, last)[rows] == 0 for tree in range(n_trees)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """Which trees may judge a row they were grown for: those whose bags do not hold it, without what it has added.
+
+    Parameters
+    ----------
+    bags : Bags
+        Which trees have not seen a row.
+    own : (n,) uint16, (n, K) float64 or None
+        What is taken out of a leaf before it judges the row, where leaves have counted the row itself: one row of its
+        class; or, where its class is uncertain, what it has added to the weight of each class.
+    known : (n,) bool or None
+        Rows whose class is certain, which alone can teach or judge; None for all.
+    as_forest : bool
+        Whether sums over the trees that judge a row are scaled up to all trees. Rules that add up evidence grow surer
+        with every tree, so what is calibrated on a third of them would not fit the whole forest.
+    """
+
+    bags: Bags
+    own: NDArray[Any] | None = None
+    known: NDArray[np.bool_] | None = None
+    as_forest: bool = False
+
+    @property
+    def own_class(self) -> NDArray[np.uint16] | None:
+        """(n,): the class of each row, where leaves have counted the row as one of it."""
+        return self.own if self.own is not None and self.own.ndim == 1 else None
+
+    @property
+    def own_weight(self) -> Floats | None:
+        """(n, K): the weight each row has added to its leaves, where its class is uncertain."""
+        return self.own if self.own is not None and self.own.ndim == 2 else None
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """(n,): rows of certain class, which can teach or judge."""
+        return np.ones(self.bags.n_rows, dtype=bool) if self.known is None else self.known
+
+    def of(self, tree: int) -> NDArray[np.bool_]:
+        """-> (n,): the rows that a tree may judge."""
+        return self.bags.outside(tree)
+
+    def number(self, n_trees: int) -> Floats:
+        """-> (n,): how many of so many trees may judge each row."""
+        found = np.zeros(self.bags.n_rows)
+        for tree in range(n_trees):
+            found += self.of(tree)
+        return found
+
+    def table(self, n_trees: int) -> NDArray[np.bool_]:
+        """-> (n, T): which of so many trees may judge which row."""
+        return np.stack([self.of(tree) for tree in range(n_trees)], axis=1)
+
+    def for_core(self) -> tuple[int, float, NDArray[np.uint16] | None]:
+        """As the core takes them."""
+        return self.bags.seed, self.bags.mean, self.own_class
 
 
 class Grid(NamedTuple):
@@ -72,19 +189,18 @@ class Origin:
     grid: Grid = NO_GRID
 
     @property
+    def bags(self) -> Bags:
+        """How the bags of the trees are drawn."""
+        return Bags(self.seed, self.bag_mean, self.bag_rows, self.first_tree, self.leaf_counts)
+
+    @property
     def whole_weight(self) -> int:
         """Units of a row that weighs one."""
         return max(1, round(1 / self.weight_unit))
 
     def times(self, tree: int, first: int, last: int) -> NDArray[np.uint32] | None:
         """How often the leaves of a tree count rows first to last - 1 of those that come next; None for once each."""
-        if self.bag_mean == 0 or self.leaf_counts == "all":
-            return None
-        rows = self.n_rows + first, self.n_rows + last
-        drawn = _core.bag(self.seed, self.first_tree + tree, self.bag_rows, self.bag_mean, *rows)
-        if self.leaf_counts == "inbag":
-            return drawn
-        return np.asarray((drawn == 0) if self.leaf_counts == "oob" else (drawn > 0), dtype=np.uint32)
+        return self.bags.counted(tree, self.n_rows + first, self.n_rows + last)
 
     def after(self, labels: NDArray[np.integer[Any]]) -> Origin:
         """The same once rows with these class numbers (m,), all 0 in a regression, have been counted."""
@@ -100,21 +216,10 @@ def drawn_once(origin: Origin) -> bool:
     """
     if origin.bag_mean == 0 or origin.bag_rows * origin.bag_mean > SURE_SIZE:
         return True
-    trees = range(origin.first_tree, origin.first_tree + origin.n_trees)
-    both = (
-        [_core.bag(origin.seed, tree, rows, origin.bag_mean, 0, origin.n_rows) for tree in trees]
-        for rows in (origin.bag_rows, origin.n_rows)
+    before, after = origin.bags, replace(origin.bags, n_rows=origin.n_rows)
+    return all(
+        np.array_equal(before.times(tree, 0, origin.n_rows), after.times(tree)) for tree in range(origin.n_trees)
     )
-    return all(np.array_equal(a, b) for a, b in zip(*both, strict=True))
-
-
-def outside_bags(
-    seed: int, bag_mean: float, n_trees: int, n_rows: int, numbers: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Numbers of rows (m,), from `n_rows` on of those that come later -> (m, T): trees whose bags do not hold them."""
-    last = int(numbers.max(initial=-1)) + 1
-    bags = [_core.bag(seed, tree, n_rows, bag_mean, 0, last)[numbers] == 0 for tree in range(n_trees)]
-    return np.stack(bags, axis=1)
 
 
 def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:

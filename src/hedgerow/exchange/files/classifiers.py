@@ -21,7 +21,7 @@ from hedgerow.exchange.files.tables import bins_from_arrays, bins_to_arrays, sch
 from hedgerow.exchange.files.values import Array, Arrays, labels_from_arrays, labels_to_arrays, take
 from hedgerow.fit.parameters import thread_count
 from hedgerow.forest.fold import StateCache
-from hedgerow.forest.grow import COUNT_SENSES
+from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.table import remember_features
 from hedgerow.target.classes import MAX_CLASSES
 from hedgerow.target.criteria import Criterion

@@ -12,10 +12,9 @@ from hedgerow.errors import ModelFileError
 from hedgerow.estimators.trees import MAX_ROWS
 from hedgerow.exchange.files.values import Array, Arrays, take
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import COUNT_SENSES
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import LaterMoments, Moments
-from hedgerow.forest.rows import Grid, Origin
+from hedgerow.forest.rows import COUNT_SENSES, Grid, Origin
 
 Json: TypeAlias = Any
 
