@@ -31,6 +31,7 @@ from benchmarks.data import Shape, synthetic
 from benchmarks.measure import in_turns, reset_peak, status
 from hedgerow.exchange.files.forests import tree_rows
 from hedgerow.forest.forest import join_forests
+from hedgerow.judge.fitted import fitted_of, with_fitted
 
 MEMORY_TARGET = 64 << 20
 """Bytes beyond twice the file that loading may take."""
@@ -79,7 +80,7 @@ def _measure(options: argparse.Namespace, folder: Path) -> int:
             "hedgerow, not mapped": timed("load", lambda: hedgerow.load(ours, memory_map=False).predict_proba(asked)),
             "pickle": timed("load", lambda: _undump(theirs).predict_proba(asked)),
         },
-        "check": {"hedgerow": timed("check", lambda: tree_rows(model.forest_, model._bins, options.threads))},
+        "check": {"hedgerow": timed("check", lambda: tree_rows(model.forest_, fitted_of(model).bins, options.threads))},
     }
     found = {
         what: {name: timing.best for name, timing in in_turns(each, options.repeats, most=options.repeats).items()}
@@ -100,12 +101,13 @@ def large_model(n_bytes: int, n_threads: int) -> tuple[Any, Any]:
     """A forest of about that many bytes, and rows to ask it about: trees on 200k rows, as often as it takes."""
     data = synthetic(Shape(200_000, 20, 2, 10), seed=0)
     model = hedgerow.RandomForestClassifier(10, n_jobs=n_threads, random_state=0).fit(data.X, data.y)
-    part, copies = model.forest_, max(0, round(n_bytes / model.forest_.nbytes) - 1)
+    forest, fitted = model.forest_, fitted_of(model)
+    part, copies = forest, max(0, round(n_bytes / forest.nbytes) - 1)
     while copies:
-        model.forest_ = join_forests(model.forest_, part) if copies % 2 else model.forest_
+        forest = join_forests(forest, part) if copies % 2 else forest
         part, copies = join_forests(part, part) if copies > 1 else part, copies // 2
-    model._origins = (replace(model._origins[0], n_trees=model.forest_.n_trees),)
-    del model._bagged, model._seen  # neither file keeps them
+    origins = (replace(fitted.origins[0], n_trees=forest.n_trees),)
+    with_fitted(model, replace(fitted.without_rows(), forest=forest, origins=origins))  # neither file keeps rows
     return model, data.X_fresh[:ASKED]
 
 

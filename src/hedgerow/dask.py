@@ -1,4 +1,4 @@
-"""A door to `hedgerow.cluster`."""
+"""A door to `hedgerow.cluster.on_dask`."""
 
-from hedgerow.cluster import *  # noqa: F403
-from hedgerow.cluster import __all__ as __all__
+from hedgerow.cluster.on_dask import *  # noqa: F403
+from hedgerow.cluster.on_dask import __all__ as __all__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import io
 import json
 import os
 import signal
@@ -12,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -27,20 +27,19 @@ distributed = pytest.importorskip("distributed")
 
 from dask import compute, delayed  # noqa: E402
 from dask.sizeof import sizeof  # noqa: E402
+from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, each_kind, make_frame  # noqa: E402
 
 import hedgerow  # noqa: E402
 import hedgerow.dask  # noqa: E402
+from hedgerow.cluster.dask_engine import DaskEngine  # noqa: E402
+from hedgerow.cluster.estimators import checked_target, settings_of  # noqa: E402
 from hedgerow.cluster.forest import join_small  # noqa: E402
-from hedgerow.cluster.limits import limits_for  # noqa: E402
+from hedgerow.cluster.limits import Worker, limits_for  # noqa: E402
 from hedgerow.cluster.part import join_parts  # noqa: E402
-from hedgerow.cluster.partitions import partitions_from, read_partition  # noqa: E402
-from hedgerow.cluster.run import Runner  # noqa: E402
-from hedgerow.cluster.training import read_on_cluster  # noqa: E402
+from hedgerow.cluster.partitions import partitions_from  # noqa: E402
+from hedgerow.cluster.rows import rows_from  # noqa: E402
+from hedgerow.cluster.training import ClusterTable, read_on_cluster  # noqa: E402
 from hedgerow.commands.cli import _with_address, app  # noqa: E402
-
-#: So little that nodes of a few hundred rows are grown where their rows lie.
-LITTLE = 12_000
-N_ROWS = 2_400
 
 
 @pytest.fixture(scope="module")
@@ -48,21 +47,6 @@ def client() -> Iterator[Any]:
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
-
-
-def make_frame(seed: int = 0) -> pd.DataFrame:
-    """Numbers, numbers with gaps, text with gaps, categories that are numbers; labels of two kinds and a target."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(N_ROWS, 4)).round(2), columns=list("abcd"))
-    frame.loc[rng.random(N_ROWS) < 0.1, "b"] = np.nan
-    frame["colour"] = rng.choice(np.array(["red", "green", "blue", "grey", None], dtype=object), N_ROWS)
-    frame["size"] = pd.Categorical(rng.integers(0, 4, N_ROWS))
-    score = frame["a"] + frame["b"].fillna(1) + (frame["colour"] == "red") + rng.normal(size=N_ROWS)
-    frame["class"] = np.where(score > 1.5, "high", np.where(score > 0, "middle", "low"))
-    frame["two"] = (score > 0.5).astype(int)
-    frame["number"] = score.round(3)
-    frame["weight"] = rng.integers(0, 3, N_ROWS) / 7
-    return frame
 
 
 def in_parts(frame: pd.DataFrame, lengths: list[int]) -> Any:
@@ -77,34 +61,20 @@ def fit_both(
 ) -> tuple[Any, Any]:
     """The same estimator fitted here and on the cluster."""
     frame = make_frame()
-    X = frame[["a", "b", "c", "d", "colour", "size"]]
+    X = frame[FEATURES]
     here = getattr(hedgerow, name)(random_state=1, **parameters)
     here.fit(X, frame[target], None if weight is None else frame[weight])
     there = getattr(hedgerow.dask, name)(random_state=1, **parameters)
     parts = in_parts(frame, lengths)
     weights = None if weight is None else parts[weight]
-    there.fit(parts[list(X.columns)], parts[target], weights, gather_bytes=gather_bytes)
+    there.fit(parts[FEATURES], parts[target], weights, gather_bytes=gather_bytes)
     return here, there
 
 
-def assert_same_bytes(here: Any, there: Any) -> None:
-    """Trees, cuts and schema agree to the last bit; and so do model files, where rows leave nothing behind."""
-    arrays = here.forest_.arrays()
-    assert arrays.keys() == there.forest_.arrays().keys()
-    for name, array in there.forest_.arrays().items():
-        assert (array.dtype, array.tobytes()) == (arrays[name].dtype, arrays[name].tobytes()), name
-    for name in ("nominal", "n_bins", "cuts", "cut_start", "centers", "center_start"):
-        assert getattr(there._bins, name).tobytes() == getattr(here._bins, name).tobytes(), name
-    assert there._schema == here._schema
-    if hasattr(here, "classes_"):
-        assert saved(there) == saved(here)
-
-
-def saved(model: Any) -> bytes:
-    """A model -> its file."""
-    file = io.BytesIO()
-    hedgerow.save(model, file)
-    return file.getvalue()
+def read_table(engine: DaskEngine, estimator: Any, X: Any, y: Any) -> ClusterTable:
+    """Dask collections -> what a fit of an estimator makes of them before it grows trees."""
+    target, settings_for = checked_target(estimator), partial(settings_of, estimator)
+    return read_on_cluster(engine, partitions_from(X, y).each, target, settings_for)
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7, 16])
@@ -123,21 +93,7 @@ def test_partitions_may_be_empty_lack_a_class_or_be_a_hundred_times_as_long_as_o
     assert_same_bytes(here, there.fit(parts[["a", "b"]], parts["class"], gather_bytes=LITTLE))
 
 
-@pytest.mark.parametrize(
-    ("name", "target", "weight", "parameters"),
-    [
-        ("RandomForestClassifier", "two", None, {"n_estimators": 3, "criterion": "entropy", "min_samples_leaf": 3}),
-        ("RandomForestClassifier", "class", "weight", {"n_estimators": 2, "class_weight": "balanced"}),
-        ("RandomForestClassifier", "two", None, {"n_estimators": 2, "class_weight": "balanced_subsample"}),
-        ("ExtraTreesClassifier", "two", None, {"n_estimators": 3, "max_depth": 6}),
-        ("RandomDecisionTreesClassifier", "class", None, {"n_estimators": 3}),
-        ("DecisionTreeClassifier", "two", None, {"monotonic_cst": {"a": 1}, "max_depth": 5}),
-        ("RandomForestRegressor", "number", None, {"n_estimators": 3}),
-        ("RandomForestRegressor", "number", "weight", {"n_estimators": 2, "max_depth": 4}),
-        ("ExtraTreesRegressor", "two", None, {"n_estimators": 2, "criterion": "poisson"}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)
+@each_kind
 def test_every_kind_of_tree_is_the_same_on_the_cluster(
     client: Any, name: str, target: str, weight: str | None, parameters: dict[str, Any]
 ) -> None:
@@ -150,13 +106,14 @@ def test_a_small_table_is_gathered_whole_and_its_trees_are_the_same(client: Any)
 
 
 def test_what_is_gathered_follows_from_the_memory_of_the_smallest_worker(client: Any) -> None:
-    large, small = ({"memory_limit": gigabytes << 30, "nthreads": 4} for gigabytes in (16, 4))
+    large, small = (Worker(gigabytes << 30, 4) for gigabytes in (16, 4))
     assert limits_for([large, small]) == ((1024 - 64 << 20) // 8, (1024 - 64 << 20) // 16, 32 << 20)
     assert limits_for([large]).sum_bytes == limits_for([]).sum_bytes == 64 << 20
-    tiny = limits_for([{"memory_limit": 100 << 20, "nthreads": 1}])
+    tiny = limits_for([Worker(100 << 20, 1)])
     assert tiny.gather_bytes > tiny.sum_bytes > 100_000
-    assert limits_for([{"memory_limit": 0, "nthreads": 1}]) == limits_for([])
-    assert limits_for(Runner(client).workers()).gather_bytes > 0
+    assert limits_for([Worker(0, 1)]) == limits_for([])
+    with DaskEngine(client) as engine:
+        assert limits_for(engine.workers()).gather_bytes > 0
 
 
 @pytest.mark.parametrize("index", ["numbered", "from zero in each", "shuffled"])
@@ -191,17 +148,15 @@ def test_small_parts_are_joined_though_not_into_fewer_than_threads_can_use(clien
     lengths = [100] * 10 + [0] * 3 + [1_000] + [40] * 10
     parts = in_parts(frame, lengths)
     X, y = parts[["a", "b"]], parts["class"]
-    with Runner(client) as run:
-        training = read_on_cluster(
-            run, hedgerow.dask.RandomForestClassifier(2), partitions_from(X, y), regression=False
-        )
+    with DaskEngine(client) as engine:
+        training = read_table(engine, hedgerow.RandomForestClassifier(2), X, y)
         assert training.part_rows == lengths
-        whole = join_parts(*run.gather(training.parts, str))
-        pieces = run.gather(join_small(run, training.parts, lengths, 10_000), str)
+        whole = join_parts(*engine.gather(training.parts, "{}"))
+        pieces = engine.gather(join_small(engine, training.parts, lengths, 10_000), "{}")
         assert [piece.n_rows for piece in pieces] == [1_000, 1_080, 320]  # 1,100 at most: a quarter, and half a part
         again = join_parts(*pieces)
         assert np.array_equal(again.codes, whole.codes)
-        assert np.array_equal(again.labels.numbers, whole.labels.numbers)
+        assert np.array_equal(again.target.core.numbers, whole.target.core.numbers)
         assert [piece.first_row for piece in pieces] == [0, 1_000, 2_080]
 
 
@@ -421,13 +376,12 @@ def test_every_kind_of_prediction_of_a_regressor_is_lazy(client: Any) -> None:
 def test_dask_knows_how_much_memory_things_take(client: Any, name: str, target: str) -> None:
     frame = make_frame()
     X, y = in_parts(frame[["a", "b"]], [N_ROWS]), in_parts(frame[[target]], [N_ROWS])
-    estimator, regression = getattr(hedgerow.dask, name)(3), target == "number"
-    with Runner(client) as run:
-        training = read_on_cluster(run, estimator, partitions_from(X, y), regression=regression)
-        (there,) = training.parts
-        part = run.gather([there], str)[0]
+    with DaskEngine(client) as engine:
+        (there,) = read_table(engine, getattr(hedgerow, name)(3), X, y).parts
+        part = engine.fetch(there, "the part")
         known = client.run_on_scheduler(lambda key, dask_scheduler: dask_scheduler.tasks[key].nbytes, there.key)
-    assert known >= part.codes.nbytes + (part.labels.values if regression else part.labels.numbers).nbytes
+    held = part.target.core
+    assert known >= part.codes.nbytes + (held.values if target == "number" else held.numbers).nbytes
     forest = getattr(hedgerow, name)(3).fit(frame[["a", "b"]], frame[target]).forest_
     assert sizeof(forest) >= sum(array.nbytes for array in forest.arrays().values())
 
@@ -483,10 +437,10 @@ def test_targets_of_several_columns_are_refused_as_on_one_machine(client: Any) -
                 ValueError, match=r"y must be a 1d array .*got (an array of shape \(40, 2\)|the columns)"
             ):
                 getattr(hedgerow.dask, kind)().fit(*given)
-    rows = read_partition(X[:20], y[:20, :1], None, None, None)
+    rows = rows_from(X[:20], y[:20, :1], None)
     assert rows.y.tolist() == y[:20, 0].tolist()
     with pytest.raises(ValueError, match="y must be a 1d array"):
-        read_partition(X[:20], y[:20], None, None, None)
+        rows_from(X[:20], y[:20], None)
 
 
 @pytest.mark.parametrize(("weight", "reason"), [(np.nan, "must be finite"), (-1.0, "must not be negative, got -1")])

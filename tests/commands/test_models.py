@@ -15,6 +15,7 @@ from tests.reference.mutate import mutated
 import hedgerow
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files import describe_file
+from hedgerow.judge.fitted import fitted_of
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "1.0").glob("*.hedge"))
 
@@ -23,7 +24,7 @@ GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "1.0").glob("*.hedge"))
 def test_a_description_is_what_loading_finds(path):
     about, model = describe_file(path), hedgerow.load(path)
     assert about.estimator == type(model).__name__
-    assert about.schema == model._schema
+    assert about.schema == fitted_of(model).schema
     assert np.array_equal(about.classes, getattr(model, "classes_", None))
     assert (about.n_trees, about.n_nodes) == (model.forest_.n_trees, len(model.forest_.nodes))
     assert about.n_leaves == model.forest_.leaf_start[-1]

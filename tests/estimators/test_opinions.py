@@ -26,6 +26,7 @@ from hedgerow import (
 from hedgerow.belief import all_rules
 from hedgerow.belief.rules import Belief, Eva, Laplace
 from hedgerow.decide import Coverage, UtilitySet, all_decisions, rows_needed
+from hedgerow.judge.answer import answers_of
 from hedgerow.judge.evidence import CAUTIONS
 
 RULES = list(all_rules())
@@ -667,7 +668,7 @@ def test_with_one_class_there_is_no_doubt_which(rule):
         assert (forest.predict(X) == 0).all()
         assert (forest.predict_bounds(X)[:, :, 1] == 1).all()
         assert all(np.isfinite(part).all() for part in forest.predict_uncertainty(X))
-        assert (forest.oob_evidence_.combine(weights=forest._tree_weights(rule, 1.0)).probability == 1).all()
+        assert (forest.oob_evidence_.combine(weights=answers_of(forest).weights).probability == 1).all()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import tracemalloc
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -19,6 +20,7 @@ import hedgerow
 from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, PairwiseTreesClassifier, RandomForestClassifier
 from hedgerow.belief import belief_from_mass, contour_from_mass, mass_from_counts, mass_from_pairs, pignistic_from_mass
 from hedgerow.errors import ModelFileError
+from hedgerow.judge.fitted import fitted_of, with_fitted
 
 X, Y = load_iris(return_X_y=True)
 NOISY = X + np.random.default_rng(0).normal(size=X.shape)
@@ -144,7 +146,8 @@ def test_model_file_and_pickle_give_the_same_masses(weighted):
 def test_model_file_with_another_number_of_trees_is_refused():
     model = PairwiseTreesClassifier(random_state=0).fit(NOISY, Y)
     rows = Y < 2
-    model.forest_ = PairwiseTreesClassifier(random_state=0).fit(NOISY[rows], Y[rows]).forest_
+    one_pair = PairwiseTreesClassifier(random_state=0).fit(NOISY[rows], Y[rows]).forest_
+    with_fitted(model, replace(fitted_of(model), forest=one_pair))
     file = io.BytesIO()
     hedgerow.save(model, file)
     file.seek(0)

@@ -23,6 +23,8 @@ from tests.reference.tables import Drawn, draw_case
 from hedgerow import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.target.numbers import numbers_on_grid
 
 CRITERIA = ["squared_error", "absolute_error", "poisson"]
@@ -379,7 +381,7 @@ def test_out_of_bag_predictions_come_from_trees_that_have_not_seen_the_row() -> 
     by_tree = np.array([tree.value[leaf] for tree, leaf in zip(forest.trees_, forest.apply(X).T, strict=True)])
     from hedgerow import _core
 
-    outside = np.array([_core.bag(forest._seed, tree, 115, 1.0) == 0 for tree in range(12)])
+    outside = np.array([_core.bag(fitted_of(forest).seed, tree, 115, 1.0) == 0 for tree in range(12)])
     expected = np.full(120, np.nan)
     expected[:5] = by_tree[:, :5].mean(axis=0)
     for row in range(115):
@@ -465,8 +467,10 @@ def test_quantiles_are_those_of_the_weighted_rows(weighting: str, bootstrap: boo
     forest, y, fresh = fitted_for_quantiles(bootstrap)
     levels = [Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(77, 100), Fraction(1)]
     got = forest.predict_quantiles(fresh, [float(q) for q in levels], weighting=weighting, interpolation="inverse")
-    training, leaves = forest.forest_.leaves(forest._trained.codes), forest.forest_.leaves(forest._codes(fresh))
-    bags = np.array([_core.bag(forest._seed, tree, 150, float(bootstrap)) for tree in range(8)], dtype=np.int64).T
+    now = answers_of(forest)
+    training, leaves = (now.forest.leaves(codes) for codes in (now.fitted.rows.codes, now.read(fresh)))
+    drawn = [_core.bag(now.fitted.seed, tree, 150, float(bootstrap)) for tree in range(8)]
+    bags = np.array(drawn, dtype=np.int64).T
     for row, reached in enumerate(leaves):
         shared = (training == reached) * bags
         sizes = shared.sum(axis=0).tolist() if weighting == "tree" else [1] * 8
@@ -491,7 +495,7 @@ def test_quantiles_equal_those_of_quantile_forest_on_the_same_leaves(weighted_le
             members[tree, leaf, 0, : len(held)] = held.astype(np.int64) + 1
     levels = [0.0, 0.05, 0.3, 0.5, 0.9, 0.99]
     theirs = QuantileForest(rows.values[None, :].astype(np.float64), members).predict(
-        levels, forest.forest_.leaves(forest._codes(fresh)).astype(np.int64), weighted_leaves=weighted_leaves
+        levels, forest.forest_.leaves(answers_of(forest).read(fresh)).astype(np.int64), weighted_leaves=weighted_leaves
     )[:, 0]
     ours = forest.predict_quantiles(fresh, levels, weighting="tree" if weighted_leaves else "row")
     assert np.allclose(ours, theirs, rtol=1e-9, atol=1e-12)

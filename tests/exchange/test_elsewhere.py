@@ -28,6 +28,7 @@ from hedgerow.belief.rules import CdmVote, Mean, all_rules
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.exchange.export import to_onnx, to_sklearn, to_treelite
 from hedgerow.exchange.export.recorded import NotExpressible, Recorded, Recorder
+from hedgerow.judge.fitted import fitted_of
 
 RULES = [rule for rule in all_rules() if not isinstance(rule, CdmVote)]
 DECISIONS = {**all_decisions(), "cdm": UtilitySet("u80", evidence="lower"), "per class": Coverage(0.8, per_class=True)}
@@ -328,7 +329,7 @@ def test_scikit_learn_is_refused_what_it_cannot_hold() -> None:
 def places_of(forest: Any, X: Any) -> np.ndarray:
     """A table -> doubles, categories by their place, 10**6 for a new one, NaN for a missing one."""
     frame, columns = pd.DataFrame(X), []
-    for feature, known in enumerate(forest._schema.categories):
+    for feature, known in enumerate(fitted_of(forest).schema.categories):
         column = frame.iloc[:, feature]
         if known is not None:
             place = {value: float(number) for number, value in enumerate(known.tolist())}

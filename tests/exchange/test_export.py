@@ -18,6 +18,7 @@ from tests.reference.models import MODELS
 from hedgerow import DecisionTreeClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.exchange.export import export_code, export_graphviz, export_svg, export_text
 from hedgerow.exchange.export.code import DEEPEST
+from hedgerow.judge.fitted import fitted_of
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 NAMES = sorted(MODELS)
@@ -146,7 +147,7 @@ def test_a_c_program_of_a_deep_tree_compiles_and_keeps_every_name(tmp_path: Path
     X = pd.DataFrame({'a"b\\??/\n': ["é", "\x00nul", "??="] * 20, "b": np.arange(60.0)})
     model = DecisionTreeClassifier(random_state=0).fit(X, (np.arange(60) % 3 + np.arange(60) // 20) % 2)
     program = Compiled(model.tree_, tmp_path, 0)
-    expected = [label.replace("\x00nul", "") for label in model._schema.categories[0].tolist()]
+    expected = [label.replace("\x00nul", "") for label in fitted_of(model).schema.categories[0].tolist()]
     assert program.strings("oak_categories_0", 3) == expected
     assert program.strings("oak_features", 2) == list(X.columns)
     deep = chain_model()

@@ -35,6 +35,7 @@ from hedgerow.belief import all_rules
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.exchange.files.model import ESTIMATORS
+from hedgerow.judge.fitted import fitted_of
 
 QUESTIONS = ("predict", "predict_proba", "predict_bounds", "predict_set", "predict_uncertainty", "apply")
 
@@ -94,7 +95,7 @@ def test_a_loaded_model_answers_bit_for_bit_as_the_saved_one(fitted: Fitted, mem
     same_answers(fitted.model, again, fitted.asked)
     assert type(again) is type(fitted.model)
     assert repr(again) == repr(fitted.model)
-    assert again._schema == fitted.model._schema
+    assert fitted_of(again).schema == fitted_of(fitted.model).schema
     assert np.array_equal(again.feature_importances_, fitted.model.feature_importances_)
 
 

@@ -18,6 +18,7 @@ import hedgerow
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.forests import tree_rows
 from hedgerow.forest.forest import Forest
+from hedgerow.judge.fitted import fitted_of
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def changed(forest: Forest, chance: Random) -> Forest:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_core_refuses_what_its_twin_refuses(name: str) -> None:
     model = MODELS[name]().model
-    forest, bins = model.forest_, model._bins
+    forest, bins = model.forest_, fitted_of(model).bins
     assert is_sound(forest, bins)
     verdicts = []
     for number in range(150):

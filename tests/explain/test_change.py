@@ -10,6 +10,7 @@ from tests.reference.explain import cheapest
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.explain.change import Limits, Space, smallest_change
 from hedgerow.explain.question import model_of, read_columns
+from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Belief
 
 KINDS = {
@@ -49,9 +50,9 @@ def small_table(n_classes: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
     X, y = small_table(n_classes, seed=len(kind))
     forest = KINDS[kind]().fit(X, y)
-    model = model_of(forest)
+    model = model_of(answers_of(forest))
     space = Space(model)
-    columns, codes = read_columns(forest, X)
+    columns, codes = read_columns(answers_of(forest), X)
     open_rows = np.flatnonzero(model.alone(model.counts(codes)) < 0)[:4]
     assert len(open_rows)
     for row in open_rows.tolist():
@@ -68,9 +69,9 @@ def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
 def test_a_wanted_class_is_reached_at_the_least_cost():
     X, y = small_table(3, seed=11)
     forest = RandomForestClassifier(8, caution=2.0, random_state=0).fit(X, y)
-    model = model_of(forest)
+    model = model_of(answers_of(forest))
     space = Space(model)
-    columns, codes = read_columns(forest, X)
+    columns, codes = read_columns(answers_of(forest), X)
     row = int(np.flatnonzero(model.alone(model.counts(codes)) < 0)[0])
     values = [float(column[row]) for column in columns]
     for wanted in range(3):

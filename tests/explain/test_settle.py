@@ -9,12 +9,13 @@ from hedgerow import RandomForestClassifier, combine
 from hedgerow.decide import decide
 from hedgerow.explain.question import model_of, questions, read_columns
 from hedgerow.explain.settle import MOST_CASES, calm_caution, confirmed_cases
+from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Laplace
 
 
 def question_of(forest, X):
     """One block of samples."""
-    ((_, question),) = questions(model_of(forest), *read_columns(forest, X))
+    ((_, question),) = questions(model_of(answers_of(forest)), *read_columns(answers_of(forest), X))
     return question
 
 

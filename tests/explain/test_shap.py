@@ -32,6 +32,8 @@ from hedgerow.belief import Setting, resolve_rule
 from hedgerow.belief.additive import WHAT, additive
 from hedgerow.explain import shap_values
 from hedgerow.forest.fold import leaf_evidence
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.fitted import fitted_of
 
 MEANS = ("average", "laplace", "plausibility", "vote", "confidence_bounds")
 EXACT = 1e-9
@@ -86,8 +88,8 @@ def _fitted(make: Any, n_classes: int, **parameters: Any) -> tuple[Any, pd.DataF
 
 def values_of_leaves(forest: Any, what: str = "probability") -> list[np.ndarray]:
     """What each leaf adds to what the forest says, (leaves, K) for each tree."""
-    asked = additive(forest._rule, what, forest.forest_.n_trees)
-    setting = Setting.of(forest.n_classes_, forest._caution, forest._prior)
+    asked = additive(answers_of(forest).rule, what, forest.forest_.n_trees)
+    setting = Setting.of(forest.n_classes_, answers_of(forest).caution, fitted_of(forest).about.prior)
     return [
         asked.of_classes(asked.lift(leaf_evidence(forest.forest_, tree), setting), setting)
         for tree in range(forest.forest_.n_trees)
@@ -96,7 +98,7 @@ def values_of_leaves(forest: Any, what: str = "probability") -> list[np.ndarray]
 
 def said(forest: Any, X: Any, what: str) -> np.ndarray:
     """What the forest says of the samples, (n, K)."""
-    opinion = forest.evidence(X).combine(forest._rule, weights=forest._tree_weights(forest._rule, forest._caution))
+    opinion = forest.evidence(X).combine(answers_of(forest).rule, weights=answers_of(forest).weights)
     if what == "width":
         return np.asarray(opinion.upper - opinion.lower)
     if what == "log_odds":
@@ -121,7 +123,7 @@ EVERY_FOREST = pytest.mark.parametrize(
 def test_values_are_those_of_the_definition_with_nominal_and_missing_cells(make, parameters):
     forest, X = fitted(make, **parameters)
     found = shap_values(forest, X[:6])
-    codes, leaves = forest._codes(X[:6]), values_of_leaves(forest)
+    codes, leaves = answers_of(forest).read(X[:6]), values_of_leaves(forest)
     trees = forest.trees_
     missing = np.iinfo(codes.dtype).max
     for row in range(6):
@@ -133,7 +135,7 @@ def test_values_are_those_of_the_definition_with_nominal_and_missing_cells(make,
 def test_values_against_a_background_are_those_of_the_definition(make, parameters):
     forest, X = fitted(make, **parameters)
     found = shap_values(forest, X[:4], background=X[20:27])
-    codes, others, leaves = forest._codes(X[:4]), forest._codes(X[20:27]), values_of_leaves(forest)
+    codes, others, leaves = answers_of(forest).read(X[:4]), answers_of(forest).read(X[20:27]), values_of_leaves(forest)
     trees = forest.trees_
     missing = np.iinfo(codes.dtype).max
     for row in range(4):
@@ -147,12 +149,12 @@ def test_interactions_are_those_of_the_definition(make, parameters, against):
     forest, X = fitted(make, **parameters)
     background = X[20:24] if against else None
     found = shap_values(forest, X[:3], interactions=True, background=background)
-    codes, leaves = forest._codes(X[:3]), values_of_leaves(forest)
+    codes, leaves = answers_of(forest).read(X[:3]), values_of_leaves(forest)
     trees = forest.trees_
     missing = np.iinfo(codes.dtype).max
     for row in range(3):
         game = (
-            background_game(trees, leaves, codes[:, row], forest._codes(background), missing)
+            background_game(trees, leaves, codes[:, row], answers_of(forest).read(background), missing)
             if against
             else path_game(trees, leaves, codes[:, row], missing)
         )
@@ -319,7 +321,7 @@ def test_values_of_a_regressor_add_up_to_what_it_says(what):
 
 def test_values_of_a_regressor_are_what_their_definition_says():
     forest, X = number_forest()
-    trees, codes = forest.trees_, forest._codes(X)
+    trees, codes = forest.trees_, answers_of(forest).read(X)
     leaves = [np.zeros((tree.n_leaves, 1)) for tree in trees]
     for held, tree in zip(leaves, trees, strict=True):
         held[tree._payload[tree.is_leaf], 0] = tree.value[tree.is_leaf] / len(trees)

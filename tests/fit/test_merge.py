@@ -22,6 +22,7 @@ from hedgerow import (
 )
 from hedgerow.forest import join
 from hedgerow.forest.join import cuts_in_use, join_bins, move_codes
+from hedgerow.judge.fitted import fitted_of
 
 
 def frame(n_rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -63,8 +64,8 @@ def test_merging_is_associative() -> None:
     first, second, third = forests()
     left, right = merge(merge(first, second), third), merge(first, merge(second, third))
     assert same_forest(left.forest_, right.forest_)
-    assert same_bins(left._bins, right._bins)
-    assert left._origins == right._origins
+    assert same_bins(fitted_of(left).bins, fitted_of(right).bins)
+    assert fitted_of(left).origins == fitted_of(right).origins
     assert left.get_params() == right.get_params()
     assert np.array_equal(left.predict_bounds(ROWS), right.predict_bounds(ROWS))
     assert same_forest(left.forest_, merge(first, second, third).forest_)
@@ -73,9 +74,9 @@ def test_merging_is_associative() -> None:
 def test_but_for_the_order_of_trees_merging_is_commutative() -> None:
     first, second, _ = forests()
     one, other = merge(first, second), merge(second, first)
-    assert same_bins(one._bins, other._bins)
+    assert same_bins(fitted_of(one).bins, fitted_of(other).bins)
     assert np.array_equal(one.apply(ROWS)[:, [3, 4, 5, 0, 1, 2]], other.apply(ROWS))
-    assert np.array_equal(one._prior, other._prior)
+    assert np.array_equal(fitted_of(one).about.prior, fitted_of(other).about.prior)
 
 
 @pytest.mark.parametrize("leaf_counts", ["all", "inbag", "oob"])
@@ -86,7 +87,7 @@ def test_later_rows_may_come_before_or_after_merging(leaf_counts: str) -> None:
     after = merge(*parts).partial_fit(*later, sample_weight=weights)
     before = merge(*(part.partial_fit(*later, sample_weight=weights) for part in parts))
     assert same_forest(before.forest_, after.forest_)
-    assert before._origins == after._origins
+    assert fitted_of(before).origins == fitted_of(after).origins
     assert np.array_equal(before.predict_bounds(ROWS), after.predict_bounds(ROWS))
 
 
@@ -124,7 +125,7 @@ def test_a_merged_forest_is_saved_and_loaded() -> None:
     file.seek(0)
     again = hedgerow.load(file)
     assert same_forest(merged.forest_, again.forest_)
-    assert again._origins == merged._origins
+    assert fitted_of(again).origins == fitted_of(merged).origins
     later = frame(50, 1)
     assert same_forest(again.partial_fit(*later).forest_, merged.partial_fit(*later).forest_)
 
@@ -139,11 +140,11 @@ def test_merging_leaves_the_forests_as_they_are() -> None:
 
 def test_cuts_that_no_tree_uses_can_be_left_out() -> None:
     forest = forests()[2]
-    few = cuts_in_use(forest.forest_, forest._bins)
-    assert len(few.cuts) < len(forest._bins.cuts)
-    back = join_bins(few, forest._bins, forest._schema)
-    assert np.array_equal(back.cuts, forest._bins.cuts)
-    assert same_forest(move_codes(forest.forest_, forest._bins, back), forest.forest_)
+    few = cuts_in_use(forest.forest_, fitted_of(forest).bins)
+    assert len(few.cuts) < len(fitted_of(forest).bins.cuts)
+    back = join_bins(few, fitted_of(forest).bins, fitted_of(forest).schema)
+    assert np.array_equal(back.cuts, fitted_of(forest).bins.cuts)
+    assert same_forest(move_codes(forest.forest_, fitted_of(forest).bins, back), forest.forest_)
 
 
 def test_where_codes_run_out_only_cuts_in_use_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +152,7 @@ def test_where_codes_run_out_only_cuts_in_use_are_kept(monkeypatch: pytest.Monke
     whole = merge(*parts)
     monkeypatch.setattr(join, "MOST_BINS", 150)
     merged = merge(*parts)
-    assert len(merged._bins.cuts) < len(whole._bins.cuts)
+    assert len(fitted_of(merged).bins.cuts) < len(fitted_of(whole).bins.cuts)
     assert np.array_equal(merged.apply(ROWS), whole.apply(ROWS))
     monkeypatch.setattr(join, "MOST_BINS", 3)
     with pytest.raises(ValueError, match="must cut each feature in at most 2 places together to be merged"):
@@ -202,7 +203,7 @@ def test_categories_that_a_forest_does_not_know_go_where_they_went(kind: type) -
     assert np.array_equal(merged.apply(rows), np.concatenate([part.apply(rows) for part in parts], axis=1))
     other = merge(parts[0], merge(parts[1], parts[2]))
     assert same_forest(merged.forest_, other.forest_)
-    assert merged._schema == other._schema
+    assert fitted_of(merged).schema == fitted_of(other).schema
     file = io.BytesIO()
     hedgerow.save(merged, file)
     file.seek(0)

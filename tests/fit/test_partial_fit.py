@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,7 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from hedgerow.judge.fitted import fitted_of, with_fitted
 from hedgerow.rules import Belief
 
 SENSES = ("all", "inbag", "distinct", "oob")
@@ -81,7 +83,7 @@ def test_ten_parts_are_one_count(leaf_counts: str, n_classes: int, weights: str)
     once.partial_fit(X[150:], y[150:], sample_weight=given)
     in_parts(parts, X[150:], y[150:], 10, given)
     assert same_forest(once.forest_, parts.forest_)
-    assert once._origins == parts._origins
+    assert fitted_of(once).origins == fitted_of(parts).origins
     assert np.array_equal(once.predict_bounds(X), parts.predict_bounds(X))
     assert np.array_equal(once.oob_evidence_.counts, parts.oob_evidence_.counts)
 
@@ -381,10 +383,10 @@ def test_models_from_older_files_know_enough(model: Any) -> None:
     X, y = table(200)
     model = clone(model).set_params(random_state=0).fit(X[:100], np.where(y[:100] == 2, 0, y[:100]))
     old = pickle.loads(pickle.dumps(model))
-    del old._origins
+    with_fitted(old, replace(fitted_of(old), origins=()))
     for each in (model, old):
         each.partial_fit(X[100:], y[100:] % 2)
-    assert old._origins == model._origins
+    assert fitted_of(old).origins == fitted_of(model).origins
     assert same_forest(old.forest_, model.forest_)
 
 
@@ -395,8 +397,9 @@ def no_score(*_: Any) -> float:
 def all_known(model: Any, X: np.ndarray) -> dict[str, Any]:
     """Everything a partial fit may change."""
     arrays = {name: array.tobytes() for name, array in model.forest_.arrays().items()}
-    known = {name: getattr(model, name) for name in ("_origins", "_bag", "oob_score_")}
-    rows = {"rows kept": model._seen.codes.shape, "attributes": sorted(vars(model))}
+    fitted = fitted_of(model)
+    known = {"origins": fitted.origins, "fingerprint": fitted.fingerprint, "score": model.oob_score_}
+    rows = {"rows kept": fitted.rows.codes.shape, "attributes": sorted(vars(model))}
     return arrays | known | rows | {"bounds": model.predict_bounds(X).tobytes()}
 
 

@@ -23,6 +23,7 @@ from hedgerow import (
 )
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.grow import grow_forest
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import read_training_table
 from hedgerow.table.bins import encode, find_bins
 from hedgerow.target.base import Labels
@@ -130,9 +131,9 @@ def test_estimators_grow_the_trees_of_the_twin(estimator: Any) -> None:
     table = read_training_table(X, categorical_features=[3])
     labels = labels_of(y, 3, None, estimator.class_weight)
     settings = resolve_settings(estimator, 150, 5, None, 3)
-    twin = Twin(encode(table, estimator._bins), estimator._bins, labels, settings)
+    twin = Twin(encode(table, fitted_of(estimator).bins), fitted_of(estimator).bins, labels, settings)
     for number in range(estimator.forest_.n_trees):
-        assert node_from_arrays(estimator.forest_, number, estimator._bins) == twin.grow(number)
+        assert node_from_arrays(estimator.forest_, number, fitted_of(estimator).bins) == twin.grow(number)
 
 
 # ---- best is best -------------------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ def test_splits_of_a_long_table_are_the_best_there_are(criterion: str, n_classes
     score = X[:, 0] + X[:, 1] / 20 + np.nan_to_num(X[:, 2]) + rng.normal(size=70_000)
     y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
     model = DecisionTreeClassifier(criterion=criterion, random_state=0).fit(X, y)
-    codes = encode(read_training_table(X), model._bins)
+    codes = encode(read_training_table(X), fitted_of(model).bins)
     assert codes.dtype == np.uint8
     tree, path = model.tree_, model.decision_path(X).tocsc()
     inner = np.flatnonzero(~tree.is_leaf)
@@ -409,7 +410,7 @@ def test_leaves_count_rows_in_the_sense_asked_for(sense: str) -> None:
     model = RandomForestClassifier(4, leaf_counts=sense, random_state=0, max_depth=4).fit(X, y)
     leaves = model.apply(X)
     for number, tree in enumerate(model.trees_):
-        times = _core.bag(model._seed, number, 300, 1.0)
+        times = _core.bag(fitted_of(model).seed, number, 300, 1.0)
         counted = {"all": np.ones(300), "inbag": times, "distinct": times > 0, "oob": times == 0}[sense]
         expected = np.zeros_like(tree.counts)
         np.add.at(expected, (leaves[:, number], y), counted.astype(np.int64))
@@ -637,7 +638,7 @@ def test_out_of_bag_judgement_agrees_with_trees_that_have_not_seen_the_row() -> 
     for row in range(60):
         shares = []
         for number, tree in enumerate(model.trees_):
-            if _core.bag(model._seed, number, 60, 1.0)[row] == 0:
+            if _core.bag(fitted_of(model).seed, number, 60, 1.0)[row] == 0:
                 others = tree.counts[leaves[row, number]] - (np.arange(3) == y[row])
                 shares.append(others / others.sum())
         expected = np.mean(shares, axis=0) if shares else np.full(3, 1 / 3)

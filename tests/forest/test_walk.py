@@ -19,6 +19,7 @@ from hedgerow import (
 from hedgerow.forest.forest import join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import pruning_path
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.table.bins import encode
 
 SPLITTERS = ["best", "random", "random_decision"]
@@ -168,7 +169,7 @@ def test_joined_forests_answer_with_the_mean_of_both(model: Any) -> None:
 def encode_for(model: Any, X: Any) -> NDArray[Any]:
     from hedgerow.table import read_table
 
-    return encode(read_table(X, model._schema), model._bins)
+    return encode(read_table(X, fitted_of(model).schema), fitted_of(model).bins)
 
 
 def test_wide_tables_read_only_the_features_they_need() -> None:

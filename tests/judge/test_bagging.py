@@ -24,9 +24,10 @@ from hedgerow import (
     RandomForestRegressor,
     theory,
 )
-from hedgerow.estimators.bagging import feature_numbers
 from hedgerow.forest.forest import some_trees
-from hedgerow.forest.rows import Judges
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.choose import feature_numbers
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.judge.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, NumberTrace, is_flat, stages
 
 SENSES = ["all", "inbag", "distinct", "oob"]
@@ -131,7 +132,7 @@ def test_some_trees_of_a_forest_are_a_forest() -> None:
     for n_classes in (3, 12):
         X, y = draw(7, n_classes=n_classes)
         forest = RandomForestClassifier(8, categorical_features=[3], random_state=0).fit(X, y)
-        codes = forest._codes(X)
+        codes = answers_of(forest).read(X)
         part = some_trees(forest.forest_, 2, 5)
         assert np.array_equal(part.leaves(codes), forest.forest_.leaves(codes)[:, 2:5])
         for tree in range(3):
@@ -239,10 +240,10 @@ def test_regression_trees_are_grown_until_the_error_is_flat_and_no_further() -> 
     forest = RandomForestRegressor("auto", random_state=0).fit(X, y)
     n_trees = forest.forest_.n_trees
     ends = [last for _, last in stages()]
-    trace = NumberTrace(y, Judges(forest._trained.bags), absolute=False)
+    trace = NumberTrace(y, fitted_of(forest).rows.judges, absolute=False)
     flat = []
     for end in ends[: ends.index(n_trees) + 1]:
-        trace.extend(some_trees(forest.forest_, 0, end), forest._trained.codes)
+        trace.extend(some_trees(forest.forest_, 0, end), fitted_of(forest).rows.codes)
         flat.append(is_flat(trace.errors, trace.standard_error))
     assert flat == [False] * (len(flat) - 1) + [True]
     fixed = RandomForestRegressor(n_trees, random_state=0).fit(X, y)

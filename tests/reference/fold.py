@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from hedgerow import Opinion, _core, combine
 from hedgerow.belief import Rule, concatenate
+from hedgerow.judge.fitted import fitted_of
 
 Floats = NDArray[np.float64]
 
 
 def multiplicities(forest: Any, n_rows: int, mean: float = 1.0) -> NDArray[np.int64]:
     """-> (n, T): how often each row is in the bag of each tree."""
-    bags = [_core.bag(forest._seed, tree, n_rows, mean) for tree in range(forest.n_estimators)]
+    bags = [_core.bag(fitted_of(forest).seed, tree, n_rows, mean) for tree in range(forest.n_estimators)]
     return np.stack(bags, axis=1).astype(np.int64)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tests.reference.draws import Draws, derive_key
 
 from hedgerow import _core
+from hedgerow.judge.fitted import fitted_of
 
 Floats = NDArray[np.float64]
 PERMUTE = 0x7065726D
@@ -17,7 +18,7 @@ PERMUTE = 0x7065726D
 
 def outside_rows(forest: Any, tree: int, n_rows: int) -> NDArray[np.int64]:
     """-> rows that are not in the bag of a tree."""
-    return np.flatnonzero(_core.bag(forest._seed, tree, n_rows, 1.0) == 0)
+    return np.flatnonzero(_core.bag(fitted_of(forest).seed, tree, n_rows, 1.0) == 0)
 
 
 def permutation(key: int, tree: int, group: int, repeat: int, n: int) -> list[int]:
@@ -80,7 +81,7 @@ def slow_gains(forest: Any, X: Any, responses: Floats, n_features: int) -> Float
     """
     gains = np.zeros((forest.forest_.n_trees, n_features))
     for number, tree in enumerate(forest.trees_):
-        times = _core.bag(forest._seed, number, len(responses), 1.0).astype(float)
+        times = _core.bag(fitted_of(forest).seed, number, len(responses), 1.0).astype(float)
         at = forest.apply(X)[:, number]
         passed = np.zeros((len(at), tree.n_nodes), dtype=bool)
         while (at >= 0).any():

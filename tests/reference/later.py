@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _core
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import read_table
 from hedgerow.table.bins import encode
 
@@ -15,13 +16,13 @@ def times_counted(model: Any, tree: int, n_rows: int, leaf_counts: str, bag_mean
     """How often a tree counts each of the n rows."""
     if bag_mean == 0 or leaf_counts == "all":
         return np.ones(n_rows, dtype=int)
-    drawn = _core.bag(model._seed, tree, n_rows, bag_mean).astype(int)
+    drawn = _core.bag(fitted_of(model).seed, tree, n_rows, bag_mean).astype(int)
     return {"inbag": drawn, "distinct": (drawn > 0).astype(int), "oob": (drawn == 0).astype(int)}[leaf_counts]
 
 
 def count_by_hand(model: Any, X: Any, y: Any, weights: Any = None) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each tree (nodes, K) rows and their weight at every node, borrowed leaves answering with their parent."""
-    codes = encode(read_table(X, model._schema), model._bins)
+    codes = encode(read_table(X, fitted_of(model).schema), fitted_of(model).bins)
     nodes = model.forest_.leaf_nodes(codes)
     labels = np.searchsorted(model.classes_, y)
     weights = np.ones(len(labels)) if weights is None else weights
@@ -46,7 +47,7 @@ def moments_by_hand(
     model: Any, X: Any, y: np.ndarray, weights: np.ndarray
 ) -> list[dict[int, tuple[int, float, float, float]]]:
     """For each tree: leaf node -> rows, weight, mean and variance of all rows seen."""
-    codes = encode(read_table(X, model._schema), model._bins)
+    codes = encode(read_table(X, fitted_of(model).schema), fitted_of(model).bins)
     nodes = model.forest_.leaf_nodes(codes)
     bag_mean = 1.0 if getattr(model, "bootstrap", False) else 0.0
     found = []

@@ -798,7 +798,7 @@ class NearestMean(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         check_is_fitted(self)
-        values = np.nan_to_num(matrix_of(check_table(self, X, self.schema_)))
+        values = np.nan_to_num(matrix_of(check_table(lambda: self, X, self.schema_)))
         distances = ((values[:, None, :] - self.means_) ** 2).sum(axis=2)
         return self.classes_[distances.argmin(axis=1)]
 

@@ -27,8 +27,10 @@ from hedgerow import (
     _core,
 )
 from hedgerow.belief import combine, contour_from_mass, mass_from_sets, merge_states, pignistic_from_mass
-from hedgerow.fit.refine import NEGLIGIBLE
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets
+from hedgerow.target.blurred import NEGLIGIBLE
 from hedgerow.target.uncertain import read_labels
 
 MODELS: dict[str, Any] = {
@@ -180,7 +182,7 @@ def test_tree_is_that_of_rows_repeated_for_each_class_with_their_share_as_weight
 def test_row_is_in_the_bag_as_a_whole_and_counted_once(leaf_counts):
     model = RandomForestClassifier(6, leaf_counts=leaf_counts, label_rounds=1, random_state=5).fit(X, blur(Y, 0.5))
     for tree in range(6):
-        times = _core.bag(model._seed, tree, len(Y), 1.0)
+        times = _core.bag(fitted_of(model).seed, tree, len(Y), 1.0)
         expected = {"all": len(Y), "inbag": times.sum(), "distinct": (times > 0).sum(), "oob": (times == 0).sum()}
         counts = model.forest_.leaf_counts(tree)
         assert counts.sum() == expected[leaf_counts]
@@ -219,11 +221,11 @@ def test_limits_count_rows_not_their_classes(model):
 def test_out_of_bag_evidence_is_that_of_the_leaves_without_the_row(rule):
     model = RandomForestClassifier(7, rule=rule, label_rounds=1, max_depth=4, random_state=2).fit(X, blur(Y, 0.5))
     evidence, leaves = model.oob_evidence_, model.evidence(X).leaves
-    own = model._bagged.own
+    own = fitted_of(model).rows.target.own
     np.testing.assert_allclose(own.sum(axis=1), 1.0, rtol=1e-12)
     expected = np.zeros((len(Y), 7, 3))
     for tree in range(7):
-        outside = _core.bag(model._seed, tree, len(Y), 1.0) == 0
+        outside = _core.bag(fitted_of(model).seed, tree, len(Y), 1.0) == 0
         for row in np.flatnonzero(outside):
             others = leaves[:, tree] == leaves[row, tree]
             others[row] = False
@@ -233,7 +235,8 @@ def test_out_of_bag_evidence_is_that_of_the_leaves_without_the_row(rule):
     opinion = evidence.combine()
     for row in np.flatnonzero(judged):
         seen = np.flatnonzero(evidence.seen[row])
-        alone = combine(expected[row : row + 1, seen], model._rule, caution=1.0, prior=model._prior)
+        now = answers_of(model)
+        alone = combine(expected[row : row + 1, seen], now.rule, caution=1.0, prior=now.about.prior)
         if rule != "median":  # a stacked rule sees silent trees as zeros
             np.testing.assert_allclose(opinion.probability[row], alone.probability[0], atol=1e-9)
 
@@ -243,9 +246,9 @@ def test_stacked_rules_see_the_rows_own_evidence_taken_out():
     evidence = model.oob_evidence_
     setting = evidence._setting(None, None)
     states = (
-        model._rule.lift(evidence.counts.reshape(-1, 3), setting).reshape(len(Y), 7, -1) * evidence.seen[:, :, None]
+        evidence.rule.lift(evidence.counts.reshape(-1, 3), setting).reshape(len(Y), 7, -1) * evidence.seen[:, :, None]
     )
-    expected = model._rule.finish(merge_states(states, "stack"), setting)
+    expected = answers_of(model).rule.finish(merge_states(states, "stack"), setting)
     np.testing.assert_allclose(evidence.combine().probability, expected.probability, atol=1e-12)
 
 
@@ -277,11 +280,11 @@ def test_out_of_bag_errors_are_those_of_certain_rows_without_themselves(rule, le
 
 def test_errors_of_single_trees_are_those_of_certain_rows_without_themselves():
     model = RandomForestClassifier(6, label_rounds=0, random_state=1).fit(X, blur(Y, 0.6))
-    bagged, evidence = model._bagged, model.oob_evidence_
+    target, evidence = fitted_of(model).rows.target, model.oob_evidence_
     means, insiders, answers = [], [], np.zeros(3)
     whole = model.evidence(X).counts
-    for row in np.flatnonzero(bagged.known):
-        label, errors = bagged.labels[row], ([], [])
+    for row in np.flatnonzero(target.known):
+        label, errors = target.labels[row], ([], [])
         for tree in range(6):
             winners = whole[row, tree] == whole[row, tree].max()
             answers += winners / winners.sum()
@@ -292,7 +295,7 @@ def test_errors_of_single_trees_are_those_of_certain_rows_without_themselves():
                 errors[int(outside)].append(1 - best[label] / best.sum())
         insiders += [np.mean(errors[0])] if errors[0] else []
         means += [np.mean(errors[1])] if errors[1] else []
-    shares = np.bincount(bagged.labels[bagged.known]) / bagged.known.sum()
+    shares = np.bincount(target.labels[target.known]) / target.known.sum()
     found = model.oob_errors_
     assert found.out_of_bag == pytest.approx(np.mean(means), abs=1e-12)
     assert found.resubstitution == pytest.approx(np.mean(insiders), abs=1e-12)

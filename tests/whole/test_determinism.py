@@ -33,6 +33,7 @@ from hedgerow import (
     _core,
 )
 from hedgerow.forest.grow import grow_forest
+from hedgerow.judge.fitted import fitted_of
 
 MODELS: dict[str, Any] = {
     "tree": DecisionTreeClassifier(random_state=1),
@@ -55,7 +56,7 @@ FORESTS = [name for name in MODELS if not name.startswith("tree")]
 def model_hash(model: Any) -> str:
     """Every array of the forest and of its bins, names, types, shapes and bytes."""
     digest = hashlib.sha256()
-    arrays = {**model.forest_.arrays(), **{f"bins.{k}": v for k, v in vars(model._bins).items()}}
+    arrays = {**model.forest_.arrays(), **{f"bins.{k}": v for k, v in vars(fitted_of(model).bins).items()}}
     for name, array in sorted(arrays.items()):
         if isinstance(array, np.ndarray):
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())

@@ -1,230 +1,111 @@
-"""Estimators: dask collections -> forests, the same as one machine grows; and what they predict, lazily."""
+"""Estimators: an estimator, partitions of a table and an engine -> the estimator, fitted as on one machine.
+
+This is the only module here that knows how estimators look inside.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
-import hedgerow.estimators as local
+from sklearn.base import is_regressor
+
+from hedgerow.belief import resolve_rule
+from hedgerow.cluster.classes import TableClasses
+from hedgerow.cluster.engine import Engine
 from hedgerow.cluster.forest import grow_on_cluster
-from hedgerow.cluster.lazy import LazyEvidence, lazily
 from hedgerow.cluster.limits import Limits, limits_for
-from hedgerow.cluster.partitions import Partitions, is_dask, open_parquet, partitions_from
+from hedgerow.cluster.numbers import TableNumbers
 from hedgerow.cluster.progress import progress_on_cluster
-from hedgerow.cluster.run import PATIENCE, Runner, client_for
-from hedgerow.cluster.training import read_on_cluster
+from hedgerow.cluster.target import TableTarget
+from hedgerow.cluster.training import ClusterTable, read_on_cluster
 from hedgerow.decide import resolve_decision
-from hedgerow.estimators.regression import TreesRegressor
-from hedgerow.fit.parameters import check_opinion, check_switches, most_trees
-
-_LAZY = (
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "predict_set",
-    "predict_bounds",
-    "predict_uncertainty",
-    "predict_mass",
-    "predict_interval",
-    "predict_quantiles",
-    "apply",
-)
+from hedgerow.fit.parameters import most_trees, resolve_settings
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.prune import prune
+from hedgerow.forest.training import Fingerprint
+from hedgerow.judge.fitted import Fitted, with_fitted
+from hedgerow.table import Schema
+from hedgerow.target.criteria import Criterion
 
 
-class OnDask:
-    """What a forest can do with dask collections; with anything else it does what the ordinary one does."""
+def fit_on_cluster(
+    estimator: Any,
+    partitions: Sequence[Any],
+    engine: Engine,
+    *,
+    gather_bytes: int | None = None,
+    sum_bytes: int | None = None,
+) -> None:
+    """Check, read, encode, grow, remember. Partitions are what the engine reads; limits are those of `Limits`."""
+    _refuse_what_needs_the_rows(estimator, engine.name)
+    target = checked_target(estimator)
+    n_trees = 1 if estimator._one_tree else most_trees(estimator.n_estimators)
+    with engine, progress_on_cluster(estimator.verbose, n_trees) as show:
+        show(0, f"reading {len(partitions)} partitions")
+        categorical = estimator.categorical_features
+        training = read_on_cluster(engine, partitions, target, partial(settings_of, estimator), categorical)
+        usual = limits_for(engine.workers())
+        limits = Limits(
+            usual.gather_bytes if gather_bytes is None else gather_bytes,
+            usual.sum_bytes if sum_bytes is None else sum_bytes,
+            usual.piece_bytes,
+        )
+        forest = grow_on_cluster(engine, training.plan, training.parts, training.part_rows, n_trees, limits, show)
+    with_fitted(estimator, published(estimator, training, forest))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **cluster: Any) -> Self:
-        """Grow the trees where the rows are.
 
-        The forest is the one that the ordinary estimator would grow from all rows on one machine, bit for bit, however
-        they are partitioned.
-
-        Parameters
-        ----------
-        X : dask array or data frame of shape (n_samples, n_features)
-            Anything else is fitted as by the ordinary estimator.
-        y, sample_weight : dask array or series of shape (n_samples,)
-            With the partitions of X.
-        client : distributed.Client or str, default=None
-            Who runs the tasks, or the address of a scheduler; None is the current client or, without any, a local
-            cluster for the time of the fit.
-        gather_bytes : int, default=None
-            Nodes, and tables, of at most this size are gathered to one task. A worker needs several times as much for
-            each of its threads; None is an eighth of what a thread of the smallest worker may use beside libraries, or
-            64 MiB where workers have no limit.
-        sum_bytes : int, default=None
-            What the sums of one batch of nodes may take here and in each task; None is a sixteenth of what such a
-            thread may use, at most 64 MiB.
-        patience : float, default=30
-            Seconds without any worker after which to give up.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ClusterError
-            When no worker is left, or a partition cannot be read or computed; it is named.
-        """
-        if not is_dask(X):
-            return super().fit(X, y, sample_weight, **cluster)  # type: ignore[misc, no-any-return]
-        return self.fit_partitions(partitions_from(X, y, sample_weight), **cluster)
-
-    def fit_parquet(
-        self,
-        path: Any,
-        target: str,
-        *,
-        weight: str | None = None,
-        options: dict[str, Any] | None = None,
-        **cluster: Any,
-    ) -> Self:
-        """Grow the trees from Parquet files, which workers read where they are.
-
-        Parameters
-        ----------
-        path : str or list of str
-            Files, a folder or a pattern, on any file system that fsspec knows.
-        target : str
-            The column to be predicted; all other columns are features.
-        weight : str, default=None
-            The column of sample weights.
-        options : dict, default=None
-            Further options of ``dask.dataframe.read_parquet``, such as ``columns``.
-        **cluster
-            ``client``, ``gather_bytes``, ``sum_bytes`` and ``patience`` as in `fit`.
-
-        Returns
-        -------
-        self
-        """
-        return self.fit_partitions(open_parquet(path, target, weight, **(options or {})), **cluster)
-
-    def evidence(self, X: Any) -> Any:
-        """The leaves the samples reach, to be combined under any rule; of a dask collection, lazily.
-
-        Parameters
-        ----------
-        X : dask array or data frame of shape (n_samples, n_features)
-            Anything else is answered as by the ordinary estimator.
-
-        Returns
-        -------
-        LazyEvidence or Evidence
-        """
-        return LazyEvidence(self.to_local(), X) if is_dask(X) else self.to_local().evidence(X)
-
-    def to_local(self) -> Any:
-        """The ordinary estimator with the same parameters and the same trees."""
-        kind: Any = _ordinary(type(self))
-        made = kind.__new__(kind)
-        made.__dict__.update(self.__dict__)
-        return made
-
-    def fit_partitions(
-        self,
-        partitions: Partitions,
-        *,
-        client: Any = None,
-        gather_bytes: int | None = None,
-        sum_bytes: int | None = None,
-        patience: float = PATIENCE,
-    ) -> Self:
-        """Check, read, encode, grow, remember: what `fit` and `fit_parquet` do with the partitions they have found."""
-        regression = isinstance(self, TreesRegressor)
-        self._refuse_what_needs_the_rows()
-        if regression:
-            self._check_parameters()  # type: ignore[attr-defined]
-        else:
-            check_switches(self)
-            check_opinion(self)
-        n_trees = 1 if getattr(self, "_one_tree", False) else most_trees(self.n_estimators)  # type: ignore[attr-defined]
-        with (
-            client_for(client) as found,
-            progress_on_cluster(getattr(self, "verbose", 0), n_trees) as show,
-            Runner(found, patience) as run,
-        ):
-            show(0, f"reading {len(partitions)} partitions")
-            training = read_on_cluster(run, self, partitions, regression=regression)
-            usual = limits_for(run.workers())
-            limits = Limits(
-                usual.gather_bytes if gather_bytes is None else gather_bytes,
-                usual.sum_bytes if sum_bytes is None else sum_bytes,
-                usual.piece_bytes,
+def _refuse_what_needs_the_rows(estimator: Any, cluster: str) -> None:
+    """Refuse parameters that are settled by looking at training rows once more, which are not here."""
+    words = {"n_estimators": "auto", "max_features": "oob", "caution": "auto"}
+    for name, word in words.items():
+        if isinstance(value := getattr(estimator, name, None), str) and value == word:
+            raise ValueError(
+                f"{name} must be given on {cluster}, got {word!r}: the rows that would decide it are not here"
             )
-            table = (training.plan, training.parts, training.part_rows)
-            forest = grow_on_cluster(run, *table, n_trees, limits, show)
-        forest = self._prune(forest, training.bins, training)  # type: ignore[attr-defined]
-        judged: dict[str, Any] = {}
-        if getattr(self, "_can_be_added_to", regression):
-            judged["_origins"] = (training.origin(forest.n_trees, 0),)
-        self._remember(training, training.bins, forest, judged)  # type: ignore[attr-defined]
-        return self
-
-    def _refuse_what_needs_the_rows(self) -> None:
-        """Refuse parameters that are settled by looking at training rows once more, which are not here."""
-        words = {
-            "n_estimators": "auto",
-            "max_features": "oob",
-            "caution": "auto",
-        }
-        for name, word in words.items():
-            if isinstance(value := getattr(self, name, None), str) and value == word:
-                raise ValueError(
-                    f"{name} must be given on Dask, got {word!r}: the rows that would decide it are not here"
-                )
-        for name in ("oob_score", "warm_start", "leaf_rows"):
-            if getattr(self, name, False):
-                raise ValueError(
-                    f"{name} must be False on Dask, got {getattr(self, name)!r}: it needs the training rows"
-                )
-        criterion = getattr(self, "criterion", None)
-        if getattr(criterion, "is_settled", True) is False:
-            raise ValueError(f"criterion must leave nothing open on Dask, got {criterion!r}; give it numbers")
-        decision = getattr(self, "decision", None)
-        if decision is not None and resolve_decision(decision).needs_calibration:
-            raise ValueError(f"decision must need no calibration on Dask, got {decision!r}: it needs the training rows")
-        if getattr(getattr(self, "_rule", None), "needs_weights", False):
-            raise ValueError("rule must need no tree weights on Dask: they are learned from the training rows")
+    for name in ("oob_score", "warm_start", "leaf_rows"):
+        if value := getattr(estimator, name, False):
+            raise ValueError(f"{name} must be False on {cluster}, got {value!r}: it needs the training rows")
+    criterion = estimator.criterion
+    if isinstance(criterion, Criterion) and not criterion.is_settled:
+        raise ValueError(f"criterion must leave nothing open on {cluster}, got {criterion!r}; give it numbers")
+    if is_regressor(estimator):
+        return
+    if resolve_decision(estimator.decision).needs_calibration:
+        raise ValueError(
+            f"decision must need no calibration on {cluster}, got {estimator.decision!r}: it needs the training rows"
+        )
+    if resolve_rule(estimator.rule).needs_weights:
+        raise ValueError(f"rule must need no tree weights on {cluster}: they are learned from the training rows")
 
 
-def _lazy_method(name: str) -> Any:
-    def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        ordinary = getattr(super(_kind_on_dask(type(self)), self), name)
-        return lazily(self.to_local(), name, X, *args, **options) if is_dask(X) else ordinary(X, *args, **options)
-
-    method.__name__ = name
-    return method
+def checked_target(estimator: Any) -> TableTarget:
+    """What an estimator predicts, once its parameters are checked as far as they can be before anything is read."""
+    estimator._check_parameters()
+    return TableNumbers() if is_regressor(estimator) else TableClasses(estimator.class_weight)
 
 
-def _on_dask(kind: type) -> Any:
-    """An ordinary estimator -> the same on Dask."""
-    methods = {name: _lazy_method(name) for name in _LAZY if hasattr(kind, name)}
-    for name, method in methods.items():
-        method.__doc__ = getattr(kind, name).__doc__
-        method.__qualname__ = f"{kind.__name__}.{name}"
-    told = (
-        f"`hedgerow.{kind.__name__}` on Dask: the same parameters, the same forest.\n\n    See that class, and `fit`."
+def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> GrowSettings:
+    """How an estimator grows trees on a table."""
+    settings = resolve_settings(estimator, n_rows, schema.n_features, schema.names, n_classes)
+    if any(sign and nominal for sign, nominal in zip(settings.monotonic or [], schema.nominal, strict=False)):
+        raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
+    return settings
+
+
+def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
+    """A table on a cluster and the trees grown on it -> what the fit publishes."""
+    plan, about, settings = training.plan, training.about, training.plan.settings
+    forest = prune(forest, settings.criterion, estimator.ccp_alpha)
+    return Fitted(
+        schema=training.schema,
+        bins=plan.bins,
+        about=about,
+        forest=forest,
+        criterion=settings.criterion,
+        seed=settings.seed,
+        fingerprint=Fingerprint(None, plan.n_rows, settings.bag_mean, settings.leaf_counts),
+        origins=(training.origin(forest.n_trees),),
     )
-    contents = {"__doc__": told, "__module__": "hedgerow.dask", "_is_on_dask": True, **methods}
-    return type(kind.__name__, (OnDask, kind), contents)
-
-
-def _ordinary(kind: type) -> type:
-    """A class on Dask, or derived from one -> the ordinary class."""
-    found = _kind_on_dask(kind)
-    return found.__mro__[found.__mro__.index(OnDask) + 1]
-
-
-def _kind_on_dask(kind: type) -> type:
-    return next(each for each in kind.__mro__ if "_is_on_dask" in each.__dict__)
-
-
-DecisionTreeClassifier = _on_dask(local.DecisionTreeClassifier)
-RandomForestClassifier = _on_dask(local.RandomForestClassifier)
-ExtraTreesClassifier = _on_dask(local.ExtraTreesClassifier)
-RandomDecisionTreesClassifier = _on_dask(local.RandomDecisionTreesClassifier)
-DecisionTreeRegressor = _on_dask(local.DecisionTreeRegressor)
-RandomForestRegressor = _on_dask(local.RandomForestRegressor)
-ExtraTreesRegressor = _on_dask(local.ExtraTreesRegressor)

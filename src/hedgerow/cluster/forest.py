@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.cluster.assemble import Below, assemble_tree, below_from
-from hedgerow.cluster.limits import Limits
+from hedgerow.cluster.engine import Engine, Handle, add_arrays, same
+from hedgerow.cluster.limits import Limits, in_batches
 from hedgerow.cluster.part import (
     CountRequest,
     GatherRequest,
@@ -22,10 +23,8 @@ from hedgerow.cluster.part import (
     grow_trees,
     join_parts,
 )
-from hedgerow.cluster.run import Runner, add_arrays, in_batches, same
 from hedgerow.cluster.top import Top, TopGrower, TopNode
 from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.target.base import Numbers
 
 #: Small parts are joined until there are so many for each thread.
 PIECES = 2
@@ -34,52 +33,52 @@ Show = Callable[[int, str], None]
 
 
 def grow_on_cluster(
-    run: Runner,
+    engine: Engine,
     plan: Plan,
-    parts: list[Any],
+    parts: list[Handle],
     part_rows: list[int],
     n_trees: int,
     limits: Limits,
     show: Show,
 ) -> Forest:
-    """Futures of parts, in the order of the table, and their rows -> the forest.
+    """Handles of parts, in the order of the table, and their rows -> the forest.
 
     A table of at most ``limits.gather_bytes`` is gathered as a whole, and every tree is a task; of a larger one the
     tops of trees are grown where the rows are, until nodes are small enough to be gathered.
     """
-    plan_there = run.submit("plan", same, plan, keep=True)
+    plan_there = engine.put("plan", plan)
     if plan.n_rows * plan.row_bytes <= limits.gather_bytes:
-        return _grow_whole(run, plan_there, parts, n_trees, show)
+        return _grow_whole(engine, plan_there, parts, n_trees, show)
     _refuse_what_needs_all_rows(plan, limits.gather_bytes)
-    pieces = join_small(run, parts, [n_rows * plan.row_bytes for n_rows in part_rows], limits.piece_bytes)
-    return _Growing(run, plan, plan_there, pieces, limits, show).grow(n_trees)
+    pieces = join_small(engine, parts, [n_rows * plan.row_bytes for n_rows in part_rows], limits.piece_bytes)
+    return _Growing(engine, plan, plan_there, pieces, limits, show).grow(n_trees)
 
 
-def join_small(run: Runner, parts: list[Any], part_bytes: list[int], piece_bytes: int) -> list[Any]:
+def join_small(engine: Engine, parts: list[Handle], part_bytes: list[int], piece_bytes: int) -> list[Handle]:
     """Parts, and their bytes -> fewer parts where they are small, though enough for all threads."""
-    enough = sum(part_bytes) // (PIECES * max(1, n_threads_of(run)))
+    enough = sum(part_bytes) // (PIECES * max(1, n_threads_of(engine)))
     size = min(piece_bytes, enough + max(part_bytes) // 2)  # half a part more, since parts are not quite alike
     batches = list(in_batches(range(len(parts)), part_bytes.__getitem__, size))
     pieces = [
-        parts[batch[0]] if len(batch) == 1 else run.submit("piece", join_parts, *(parts[i] for i in batch), keep=True)
+        parts[batch[0]] if len(batch) == 1 else engine.one("piece", join_parts, *(parts[i] for i in batch))
         for batch in batches
     ]
-    run.forget([parts[i] for batch in batches if len(batch) > 1 for i in batch])
+    engine.forget([parts[i] for batch in batches if len(batch) > 1 for i in batch])
     return pieces
 
 
-def _grow_whole(run: Runner, plan_there: Any, parts: list[Any], n_trees: int, show: Show) -> Forest:
+def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees: int, show: Show) -> Forest:
     """The table in one piece, and trees as tasks."""
-    table = run.submit("table", join_parts, *parts, keep=True)
-    size = max(1, n_trees // (4 * max(1, n_threads_of(run))))
+    table = engine.one("table", join_parts, *parts)
+    size = max(1, n_trees // (4 * max(1, n_threads_of(engine))))
     firsts = list(range(0, n_trees, size))
     lasts = [min(first + size, n_trees) for first in firsts]
     same_for_all = [table] * len(firsts), [plan_there] * len(firsts)
-    tasks = run.submit_each("trees", grow_trees, *same_for_all, firsts, lasts)
+    tasks = engine.each("trees", grow_trees, *same_for_all, firsts, lasts)
     about = {task: f"trees {first} and on" for task, first in zip(tasks, firsts, strict=True)}
     grown: dict[Any, Forest] = {}
-    for task in run.each(about):  # fetched while others grow
-        grown[task] = run.result(task, about[task])
+    for task in engine.as_finished(about):  # fetched while others grow
+        grown[task] = engine.result(task, about[task])
         show(min(len(grown) * size, n_trees), "growing trees, each in one task")
     return join_forests(*(grown[task] for task in tasks))
 
@@ -105,12 +104,14 @@ class _Wave(NamedTuple):
 class _Growing:
     """A forest on its way: the tops of all trees, then what lies below them, in waves of bounded size."""
 
-    def __init__(self, run: Runner, plan: Plan, plan_there: Any, parts: list[Any], limits: Limits, show: Show) -> None:
-        self.run, self.plan, self.plan_there, self.parts, self.show = run, plan, plan_there, parts, show
+    def __init__(
+        self, engine: Engine, plan: Plan, plan_there: Handle, parts: list[Handle], limits: Limits, show: Show
+    ) -> None:
+        self.engine, self.plan, self.plan_there, self.parts, self.show = engine, plan, plan_there, parts, show
         self.gather_bytes, self.n_done = limits.gather_bytes, 0
-        self.wave_bytes = 2 * self.gather_bytes * max(1, n_threads_of(run))
+        self.wave_bytes = 2 * self.gather_bytes * max(1, n_threads_of(engine))
         gather_rows = self.gather_bytes // plan.row_bytes
-        self.tops = TopGrower(run, plan, plan_there, parts, gather_rows, limits.sum_bytes, self._say)
+        self.tops = TopGrower(engine, plan, plan_there, parts, gather_rows, limits.sum_bytes, self._say)
 
     def grow(self, n_trees: int) -> Forest:
         trees = [_Tree(top) for top in self.tops.grow(list(range(n_trees)))]
@@ -132,8 +133,8 @@ class _Growing:
 
     def _waves(self, tree: _Tree) -> list[_Wave]:
         """What lies below a top, in waves; at least one, perhaps of nothing."""
-        numbers = isinstance(self.plan.labels, Numbers)
-        gathered = [node for node in tree.top.nodes if node.state == "gathered" or (numbers and node.state == "leaf")]
+        states = ("gathered",) if self.plan.target.leaves_add_up else ("gathered", "leaf")
+        gathered = [node for node in tree.top.nodes if node.state in states]
         groups = list(in_batches(gathered, self._bytes_of, self.gather_bytes))
         tree.waiting = len(groups)
         batches = list(in_batches(groups, self._bytes_of_group, self.wave_bytes)) or [[]]
@@ -142,41 +143,39 @@ class _Growing:
     def _submit(self, wave: _Wave) -> dict[Any, list[TopNode]]:
         """Tasks that gather and grow the groups of a wave, with the nodes of each."""
         top = wave.tree.top
-        if wave.tree.counts is None and not isinstance(self.plan.labels, Numbers):
+        if wave.tree.counts is None and self.plan.target.leaves_add_up:
             wave.tree.counts = self._count(top)
         if not wave.groups:
             return {}
         sketch, n_parts, n_groups = top.sketch(), len(self.parts), len(wave.groups)
         asked = [GatherRequest(sketch, [node.number for node in group]) for group in wave.groups]
-        requests = self.run.submit_each("request", same, asked)
+        requests = self.engine.each("request", same, asked)
         # Part by part, so that one which was spilled is read once for all groups.
         each_part = [part for part in self.parts for _ in wave.groups]
         plans = [self.plan_there] * (n_groups * n_parts)
-        rows = self.run.submit_each("gather", gather_rows, each_part, plans, requests * n_parts)
+        rows = self.engine.each("gather", gather_rows, each_part, plans, requests * n_parts)
         starts = [[node.start for node in group] for group in wave.groups]
         of_parts = [rows[part * n_groups : (part + 1) * n_groups] for part in range(n_parts)]
-        tasks = self.run.submit_each("grow", grow_gathered, plans[:n_groups], starts, *of_parts)
+        tasks = self.engine.each("grow", grow_gathered, plans[:n_groups], starts, *of_parts)
         return dict(zip(tasks, wave.groups, strict=True))
 
     def _count(self, top: Top) -> Any:
-        """Partitions -> the future of what the top's own leaves count; None where it has none."""
+        """Partitions -> the handle of what the top's own leaves count; None where it has none."""
         leaves = _counted_nodes(top)
         if not leaves:
             return None
         request = CountRequest(top.sketch(), [_ends_below(node) for node in leaves])
-        n_parts = len(self.parts)
-        shared = [[each] * n_parts for each in (self.plan_there, self.run.submit("request", same, request))]
-        tasks = self.run.submit_each("count", count_leaves, self.parts, *shared)
-        return self.run.sum("count", tasks, add_arrays)
+        tasks = self.engine.ask("count", count_leaves, self.parts, self.plan_there, self.engine.put("request", request))
+        return self.engine.sum("count", tasks, add_arrays)
 
     def _collect_some(self, flying: dict[Any, tuple[_Wave, list[TopNode]]], finished: dict[int, Forest]) -> None:
         """Wait for a task, or several, and put trees together that have all they need."""
         if not flying:
             return
         about = {task: f"the part below tree {wave.tree.top.tree}" for task, (wave, _) in flying.items()}
-        for task in self.run.some(about):
+        for task in self.engine.some(about):
             wave, nodes = flying.pop(task)
-            wave.tree.below |= below_from(nodes, *self.run.result(task, about[task]))
+            wave.tree.below |= below_from(nodes, *self.engine.result(task, about[task]))
             wave.tree.waiting -= 1
             self._finish_if_complete(wave.tree, finished)
 
@@ -186,7 +185,7 @@ class _Growing:
             return
         counted: dict[int, NDArray[np.int64]] = {}
         if tree.counts is not None:
-            total = self.run.gather([tree.counts], lambda _: f"the leaves of tree {top.tree}")[0]
+            total = self.engine.fetch(tree.counts, f"the leaves of tree {top.tree}")
             counted = {node.number: total[:, i] for i, node in enumerate(_counted_nodes(top))}
         finished[top.tree] = assemble_tree(self.plan, top, tree.below, counted)
         tree.below, tree.counts = {}, None
@@ -200,9 +199,9 @@ class _Growing:
         return sum(map(self._bytes_of, group))
 
 
-def n_threads_of(run: Runner) -> int:
+def n_threads_of(engine: Engine) -> int:
     """Threads of all workers."""
-    return int(sum(run.client.nthreads().values()))
+    return sum(each.n_threads for each in engine.workers())
 
 
 def _counted_nodes(top: Top) -> list[TopNode]:

@@ -8,9 +8,10 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from hedgerow.cluster.partitions import partitions_from, read_partition
-from hedgerow.cluster.run import FAN_IN
-from hedgerow.estimators.judge import judge
+from hedgerow.cluster.engine import FAN_IN
+from hedgerow.cluster.partitions import partitions_from
+from hedgerow.cluster.rows import rows_from
+from hedgerow.judge.tally import judge
 from hedgerow.metrics.tally import add_tallies
 
 #: What is asked of a model's evidence instead of the model.
@@ -114,9 +115,8 @@ def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> An
         partitions.
     """
     model = model.to_local() if hasattr(model, "to_local") else model
-    partitions = partitions_from(X, y)
     told = delayed(model, pure=False)
-    tallies = [delayed(_judge)(told, coverage, *partitions.of(i)) for i in range(len(partitions))]
+    tallies = [delayed(_judge)(told, coverage, *given) for given in partitions_from(X, y).each]
     while len(tallies) > 1:
         tallies = [delayed(add_tallies)(tallies[i : i + FAN_IN]) for i in range(0, len(tallies), FAN_IN)]
     return delayed(_figures)(tallies[0])
@@ -124,7 +124,7 @@ def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> An
 
 def _judge(model: Any, coverage: float | None, *given: Any) -> Any:
     """A partition -> its tally, None without rows."""
-    rows = read_partition(*given)
+    rows = rows_from(*given)
     return judge(model, rows.X, rows.y, coverage=coverage) if len(rows.X) else None
 
 

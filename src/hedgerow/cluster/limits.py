@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+_Item = TypeVar("_Item")
 
 #: Where workers may use any memory.
 GATHER_BYTES = SUM_BYTES = 64 << 20
-#: Small parts are joined up to this size: a task costs Dask the same, whatever its rows.
+#: Small parts are joined up to this size: a task costs the same, however few its rows.
 PIECE_BYTES = 32 << 20
 #: What a worker needs before it has read a row: the interpreter and libraries.
 LIBRARIES = 256 << 20
@@ -15,8 +17,15 @@ LIBRARIES = 256 << 20
 GATHER_SHARE = 1 / 8
 #: A task adds up eight sums to a ninth.
 SUM_SHARE = 1 / 16
-#: A task holds a piece, what it makes of it, and Dask perhaps the next.
+#: A task holds a piece, what it makes of it, and its worker perhaps the next.
 PIECE_SHARE = 1 / 16
+
+
+class Worker(NamedTuple):
+    """A process that runs tasks: the bytes it may use, 0 for any number, and its threads."""
+
+    memory_limit: int
+    n_threads: int
 
 
 class Limits(NamedTuple):
@@ -37,9 +46,9 @@ class Limits(NamedTuple):
     piece_bytes: int = PIECE_BYTES
 
 
-def limits_for(workers: Iterable[dict[str, Any]]) -> Limits:
-    """What the scheduler knows of its workers -> what a thread of the smallest of them can well take."""
-    threads = [_thread_bytes(each["memory_limit"], each["nthreads"]) for each in workers if each["memory_limit"]]
+def limits_for(workers: Iterable[Worker]) -> Limits:
+    """Workers -> what a thread of the smallest of them can well take."""
+    threads = [_thread_bytes(each) for each in workers if each.memory_limit]
     if not threads:
         return Limits()
     smallest = min(threads)
@@ -50,6 +59,21 @@ def limits_for(workers: Iterable[dict[str, Any]]) -> Limits:
     )
 
 
-def _thread_bytes(memory_limit: int, n_threads: int) -> int:
+def in_batches(items: Iterable[_Item], size_of: Callable[[_Item], int], most: int) -> Iterator[list[_Item]]:
+    """Items -> lists of them whose sizes add up to at most `most`, or that hold one item."""
+    batch: list[_Item] = []
+    size = 0
+    for item in items:
+        if batch and size + size_of(item) > most:
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += size_of(item)
+    if batch:
+        yield batch
+
+
+def _thread_bytes(worker: Worker) -> int:
     """What a thread of a worker may use for rows; some, however little memory there is."""
-    return max(memory_limit - LIBRARIES, memory_limit // 8) // max(1, n_threads)
+    limit = worker.memory_limit
+    return max(limit - LIBRARIES, limit // 8) // max(1, worker.n_threads)

@@ -1,8 +1,8 @@
-"""Part: one partition's codes and labels, on a worker -> what it adds to nodes, leaves, and gathered rows."""
+"""Part: one partition's codes and targets, on a worker -> what it adds to nodes, leaves, and gathered rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.cluster.target import PartTarget
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings, core_arguments, grow_forest
 from hedgerow.table.bins import Bins, Codes
@@ -28,13 +29,13 @@ class Part:
         Number of its first row in the whole table.
     codes : (p, n) uint8 or uint16
         Codes.
-    labels : Labels or Numbers
-        Of its rows; units and classes are those of the whole table.
+    target : PartTarget
+        Of its rows.
     """
 
     first_row: int
     codes: Codes
-    labels: Labels | Numbers
+    target: PartTarget
 
     @property
     def n_rows(self) -> int:
@@ -54,21 +55,26 @@ class Plan:
         Rows of the whole table.
     has_missing : (p,) uint8
         Features that lack a value somewhere.
-    labels : Labels or Numbers
-        Those of a part without rows: classes and units of the whole table.
+    target : PartTarget
+        That of a part without rows: classes and units of the whole table.
     """
 
     bins: Bins
     settings: GrowSettings
     n_rows: int
     has_missing: NDArray[np.uint8]
-    labels: Labels | Numbers
+    target: PartTarget
+
+    @property
+    def labels(self) -> Labels | Numbers:
+        """The target as the core takes it, without rows."""
+        labels: Labels | Numbers = self.target.core
+        return labels
 
     @property
     def is_weighted(self) -> bool:
         """Whether rows weigh differently."""
-        labels = self.labels
-        return (labels.amounts if isinstance(labels, Numbers) else labels.weights) is not None
+        return self.target.is_weighted
 
     @property
     def is_blind(self) -> bool:
@@ -77,15 +83,13 @@ class Plan:
 
     @property
     def n_cells(self) -> int:
-        """Sums of a bin: of each class (or the amount and the sum of numbers), and rows."""
-        if self.is_blind:
-            return 2
-        return 3 if isinstance(self.labels, Numbers) else self.labels.n_classes + 1
+        """Sums of a bin: those of the target, or amounts alone, and rows."""
+        return 2 if self.is_blind else self.target.n_sums + 1
 
     @property
     def cell_type(self) -> type[np.uint32] | type[np.float64]:
         """Counts fit 32 bits; weights and numbers are whole numbers in a double."""
-        return np.float64 if self.is_weighted or isinstance(self.labels, Numbers) else np.uint32
+        return self.target.cell_type
 
     @property
     def counts_outside(self) -> bool:
@@ -156,7 +160,7 @@ class Block(NamedTuple):
     n_rows: NDArray[np.int64]
     codes: Codes
     times: NDArray[np.uint16]
-    labels: Labels | Numbers
+    target: PartTarget
 
 
 def sum_roots(part: Part, plan: Plan, trees: list[int], balances: list[Floats | None]) -> Floats:
@@ -164,16 +168,13 @@ def sum_roots(part: Part, plan: Plan, trees: list[int], balances: list[Floats | 
     result = np.zeros((len(trees), plan.n_cells))
     for i, (tree, balance) in enumerate(zip(trees, balances, strict=True)):
         times = _times(part, plan, tree)
-        inside = times > 0
-        amounts, sums = _amounts(part.labels, times, balance)
-        result[i, -1] = inside.sum()
-        if isinstance(part.labels, Labels) and not plan.is_blind:
-            numbers = part.labels.numbers[inside]
-            result[i, :-1] = np.bincount(numbers, weights=amounts[inside], minlength=plan.n_cells - 1)
+        rows = np.flatnonzero(times)
+        groups, amounts, sums = _added(part, plan, rows, times[rows], balance)
+        if groups is not None:
+            result[i, :-1] = np.bincount(groups[rows], weights=amounts, minlength=plan.n_cells - 1)
         else:
-            result[i, 0] = amounts[inside].sum()
-            if sums is not None and not plan.is_blind:
-                result[i, 1] = sums[inside].sum()
+            result[i, :-1] = [each.sum() for each in (amounts, sums) if each is not None]
+        result[i, -1] = len(rows)
     return result
 
 
@@ -202,9 +203,9 @@ def first_of_numbers(*parts: Floats) -> Floats:
 def gather_rows(part: Part, plan: Plan, request: GatherRequest) -> Block:
     """-> the rows that are in the nodes."""
     found = _arrived(part, plan, request.sketch, request.nodes, outside=plan.counts_outside)
-    labels = _labels_inside(some_labels(part.labels, found.rows), found.times, request.sketch.balance)
+    target = part.target.gathered(found.rows, found.times, request.sketch.balance)
     codes = np.take(part.codes, found.rows, axis=1)
-    return Block(np.diff(found.start), codes, found.times.astype(np.uint16), labels)
+    return Block(np.diff(found.start), codes, found.times.astype(np.uint16), target)
 
 
 def grow_gathered(plan: Plan, nodes: list[Any], *blocks: Block) -> tuple[Forest, NDArray[np.bool_]]:
@@ -214,26 +215,20 @@ def grow_gathered(plan: Plan, nodes: list[Any], *blocks: Block) -> tuple[Forest,
     """
     order, codes = _by_node([block.n_rows for block in blocks]), _codes_by_node(blocks)
     times = np.concatenate([block.times for block in blocks])[order]
-    labels = join_labels([block.labels for block in blocks], order)
+    target = plan.target.joined([block.target for block in blocks], order)
     ends = np.cumsum(np.sum([block.n_rows for block in blocks], axis=0))
     spans = list(zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True))
     below = (plan.has_missing, times, [(*span, *node) for span, node in zip(spans, nodes, strict=True)])
-    grown = grow_forest(codes, plan.bins, labels, plan.settings, n_trees=len(nodes), below=below)
-    return grown, np.array([_all_equal(labels, times, *span) for span in spans])
+    grown = grow_forest(codes, plan.bins, target.core, plan.settings, n_trees=len(nodes), below=below)
+    return grown, np.array([target.all_equal(times, *span) for span in spans])
 
 
 def count_leaves(part: Part, plan: Plan, request: CountRequest) -> NDArray[np.int64]:
     """-> (2, leaves, K): rows of each class in each leaf, and their weight in units."""
     ends = sorted({end for leaf in request.leaves for end in leaf})
     found = _arrived(part, plan, request.sketch, ends, outside=True)
-    labels = some_labels(part.labels, found.rows)
-    amounts = _counted(plan.settings.leaf_counts, found.times.astype(np.int64), labels, request.sketch.balance)
-    in_ends = np.zeros((2, len(ends), labels.n_classes), dtype=np.int64)
-    for end, (first, last) in enumerate(found.spans):
-        for row, each in enumerate(amounts):
-            # Sums of whole numbers below 2**53, exact in a double.
-            sums = np.bincount(labels.numbers[first:last], weights=each[first:last], minlength=labels.n_classes)
-            in_ends[row, end] = sums.astype(np.int64)
+    held = part.target.take(found.rows)
+    in_ends = held.count(plan.settings.leaf_counts, found.times, found.spans, request.sketch.balance)
     position = {end: i for i, end in enumerate(ends)}
     return np.stack([in_ends[:, [position[end] for end in leaf]].sum(axis=1) for leaf in request.leaves], axis=1)
 
@@ -241,31 +236,12 @@ def count_leaves(part: Part, plan: Plan, request: CountRequest) -> NDArray[np.in
 def join_parts(*parts: Part) -> Part:
     """Parts in the order of the table -> the table."""
     codes = np.concatenate([part.codes for part in parts], axis=1)
-    return Part(parts[0].first_row, codes, join_labels([part.labels for part in parts], None))
+    return Part(parts[0].first_row, codes, parts[0].target.joined([part.target for part in parts]))
 
 
 def grow_trees(table: Part, plan: Plan, first: int, last: int) -> Forest:
     """The whole table -> trees number `first` to ``last - 1``."""
-    return grow_forest(table.codes, plan.bins, table.labels, plan.settings, first_tree=first, n_trees=last - first)
-
-
-def join_labels(labels: list[Any], order: NDArray[np.int64] | None) -> Any:
-    """Labels of several parts -> one, their rows in this order."""
-
-    def joined(name: str) -> Any:
-        parts = [getattr(each, name) for each in labels]
-        if parts[0] is None:
-            return None
-        whole = np.concatenate(parts)
-        return whole if order is None else whole[order]
-
-    return replace(labels[0], **{name: joined(name) for name in _per_row(labels[0])})
-
-
-def some_labels(labels: Any, rows: Any) -> Any:
-    """Labels -> those of some rows."""
-    chosen = {name: getattr(labels, name) for name in _per_row(labels)}
-    return replace(labels, **{name: None if each is None else each[rows] for name, each in chosen.items()})
+    return grow_forest(table.codes, plan.bins, table.target.core, plan.settings, first_tree=first, n_trees=last - first)
 
 
 def chooser_for(plan: Plan) -> _core.Chooser:
@@ -275,10 +251,6 @@ def chooser_for(plan: Plan) -> _core.Chooser:
     options, criterion = core_arguments(labels, plan.settings)
     table = (bins.n_bins, bins.nominal, bins.centers, bins.center_start)
     return _core.Chooser(*table, options, criterion, plan.n_rows, plan.is_weighted, grid)
-
-
-def _per_row(labels: Any) -> tuple[str, ...]:
-    return ("values", "weights", "sums", "amounts") if isinstance(labels, Numbers) else ("numbers", "weights")
 
 
 def _times(part: Part, plan: Plan, tree: int) -> NDArray[np.uint32]:
@@ -296,74 +268,34 @@ def _arrived(part: Part, plan: Plan, sketch: Sketch, nodes: list[int], *, outsid
     return Arrived(*_core.arrived(part.codes, *top, *bag, part.first_row, outside))
 
 
-def _amounts(
-    labels: Labels | Numbers, times: NDArray[np.uint32], balance: Floats | None
-) -> tuple[NDArray[Any], Floats | None]:
-    """(r,) what each row weighs in the bag, and its sum in a regression."""
-    multiple = np.maximum(times, 1)
-    if isinstance(labels, Numbers):
-        amounts = multiple.astype(np.float64) if labels.amounts is None else multiple * labels.amounts
-        return amounts, multiple * labels.sums
-    weights = _weights_inside(labels, multiple, balance)
-    return (times if weights is None else weights.astype(np.float64)), None
-
-
-def _weights_inside(labels: Labels, multiple: NDArray[Any], balance: Floats | None) -> NDArray[np.int64] | None:
-    """(n,): weights times multiplicities, balanced where classes are, as the grower computes them."""
-    if labels.weights is None:
-        return None
-    weights: NDArray[np.int64] = labels.weights * multiple.astype(np.int64)
-    if balance is None:
-        return weights
-    scaled = weights.astype(np.float64) * balance[labels.numbers]
-    whole = np.floor(scaled)
-    return np.maximum(1, (whole + (scaled - whole >= 0.5)).astype(np.int64))  # halves away from zero
-
-
-def _labels_inside(labels: Any, times: NDArray[np.uint32], balance: Floats | None) -> Any:
-    """Labels as a gathered node takes them: weights are those inside the tree."""
-    if isinstance(labels, Numbers):
-        return labels
-    weights = _weights_inside(labels, np.maximum(times, 1), balance)
-    return replace(labels, weights=weights, balance_bag=False)
+def _added(
+    part: Part, plan: Plan, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
+) -> tuple[NDArray[np.uint16] | None, NDArray[Any], Floats | None]:
+    """Groups (n,) of all rows of a part, and what some of them (r,) add to the sums of their nodes."""
+    amounts, sums = part.target.amounts(rows, times, balance)
+    return (None, amounts, None) if plan.is_blind else (part.target.groups, amounts, sums)
 
 
 def _sum_bins_of_tree(part: Part, plan: Plan, request: SumRequest) -> NDArray[Any]:
     found = _arrived(part, plan, request.sketch, request.nodes, outside=False)
-    amounts, sums = _amounts_of(part, found, request.sketch.balance)
-    labels = part.labels.numbers if isinstance(part.labels, Labels) and not plan.is_blind else None
+    groups, amounts, sums = _added(part, plan, found.rows, found.times, request.sketch.balance)
     return _core.histograms(
         part.codes,
         plan.bins.n_bins,
         found.rows,
         found.start,
-        labels,
+        groups,
         amounts.astype(plan.cell_type, copy=False),
-        None if plan.is_blind else sums,
+        sums,
         plan.n_cells,
         request.start,
         request.features,
     )
 
 
-def _amounts_of(part: Part, found: Arrived, balance: Floats | None) -> tuple[NDArray[Any], Floats | None]:
-    """As `_amounts`, of the rows found."""
-    if isinstance(part.labels, Labels) and part.labels.weights is None:
-        return found.times, None
-    return _amounts(some_labels(part.labels, found.rows), found.times, balance)
-
-
 def _numbers_of_tree(part: Part, plan: Plan, request: SumRequest) -> Floats:
     found = _arrived(part, plan, request.sketch, request.nodes, outside=False)
-    labels = some_labels(part.labels, found.rows)
-    amounts, sums = _amounts(labels, found.times, None)
-    assert sums is not None
-    result = np.full((len(request.nodes), 4), np.nan)
-    for node, (first, last) in enumerate(found.spans):
-        if first < last:
-            values = labels.values[first:last]
-            result[node] = values.min(), values.max(), amounts[first], sums[first]
-    return result
+    return part.target.look(found.rows, found.times, found.spans)
 
 
 def _by_node(n_rows: list[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -385,28 +317,3 @@ def _codes_by_node(blocks: tuple[Block, ...]) -> Codes:
             starts[i] += size
             position += size
     return codes
-
-
-def _all_equal(labels: Any, times: NDArray[np.uint16], first: int, last: int) -> bool:
-    """Whether the rows first to last - 1 that are in the bag have one number."""
-    if not isinstance(labels, Numbers):
-        return False
-    values = labels.values[first:last][times[first:last] > 0]
-    return bool(len(values) and (values == values[0]).all())
-
-
-def _counted(
-    sense: str, times: NDArray[np.int64], labels: Labels, balance: Floats | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n,) how often a leaf counts each row, and what weight it adds."""
-    counted = {
-        "all": np.ones_like(times),
-        "inbag": times,
-        "distinct": (times > 0).astype(np.int64),
-        "oob": (times == 0).astype(np.int64),
-    }[sense]
-    multiple = np.maximum(times, 1)
-    weights = _weights_inside(labels, multiple, balance)
-    if weights is None:
-        return counted, np.zeros_like(times)
-    return counted, weights if sense == "inbag" else weights // multiple

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from dask.delayed import delayed
 
-from hedgerow.cluster.run import Runner, same
+from hedgerow.cluster.dask_engine import DaskEngine
+from hedgerow.cluster.rows import check_one_column
 
 #: What targets and weights are called while they travel in the data frame.
 TARGET, WEIGHT = "__hedgerow_target__", "__hedgerow_weight__"
@@ -21,21 +21,15 @@ class Partitions:
 
     Parameters
     ----------
-    X, y, weights : lists of Delayed, or None for weights
-        One for each partition. Targets and weights that travel in the data frame are None.
-    target, weight : str or None
-        Their columns, where they do.
-    is_frame : bool
-        Whether partitions are data frames.
+    each : list of tuples
+        For each partition the arguments of `rows_from`: features, targets and weights, delayed or None; and the columns
+        of targets and weights, where they travel in the data frame.
+    kinds : dict
+        Types of the features by name, where they are known.
     """
 
-    X: list[Any]
-    y: list[Any] | None
-    weights: list[Any] | None
-    target: str | None
-    weight: str | None
-    is_frame: bool
-    kinds: dict[str, str] = field(default_factory=dict)  # types of the features by name, where they are known
+    each: list[tuple[Any, Any, Any, str | None, str | None]]
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def nominal_with(self, names: Sequence[str]) -> list[str]:
         """The features that are nominal by their type, and those named."""
@@ -46,21 +40,7 @@ class Partitions:
         return [name for name, kind in self.kinds.items() if name in names or not kind.startswith(numeric)]
 
     def __len__(self) -> int:
-        return len(self.X)
-
-    def of(self, number: int) -> tuple[Any, ...]:
-        """What `read_partition` takes of one partition."""
-        y = None if self.y is None else self.y[number]
-        weights = None if self.weights is None else self.weights[number]
-        return self.X[number], y, weights, self.target, self.weight
-
-
-class Rows(NamedTuple):
-    """The rows of one partition."""
-
-    X: Any
-    y: Any
-    weights: Any
+        return len(self.each)
 
 
 def is_dask(X: Any) -> bool:
@@ -80,7 +60,7 @@ def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
             )
     if y is None:
         raise ValueError("A classifier or regressor requires y to be passed, but the target y is None")
-    _check_one_column(y)
+    check_one_column(y, f"the columns {list(y.columns)[:10]}" if _is_frame(y) else f"an array of shape {y.shape}")
     if not _is_frame(X):
         return _from_arrays(X, y, sample_weight)
     if _is_frame(y):
@@ -90,10 +70,10 @@ def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
     if len(travelling) == len(given):
         # One frame, so that no optimisation can cut features and targets into different partitions.
         parts = X.assign(**travelling).to_delayed()
-        return Partitions(list(parts), None, None, TARGET, WEIGHT if WEIGHT in given else None, True)
+        return Partitions([(part, None, None, TARGET, WEIGHT if WEIGHT in given else None) for part in parts])
     parts = X.to_delayed(optimize_graph=False)
     weights = None if sample_weight is None else _blocks("sample_weight", sample_weight, len(parts))
-    return Partitions(list(parts), _blocks("y", y, len(parts)), weights, None, None, True)
+    return _side_by_side(parts, _blocks("y", y, len(parts)), weights)
 
 
 def open_parquet(
@@ -106,37 +86,16 @@ def open_parquet(
             raise ValueError(f"{name} must be a column of {path}, got {column!r}; there are {list(frame.columns)[:20]}")
     frame = frame.drop(columns=list(drop)) if drop else frame
     kinds = {name: str(kind) for name, kind in frame.dtypes.items() if name not in (target, weight)}
-    return Partitions(list(frame.to_delayed()), None, None, target, weight, True, kinds)
+    return Partitions([(part, None, None, target, weight) for part in frame.to_delayed()], kinds)
 
 
 def for_each_partition(client: Any, path: Any, function: Callable[..., Any], *args: Any) -> list[Any]:
     """Parquet files -> ``function(partition, number, *args)`` of each partition, computed where it is read."""
-    parts = _parquet(path).to_delayed()
-    with Runner(client) as run:
-        shared = [run.submit("shared", same, each, keep=True) for each in args]
-        tasks = run.compute([delayed(function, pure=False)(part, i, *shared) for i, part in enumerate(parts)])
-        return run.gather(tasks, lambda i: f"partition {i}")
-
-
-def read_partition(X: Any, y: Any, weights: Any, target: str | None, weight: str | None) -> Rows:
-    """A partition as it was computed -> its rows."""
-    if target is not None:
-        y = X[target]
-    if weight is not None:
-        weights = X[weight]
-    apart = [name for name in (target, weight) if name is not None]
-    X = X.drop(columns=apart) if apart else X
-    lengths = {"y": y, "sample_weight": weights}
-    for name, given in lengths.items():
-        if given is not None and len(given) != len(X):
-            raise ValueError(
-                f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}; repartition them"
-                " alike"
-            )
-    y = np.asarray(y)
-    _check_one_column(y)
-    y = y[:, 0] if y.ndim == 2 else y
-    return Rows(X, y, None if weights is None else np.asarray(weights, dtype=np.float64))
+    parts = [(part,) for part in _parquet(path).to_delayed()]
+    with DaskEngine(client) as engine:
+        shared = [[engine.put("shared", each)] * len(parts) for each in args]
+        tasks = engine.compute("partition", function, parts, range(len(parts)), *shared)
+        return engine.gather(tasks, "partition {}")
 
 
 def _parquet(path: Any, **options: Any) -> Any:
@@ -163,13 +122,6 @@ def _reason(error: Exception) -> str:
     return str(error).split("Original Message: ")[-1]
 
 
-def _check_one_column(y: Any) -> None:
-    """Refuse targets of which a row has several, or none."""
-    if y.ndim > 1 and (y.ndim > 2 or y.shape[1] != 1):
-        found = f"the columns {list(y.columns)[:10]}" if _is_frame(y) else f"an array of shape {y.shape}"
-        raise ValueError(f"y must be a 1d array of one target per row, got {found} instead; select one column")
-
-
 def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
     """Dask arrays: blocks of whole rows."""
     if X.ndim != 2:
@@ -190,7 +142,13 @@ def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
         return _blocks(name, given, n_blocks)
 
     weights = None if sample_weight is None else blocks("sample_weight", sample_weight)
-    return Partitions(list(X.to_delayed().ravel()), blocks("y", y), weights, None, None, False)
+    return _side_by_side(X.to_delayed().ravel(), blocks("y", y), weights)
+
+
+def _side_by_side(X: Any, y: list[Any], weights: list[Any] | None) -> Partitions:
+    """Delayed features, targets and weights of each partition."""
+    weights = [None] * len(y) if weights is None else weights
+    return Partitions([(*each, None, None) for each in zip(X, y, weights, strict=True)])
 
 
 def _can_travel(X: Any, series: Any) -> bool:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.cluster.engine import Engine, Handle, add_arrays
+from hedgerow.cluster.limits import in_batches
 from hedgerow.cluster.part import (
     Plan,
     Sketch,
@@ -21,7 +23,6 @@ from hedgerow.cluster.part import (
     sum_bins,
     sum_roots,
 )
-from hedgerow.cluster.run import Runner, add_arrays, in_batches
 from hedgerow.target.base import Numbers
 
 Floats = NDArray[np.float64]
@@ -129,9 +130,9 @@ class TopGrower:
 
     Parameters
     ----------
-    run : Runner
+    engine : Engine
         Runs the tasks.
-    plan, plan_there, parts : Plan, future, list of futures
+    plan, plan_there, parts : Plan, handle, list of handles
         What is grown, the same on the workers, and the partitions.
     gather_rows, sum_bytes : int
         Nodes of at most so many rows are gathered; sums of a batch take at most so many bytes.
@@ -141,15 +142,15 @@ class TopGrower:
 
     def __init__(
         self,
-        run: Runner,
+        engine: Engine,
         plan: Plan,
-        plan_there: Any,
-        parts: list[Any],
+        plan_there: Handle,
+        parts: list[Handle],
         gather_rows: int,
         sum_bytes: int,
         show: Callable[[str], None],
     ) -> None:
-        self.run, self.plan, self.plan_there, self.parts = run, plan, plan_there, parts
+        self.engine, self.plan, self.plan_there, self.parts = engine, plan, plan_there, parts
         self.gather_rows, self.sum_bytes, self.show = gather_rows, sum_bytes, show
         self.chooser = chooser_for(plan)
 
@@ -184,8 +185,7 @@ class TopGrower:
         return tops
 
     def _sum_roots(self, trees: list[int], balances: list[Floats | None]) -> Floats:
-        tasks = self._ask("roots", sum_roots, trees, balances)
-        return np.asarray(self._result("roots", tasks, add_arrays))
+        return np.asarray(self._total("roots", sum_roots, trees, balances, add=add_arrays))
 
     # ---- levels -------------------------------------------------------------------------------------------
 
@@ -227,12 +227,10 @@ class TopGrower:
     def _sum_batch(self, batch: list[TopNode]) -> None:
         """Let all partitions sum up what the nodes need."""
         requests = [_request(top, list(nodes)) for top, nodes in groupby(batch, key=lambda node: node.top)]
-        there = self.run.submit("requests", _same_requests, requests)
-        tasks = self._ask("level", sum_bins, there)
-        total = self._result("level", tasks, add_arrays)
+        there = self.engine.put("requests", requests)
+        total = self._total("level", sum_bins, there, add=add_arrays)
         if isinstance(self.plan.labels, Numbers):
-            tasks = self._ask("numbers", look_at_numbers, there)
-            self._note_numbers(batch, self._result("numbers", tasks, first_of_numbers))
+            self._note_numbers(batch, self._total("numbers", look_at_numbers, there, add=first_of_numbers))
         position = 0
         for node in batch:
             for feature in node.needed:
@@ -247,17 +245,9 @@ class TopGrower:
             if low == high:
                 node.state, node.early = "leaf", True
 
-    def _ask(self, name: str, function: Callable[..., Any], *question: Any) -> list[Any]:
-        """Tasks, one per partition, that answer a question."""
-        n_parts = len(self.parts)
-        shared = [[each] * n_parts for each in (self.plan_there, *question)]
-        return self.run.submit_each(name, function, self.parts, *shared)
-
-    def _result(self, name: str, tasks: list[Any], add: Callable[..., Any]) -> Any:
-        """Tasks, one per partition -> the sum of their results."""
-        total = self.run.sum(name, tasks, add)
-        self.run.wait(tasks, lambda i: f"partition {i} ({name})")
-        return self.run.gather([total], lambda _: f"the sum over partitions ({name})")[0]
+    def _total(self, name: str, function: Callable[..., Any], *question: Any, add: Callable[..., Any]) -> Any:
+        """What all partitions answer to a question, added up."""
+        return self.engine.total(name, function, self.parts, self.plan_there, *question, add=add)
 
     # ---- nodes --------------------------------------------------------------------------------------------
 
@@ -325,11 +315,6 @@ def _request(top: Top, nodes: list[TopNode]) -> SumRequest:
     start = np.cumsum([0, *(len(node.needed) for node in nodes)])
     features = np.array([feature for node in nodes for feature in node.needed], dtype=np.uint32)
     return SumRequest(top.sketch(), [node.number for node in nodes], start, features)
-
-
-def _same_requests(requests: list[SumRequest]) -> list[SumRequest]:
-    """The requests, once on the cluster instead of once for each partition."""
-    return requests
 
 
 def _balance(amounts: Floats) -> Floats:

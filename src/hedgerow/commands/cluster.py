@@ -16,6 +16,7 @@ from hedgerow.commands.predict import PredictOptions, answers_of
 from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
 from hedgerow.errors import ClusterError
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.metrics.tally import add_tallies
 
 #: The word for a cluster on this machine, for the time of the command.
@@ -160,9 +161,10 @@ def _require_new_folder(out: str) -> None:
 
 def _report(model: Any, n_partitions: int) -> dict[str, Any]:
     """A fitted model -> figures."""
-    nominal = model._schema.nominal
+    fitted = fitted_of(model)
+    nominal = fitted.schema.nominal
     report: dict[str, Any] = {
-        "rows": model._bag[1],
+        "rows": fitted.fingerprint.n_rows if fitted.fingerprint else None,
         "partitions": n_partitions,
         "features": {"all": len(nominal), "numeric": nominal.count(False), "nominal": nominal.count(True)},
         "estimator": type(model).__name__,

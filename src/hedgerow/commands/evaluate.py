@@ -12,7 +12,8 @@ from hedgerow.commands.numbers import is_regressor, model_asked, number_facts
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import facts, grid, score, share, show, write_json
-from hedgerow.estimators.judge import COVERAGE, judge
+from hedgerow.judge.number_answers import COVERAGE
+from hedgerow.judge.tally import judge
 from hedgerow.metrics import NumberTally, SetConfusion, SetTally
 
 #: A confusion matrix of more columns is a list of its largest cells instead.

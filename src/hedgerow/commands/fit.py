@@ -18,7 +18,7 @@ from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import STDIN, read_sheet
 from hedgerow.commands.talk import facts, listed, number_of, say, score, share, show, write_json
 from hedgerow.errors import CheckpointError
-from hedgerow.exchange.files.classifiers import MAX_THREADS
+from hedgerow.exchange.files.state import MAX_THREADS
 from hedgerow.table import Factors, NamedColumns
 
 #: A nominal column with more categories than this share of its rows probably names them.
@@ -72,7 +72,7 @@ def fit(options: FitOptions) -> None:
     except ValueError as reason:  # options have been checked: what is left is the data
         raise DataError(str(reason)) from None
     seconds = time.perf_counter() - start
-    if hasattr(estimator, "verbose"):
+    if estimator.verbose:
         estimator.set_params(verbose=0)
     report = _report(estimator, table, y) | {"seconds": round(seconds, 3), "model": options.out}
     save_model(estimator, options.out)
@@ -245,8 +245,8 @@ def _out_of_bag(estimator: Any, y: Array) -> dict[str, float] | None:
     if not getattr(estimator, "bootstrap", False):
         return None
     caution = estimator.caution_ if estimator.caution == "auto" else estimator.caution
-    labels = np.searchsorted(estimator.classes_, y)
-    trial, judged = try_out(estimator.oob_evidence_, labels, estimator._rule, float(caution), estimator.decision)
+    labels, evidence = np.searchsorted(estimator.classes_, y), estimator.oob_evidence_
+    trial, judged = try_out(evidence, labels, evidence.rule, float(caution), estimator.decision)
     if not judged.any():
         return None
     names = ("accuracy", "u65", "determinacy")

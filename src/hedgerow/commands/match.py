@@ -12,12 +12,14 @@ from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import listed, number_of, say
 from hedgerow.errors import ModelFileError
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import Factors, NamedColumns, Schema
 
 
 def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = ()) -> NamedColumns:
     """Columns by the names of the training table, or by position where that had none; `other` are no features."""
-    schema: Schema = model._schema
+    schema: Schema = fitted_of(model).schema
     names = schema.names or _by_position(sheet, schema.n_features, other)
     absent = [name for name in names if name not in sheet.names]
     if absent:
@@ -43,8 +45,7 @@ def set_opinion(model: Any, *, rule: str | None, caution: str | None, decision: 
         checked_decision(decision)
         model.set_params(decision=decision)
     try:  # what out-of-bag rows have taught belongs to the rule, caution and decision of that time
-        model._tree_weights(model._rule, model._caution)
-        model._decision()
+        answers_of(model).learn()
     except (AttributeError, ValueError) as reason:
         if rule is caution is decision is None:
             raise ModelFileError(

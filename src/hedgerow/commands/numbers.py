@@ -13,7 +13,8 @@ from hedgerow.commands.match import checked_caution, set_opinion
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.source import read_model
 from hedgerow.commands.talk import facts, share
-from hedgerow.estimators.judge import COVERAGE
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.number_answers import COVERAGE
 
 Floats = NDArray[np.float64]
 
@@ -69,9 +70,9 @@ class AsksModel(Protocol):
 
 def is_regressor(model: Any) -> bool:
     """Whether a fitted model predicts numbers."""
-    from hedgerow.estimators.regression import TreesRegressor
+    from sklearn.base import is_regressor as predicts_numbers
 
-    return isinstance(model, TreesRegressor)
+    return bool(predicts_numbers(model))
 
 
 def model_asked(options: AsksModel) -> Any:
@@ -137,7 +138,7 @@ def number_answers(model: Any, table: Any, coverage: float | None) -> NumberAnsw
 
 def has_intervals(model: Any) -> bool:
     """Whether the trees have left rows out, which tell how far predictions are off."""
-    return bool(model._has_residuals())
+    return bool(answers_of(model).has_residuals)
 
 
 def number_facts(report: dict[str, Any]) -> Any:

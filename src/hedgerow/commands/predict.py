@@ -13,6 +13,7 @@ from hedgerow.commands.output import Answers, Kept, check_out, write_answers
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
+from hedgerow.judge.answer import answers_of as ask
 from hedgerow.table import NamedColumns
 
 #: What `predict_uncertainty` returns that is written.
@@ -68,14 +69,15 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Answe
 
 def _answers(model: Any, table: NamedColumns) -> Answers:
     """A model and the table it expects -> what it says."""
-    opinion = model._opinion(model._codes(table))
+    now = ask(model)
+    opinion = now.opinion(now.read(table))
     uncertainty = model.predict_uncertainty(table) if hasattr(model, "predict_uncertainty") else None
     best = opinion.probability.argmax(axis=1)
     return Answers(
         classes=model.classes_,
         label=model.classes_[best],
         probability=opinion.probability[np.arange(len(best)), best],
-        chosen=model._decide(opinion),
+        chosen=now.chosen(opinion),
         bounds=np.stack([opinion.lower, opinion.upper], axis=2),
         uncertainty={part: getattr(uncertainty, part) for part in PARTS} if uncertainty else {},
     )

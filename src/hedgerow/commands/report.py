@@ -12,6 +12,7 @@ from hedgerow.commands.output import check_out, write_text
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import listed, number_of, say, write_json
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
 
 
@@ -82,7 +83,7 @@ def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[N
 
 def _found_target(model: Any, sheet: Sheet, id: str | None) -> str | None:
     """The one column besides the features that holds nothing but the model's classes; None where there is not one."""
-    features = set(model._schema.names or ())
+    features = set(fitted_of(model).schema.names or ())
     if not features:
         return None
     others = [name for name in sheet.names if name not in features and name != id]

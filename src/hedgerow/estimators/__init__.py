@@ -6,10 +6,10 @@ from hedgerow.estimators.classifiers import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
-from hedgerow.estimators.merged import merge
 from hedgerow.estimators.pairwise import PairwiseTreesClassifier
 from hedgerow.estimators.regressors import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
 from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
+from hedgerow.fit.merge import merge
 
 __all__ = [
     "DecisionTreeClassifier",

@@ -6,15 +6,13 @@ from typing import Any
 
 from sklearn.base import clone
 
-from hedgerow.estimators.base import TreesClassifier
-from hedgerow.fit.parameters import DESCRIPTIONS, documented
+from hedgerow.estimators.classifier import TreesClassifier
+from hedgerow.fit.parameters import estimator, parameter
 from hedgerow.forest.prune import PruningPath, path_of
 from hedgerow.forest.walk import Tree
 
-_FOREST_FEATURES = DESCRIPTIONS["max_features"].replace("or None", 'or None, default="sqrt"', 1)
 
-
-@documented(max_features=DESCRIPTIONS["max_features"].replace("or None", "or None, default=None", 1))
+@estimator
 class DecisionTreeClassifier(TreesClassifier):
     """A classification tree whose leaves keep their class counts.
 
@@ -53,46 +51,20 @@ class DecisionTreeClassifier(TreesClassifier):
     |   |   |--- 1: 1, 2: 45
     """
 
-    _one_tree = True
+    rule: Any = "average"
+    caution: Any = 1.0
+    decision: Any = "dominance"
+    criterion: Any = "gini"
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    min_impurity_decrease: float = 0.0
+    class_weight: Any = None
+    monotonic_cst: Any = None
+    label_rounds: int = 5
+    ccp_alpha: float = 0.0
 
-    def __init__(
-        self,
-        *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "dominance",
-        criterion: Any = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        label_rounds: int = 5,
-        ccp_alpha: float = 0.0,
-        random_state: Any = None,
-    ) -> None:
-        self.rule = rule
-        self.caution = caution
-        self.decision = decision
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.label_rounds = label_rounds
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
+    _one_tree = True
+    _keeps_rows = False
 
     @property
     def tree_(self) -> Tree:
@@ -134,7 +106,7 @@ class DecisionTreeClassifier(TreesClassifier):
         return self.tree_.n_leaves
 
 
-@documented(max_features=_FOREST_FEATURES)
+@estimator
 class RandomForestClassifier(TreesClassifier):
     """A random forest whose leaves keep their class counts.
 
@@ -181,66 +153,28 @@ class RandomForestClassifier(TreesClassifier):
            [False, False,  True]])
     """
 
-    def __init__(
-        self,
-        n_estimators: Any = 100,
-        *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "dominance",
-        criterion: Any = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        label_rounds: int = 5,
-        leaf_counts: str = "all",
-        ccp_alpha: float = 0.0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.rule = rule
-        self.caution = caution
-        self.decision = decision
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.class_weight = class_weight
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.label_rounds = label_rounds
-        self.leaf_counts = leaf_counts
-        self.ccp_alpha = ccp_alpha
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_estimators: Any = parameter(default=100, kw_only=False)
+    rule: Any = "average"
+    caution: Any = 1.0
+    decision: Any = "dominance"
+    criterion: Any = "gini"
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = "sqrt"
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool = True
+    max_samples: Any = None
+    oob_score: Any = False
+    class_weight: Any = None
+    monotonic_cst: Any = None
+    label_rounds: int = 5
+    leaf_counts: str = "all"
+    ccp_alpha: float = 0.0
+    warm_start: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
 
 
-@documented(
-    max_features=_FOREST_FEATURES,
-    bootstrap="bool, default=False\n    Whether each tree sees a bootstrap sample or, as in the paper, all rows.",
-)
+@estimator
 class ExtraTreesClassifier(RandomForestClassifier):
     """Extremely randomised trees: at each split one random threshold per feature, and the best of those.
 
@@ -262,67 +196,12 @@ class ExtraTreesClassifier(RandomForestClassifier):
     1.0
     """
 
+    bootstrap: bool = False
+
     _splitter = "random"
 
-    def __init__(
-        self,
-        n_estimators: Any = 100,
-        *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "dominance",
-        criterion: Any = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        label_rounds: int = 5,
-        leaf_counts: str = "all",
-        ccp_alpha: float = 0.0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            rule=rule,
-            caution=caution,
-            decision=decision,
-            criterion=criterion,
-            max_depth=max_depth,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            oob_score=oob_score,
-            class_weight=class_weight,
-            monotonic_cst=monotonic_cst,
-            categorical_features=categorical_features,
-            label_rounds=label_rounds,
-            leaf_counts=leaf_counts,
-            ccp_alpha=ccp_alpha,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
 
-
-@documented()
+@estimator
 class RandomDecisionTreesClassifier(TreesClassifier):
     """Trees drawn without looking at the labels; only their leaves know the classes.
 
@@ -352,39 +231,16 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     1.0
     """
 
-    _splitter = "random_decision"
+    n_estimators: Any = parameter(default=100, kw_only=False)
+    rule: Any = "average"
+    caution: Any = 1.0
+    decision: Any = "dominance"
+    min_weight_fraction_leaf: float = 0.0
+    max_leaf_nodes: int | None = parameter(default=None, init=False)
+    class_weight: Any = None
+    label_rounds: int = 5
+    warm_start: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        n_estimators: Any = 100,
-        *,
-        rule: Any = "average",
-        caution: Any = 1.0,
-        decision: Any = "dominance",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        class_weight: Any = None,
-        categorical_features: Any = "from_dtype",
-        label_rounds: int = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.rule = rule
-        self.caution = caution
-        self.decision = decision
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.label_rounds = label_rounds
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _splitter = "random_decision"

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.belief import Opinion, mass_from_counts
 from hedgerow.belief.masses.frame import LARGEST_FRAME
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
 from hedgerow.belief.opinion import opinion_from_bounds
-from hedgerow.estimators.base import TreesClassifier, _Training
-from hedgerow.estimators.trees import MIXED, Earlier, Growing
-from hedgerow.fit.parameters import DESCRIPTIONS, documented
+from hedgerow.estimators.classifier import TreesClassifier
+from hedgerow.fit.parameters import PLAIN_CAUTION, estimator, parameter
+from hedgerow.fit.run import Fit
 from hedgerow.forest.counts import Counts
 from hedgerow.forest.fold import reached_evidence
 from hedgerow.forest.forest import Forest, join_forests
@@ -24,14 +22,13 @@ from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.prune import prune
 from hedgerow.forest.walk import Tree
-from hedgerow.table import Schema
-from hedgerow.table.bins import Bins, Codes
+from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.fitted import Fitted, fitted_of
+from hedgerow.table.bins import Codes
 from hedgerow.target.base import Labels
+from hedgerow.target.class_target import ReadTarget
 
 Floats = NDArray[np.float64]
-
-#: What the trees split by unless told otherwise.
-DEFAULT_CRITERION = "belief"
 
 
 class _NotOffered:
@@ -49,13 +46,7 @@ class _NotOffered:
         )
 
 
-@documented(
-    criterion=DESCRIPTIONS["criterion"].replace('"gini"\n', f'"{DEFAULT_CRITERION}"\n'),
-    max_features=DESCRIPTIONS["max_features"].replace("or None", "or None, default=None", 1),
-    caution="float, default=1.0\n    How many unseen rows each leaf keeps in reserve; 1 is Dempster's approach to"
-    " Bernoulli trials. Can be changed on a fitted model.",
-    decision=DESCRIPTIONS["decision"].replace("fitted forest", "fitted model"),
-)
+@estimator
 class PairwiseTreesClassifier(TreesClassifier):
     """A tree for each pair of classes, and the mass function over all classes that agrees best with their leaves.
 
@@ -106,40 +97,16 @@ class PairwiseTreesClassifier(TreesClassifier):
     {0, 2}  0.0368
     """
 
-    rule = "average"  # a node of one tree is read alone; the programme combines them
+    caution: float = parameter(default=1.0, like=PLAIN_CAUTION)
+    decision: Any = "dominance"
+    criterion: Any = "belief"
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    min_impurity_decrease: float = 0.0
+    class_weight: Any = None
+    ccp_alpha: float = 0.0
 
-    def __init__(
-        self,
-        *,
-        caution: float = 1.0,
-        decision: Any = "dominance",
-        criterion: Any = DEFAULT_CRITERION,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        categorical_features: Any = "from_dtype",
-        ccp_alpha: float = 0.0,
-        random_state: Any = None,
-    ) -> None:
-        self.caution = caution
-        self.decision = decision
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
+    rule = "average"  # a node of one tree is read alone; the programme combines them
 
     evidence = _NotOffered("ask predict_mass")
     row_weights = _NotOffered("ask proximity")
@@ -150,6 +117,7 @@ class PairwiseTreesClassifier(TreesClassifier):
     report = _NotOffered("ask predict_mass")
     predict_uncertainty = _NotOffered("measure that of predict_mass, see hedgerow.belief")
     _can_be_added_to = False
+    _draws_from_one_table = False
     partial_fit = _NotOffered("fit it again")
     grow_more = _NotOffered("there is one for each pair")
     drift = _NotOffered("ask a RandomForestClassifier")
@@ -167,104 +135,106 @@ class PairwiseTreesClassifier(TreesClassifier):
         mass : ndarray of shape (n_samples, 2**n_classes)
             Index = bit mask of the set: ``mass[:, 5]`` is of the first and third of ``classes_``. At most 16 classes.
         """
-        codes = self._codes(X)
-        if self.n_classes_ > LARGEST_FRAME:
+        now = self.__answers__()
+        codes, n_classes = now.read(X), len(now.classes)
+        if n_classes > LARGEST_FRAME:
             raise ValueError(
-                f"predict_mass must be asked about at most {LARGEST_FRAME} classes, got {self.n_classes_}; use"
-                " predict_bounds"
+                f"predict_mass must be asked about at most {LARGEST_FRAME} classes, got {n_classes}; use predict_bounds"
             )
-        focal, masses, _ = self._solve(codes)
+        focal, masses, _ = now.solve(codes)
         return over_all_sets(focal, masses)
 
     @property
     def pairs_(self) -> NDArray[np.int64]:
         """(n_trees, 2): the class numbers each tree is about; a single class is compared with none but itself."""
-        check_is_fitted(self)
-        return np.array(_pairs(self.n_classes_))
+        return np.array(pairs_of(self.n_classes_))
 
-    def _tree(self, number: int) -> Tree:
-        return Tree(self.forest_, number, self._bins, self._schema, self.classes_[self.pairs_[number]])
+    @property
+    def trees_(self) -> list[Tree]:
+        """The trees, to look at and to walk."""
+        return pair_trees(fitted_of(self))
 
     @classmethod
-    def _tree_shape(cls, n_classes: int) -> tuple[int, int | None]:
-        return 2, len(_pairs(n_classes))
+    def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
+        """K -> the two classes that a leaf counts, and the number of pairs."""
+        return 2, len(pairs_of(n_classes))
 
-    def _averages(self) -> bool:
-        return False
+    def __answers__(self, fitted: Fitted | None = None) -> PairAnswers:
+        return PairAnswers(self, fitted)
 
-    def _opinion(self, codes: Codes) -> Opinion:
-        """Belief, plausibility and pignistic probability of the classes; conflict is how far pairs disagree."""
-        focal, mass, misfit = self._solve(codes)
-        members, sizes = focal.astype(np.float64), focal.sum(axis=1)
-        lower = mass[:, sizes == 1] @ members[sizes == 1]
-        return opinion_from_bounds((mass / sizes) @ members, lower, mass @ members, misfit)
-
-    def _solve(self, codes: Codes) -> tuple[NDArray[np.bool_], Floats, Floats]:
-        """Codes (p, n) -> sets that may have mass (F, K), their masses (n, F), and how far pairs disagree (n,)."""
-        n_rows = codes.shape[1]
-        if self.n_classes_ == 1:
-            return np.array([[True]]), np.ones((n_rows, 1)), np.zeros(n_rows)
-        counts = reached_evidence(self.forest_, self.forest_.leaves(codes, self._reading_threads(n_rows)))
-        given = mass_from_counts(counts, "idm", caution=self._caution)
-        focal, mass = solve_pairs(given)
-        return focal, mass, pair_misfit(given, focal, mass)
-
-    def _read_training(
-        self, X: Any, y: Any, sample_weight: Any, earlier: Earlier | None, declared: Any = None
-    ) -> _Training:
-        training = super()._read_training(X, y, sample_weight, earlier, declared)
-        if training.blurred is not None:
+    def _read_target(
+        self, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: NDArray[Any] | None
+    ) -> ReadTarget:
+        read = super()._read_target(y, sample_weight, n_rows, before, declared)
+        if read.target.known is not None:
             raise ValueError(
                 "y must be certain labels for trees of pairs, got uncertain ones: a row must be of one of the two"
                 " classes; use a RandomForestClassifier, or fit label_shares_.argmax(axis=1) of one"
             )
-        return training
+        return read
 
-    def _bag_of(self, training: _Training, codes: Codes, earlier: Earlier | None) -> object:
-        """Every tree has rows of its own."""
-        return MIXED
-
-    def _grow(
-        self,
-        X: Any,
-        y: Any,
-        training: _Training,
-        bins: Bins,
-        codes: Codes,
-        earlier: Earlier | None,
-        n_threads: int,
-        how: Growing,
-    ) -> Forest:
-        """Codes and labels -> a forest of one tree for each pair, each grown on the rows of its classes."""
-        if how.checkpoint:
+    def _grow(self, begun: Fit) -> Forest:
+        """Training rows -> a forest of one tree for each pair, each grown on the rows of its classes."""
+        if begun.checkpoint:
             raise ValueError("checkpoint must be None for trees of pairs, got a folder; they are few")
-        numbers, labels, settings = training.labels.numbers, training.labels, training.settings
-        forest: Forest | None = None
-        for number, (first, second) in enumerate(_pairs(len(training.classes))):
-            rows = np.flatnonzero((numbers == first) | (numbers == second))
-            weights = None if labels.weights is None else labels.weights[rows]
-            of_pair = (numbers[rows] != first).astype(np.uint16)
-            told = Labels(of_pair, weights, labels.weight_unit, 2, balance_bag=labels.balance_bag)
-            if len(rows) == 0:  # classes whose rows all weigh nothing
-                tree = _vacuous_tree()
-            else:
-                here = np.ascontiguousarray(codes[:, rows])
-                tree = grow_forest(here, bins, told, settings, first_tree=number, n_trees=1, n_threads=n_threads)
-            names = training.classes[[first, second]]
-            tree = prune(tree, _tree_of(bins, training.table.schema, names), settings.criterion, self.ccp_alpha)
-            forest = tree if forest is None else join_forests(forest, tree)
-        assert forest is not None
-        return forest
+        classes = begun.rows.target.classes
+        trees = [_tree_of_pair(begun, number, *pair) for number, pair in enumerate(pairs_of(len(classes)))]
+        return join_forests(*trees)
 
 
-def _pairs(n_classes: int) -> list[tuple[int, int]]:
+class PairAnswers(ClassAnswers):
+    """What trees for pairs of classes say: a quadratic programme combines them."""
+
+    combines_leaves = False
+
+    def probability(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n, K)."""
+        return self.opinion(codes).probability
+
+    def opinion(self, codes: Codes) -> Opinion:
+        """Belief, plausibility and pignistic probability of the classes; conflict is how far pairs disagree."""
+        focal, mass, misfit = self.solve(codes)
+        members, sizes = focal.astype(np.float64), focal.sum(axis=1)
+        lower = mass[:, sizes == 1] @ members[sizes == 1]
+        return opinion_from_bounds((mass / sizes) @ members, lower, mass @ members, misfit)
+
+    def solve(self, codes: Codes) -> tuple[NDArray[np.bool_], Floats, Floats]:
+        """Codes (p, n) -> sets that may have mass (F, K), their masses (n, F), and how far pairs disagree (n,)."""
+        n_rows = codes.shape[1]
+        if len(self.classes) == 1:
+            return np.array([[True]]), np.ones((n_rows, 1)), np.zeros(n_rows)
+        counts = reached_evidence(self.forest, self.forest.leaves(codes, self.threads(n_rows)))
+        given = mass_from_counts(counts, "idm", caution=self.caution)
+        focal, mass = solve_pairs(given)
+        return focal, mass, pair_misfit(given, focal, mass)
+
+
+def pair_trees(fitted: Fitted) -> list[Tree]:
+    """A fit -> its trees, each about the names of its two classes."""
+    names = fitted.about.names
+    pairs = enumerate(pairs_of(len(names)))
+    return [Tree(fitted.forest, number, fitted.bins, fitted.schema, names[list(pair)]) for number, pair in pairs]
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     """K -> the pairs of class numbers, in the order of their trees."""
     return list(combinations(range(n_classes), 2)) or [(0, 0)]
 
 
-def _tree_of(bins: Bins, schema: Schema, classes: NDArray[Any]) -> Callable[[Forest, int], Tree]:
-    """What the codes of a forest mean -> its trees, by number."""
-    return lambda forest, number: Tree(forest, number, bins, schema, classes)
+def _tree_of_pair(begun: Fit, number: int, first: int, second: int) -> Forest:
+    """The tree of one pair, grown on the rows of its classes."""
+    labels = begun.rows.target.for_core()
+    rows = np.flatnonzero((labels.numbers == first) | (labels.numbers == second))
+    if len(rows) == 0:  # classes whose rows all weigh nothing
+        tree = _vacuous_tree()
+    else:
+        weights = None if labels.weights is None else labels.weights[rows]
+        of_pair = (labels.numbers[rows] != first).astype(np.uint16)
+        told = Labels(of_pair, weights, labels.weight_unit, 2, balance_bag=labels.balance_bag)
+        codes = np.ascontiguousarray(begun.rows.codes[:, rows])
+        threads = begun.n_threads
+        tree = grow_forest(codes, begun.bins, told, begun.settings, first_tree=number, n_trees=1, n_threads=threads)
+    return prune(tree, begun.settings.criterion, begun.model.ccp_alpha)
 
 
 def _vacuous_tree() -> Forest:

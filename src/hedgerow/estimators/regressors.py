@@ -4,35 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.estimators.regression import TreesRegressor
-from hedgerow.fit.parameters import DESCRIPTIONS, documented
+from hedgerow.estimators.regressor import TreesRegressor
+from hedgerow.fit.parameters import (
+    NUMBER_CAUTION,
+    NUMBER_CRITERION,
+    NUMBER_SCORE,
+    NUMBER_SIGNS,
+    estimator,
+    parameter,
+)
 from hedgerow.forest.walk import NumberTree
 
-_OF_NUMBERS = {
-    "criterion": (
-        '{"squared_error", "absolute_error", "poisson"}, default="squared_error"\n    What a split should reduce: the'
-        " squared error, the absolute error (leaves then predict medians; log n times slower), or the Poisson deviance"
-        " of targets >= 0."
-    ),
-    "caution": (
-        "float, default=1.0\n    How many unseen rows each leaf keeps in reserve for `predict_bounds`. Can be changed"
-        " on a fitted forest."
-    ),
-    "monotonic_cst": (
-        "array-like of int of shape (n_features,), dict or None, default=None\n    1 where the prediction may only rise"
-        " with a feature, -1 where it may only fall, 0 elsewhere; a dict maps feature names to these."
-    ),
-    "oob_score": (
-        "bool or callable, default=False\n    Whether to judge the forest on the rows its trees have not seen: by R²,"
-        " or ``metric(y, prediction)``."
-    ),
-    "max_features": DESCRIPTIONS["max_features"].replace("or None", "or None, default=1.0", 1),
-}
 
-
-@documented(
-    **_OF_NUMBERS | {"max_features": DESCRIPTIONS["max_features"].replace("or None", "or None, default=None", 1)}
-)
+@estimator
 class DecisionTreeRegressor(TreesRegressor):
     """A regression tree whose leaves keep their moments.
 
@@ -71,45 +55,21 @@ class DecisionTreeRegressor(TreesRegressor):
     array([[1.4, 2.8]])
     """
 
-    _one_tree = True
+    caution: Any = parameter(default=1.0, like=NUMBER_CAUTION)
+    criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    min_impurity_decrease: float = 0.0
+    monotonic_cst: Any = parameter(default=None, like=NUMBER_SIGNS)
+    leaf_rows: bool = False
+    ccp_alpha: float = 0.0
 
-    def __init__(
-        self,
-        *,
-        caution: Any = 1.0,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        leaf_rows: bool = False,
-        ccp_alpha: float = 0.0,
-        random_state: Any = None,
-    ) -> None:
-        self.caution = caution
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.leaf_rows = leaf_rows
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
+    _one_tree = True
 
     @property
     def tree_(self) -> NumberTree:
         """The tree, to look at and to walk."""
-        return self._checked_tree(0)
+        return self.trees_[0]  # type: ignore[return-value]
 
     def get_depth(self) -> int:
         """Longest path from the root to a leaf."""
@@ -120,7 +80,7 @@ class DecisionTreeRegressor(TreesRegressor):
         return self.tree_.n_leaves
 
 
-@documented(**_OF_NUMBERS)
+@estimator
 class RandomForestRegressor(TreesRegressor):
     """A random forest whose leaves keep their moments.
 
@@ -165,58 +125,24 @@ class RandomForestRegressor(TreesRegressor):
     array([[3.3, 3.9, 4.4]])
     """
 
-    def __init__(
-        self,
-        n_estimators: Any = 100,
-        *,
-        caution: Any = 1.0,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        leaf_rows: bool = False,
-        ccp_alpha: float = 0.0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.caution = caution
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.leaf_rows = leaf_rows
-        self.ccp_alpha = ccp_alpha
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_estimators: Any = parameter(default=100, kw_only=False)
+    caution: Any = parameter(default=1.0, like=NUMBER_CAUTION)
+    criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = 1.0
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool = True
+    max_samples: Any = None
+    oob_score: Any = parameter(default=False, like=NUMBER_SCORE)
+    monotonic_cst: Any = parameter(default=None, like=NUMBER_SIGNS)
+    leaf_rows: bool = False
+    ccp_alpha: float = 0.0
+    warm_start: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
 
 
-@documented(
-    **_OF_NUMBERS
-    | {"bootstrap": "bool, default=False\n    Whether each tree sees a bootstrap sample or, as in the paper, all rows."}
-)
+@estimator
 class ExtraTreesRegressor(RandomForestRegressor):
     """Extremely randomised trees: at each split one random threshold per feature, and the best of those.
 
@@ -238,53 +164,6 @@ class ExtraTreesRegressor(RandomForestRegressor):
     array([4.])
     """
 
-    _splitter = "random"
+    bootstrap: bool = False
 
-    def __init__(
-        self,
-        n_estimators: Any = 100,
-        *,
-        caution: Any = 1.0,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        leaf_rows: bool = False,
-        ccp_alpha: float = 0.0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            caution=caution,
-            criterion=criterion,
-            max_depth=max_depth,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            oob_score=oob_score,
-            monotonic_cst=monotonic_cst,
-            categorical_features=categorical_features,
-            leaf_rows=leaf_rows,
-            ccp_alpha=ccp_alpha,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    _splitter = "random"

@@ -1,60 +1,50 @@
-"""Trees: what all trees and forests share, whatever they predict: growing, remembering, finding leaves."""
+"""Trees: what all trees and forests share, whatever they predict."""
 
 from __future__ import annotations
 
-import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.estimators.bagging import grow_until_flat
-from hedgerow.estimators.structure import StructureMixin
-from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.fit.parameters import check_n_jobs, most_trees, thread_count
-from hedgerow.fit.progress import CallbackSupport, batches, has_callbacks, progress_bar
-from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.grow import GrowSettings, grow_forest
-from hedgerow.forest.rows import Origin
+from hedgerow.fit.parameters import Parameters
+from hedgerow.fit.progress import CallbackSupport
+from hedgerow.fit.run import Fit, grow
+from hedgerow.forest.fold import StateCache
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.proximity import (
+    NearestRows,
+    heaviest_rows,
+    leaf_table,
+    outside_proximity_table,
+    proximity_table,
+    weight_table,
+)
 from hedgerow.forest.walk import Tree, decision_path
-from hedgerow.judge.oob import stages
-from hedgerow.table import Schema, check_table, remember_features
-from hedgerow.table.bins import Bins, Codes, encode
-from hedgerow.table.schema import ListedColumns
-
-#: Fingerprint of a forest whose trees were grown on different rows or bags.
-MIXED = ("mixed",)
-#: Rows are numbered in 32 bits.
-MAX_ROWS = 2**31
-#: Below this many rows one thread reads the trees: starting a second costs more than it saves.
-_ROWS_PER_THREAD = 500
+from hedgerow.judge.fitted import Fitted, fitted_of
+from hedgerow.table.bins import Codes
 
 
-class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # type: ignore[misc]
-    """What classifiers and regressors share; see `TreesClassifier` and `TreesRegressor`."""
+class TreesEstimator(CallbackSupport, Parameters, BaseEstimator, ABC):  # type: ignore[misc]
+    """What classifiers, regressors and trees without labels share.
+
+    A fit publishes one `Fitted`, in one assignment, after everything has succeeded. A call reads it once, with the
+    parameters the estimator has at that moment (`__answers__`); so an estimator can be asked while it is fitted again.
+    """
 
     _splitter: ClassVar[str] = "best"
     _one_tree: ClassVar[bool] = False
-    #: What one fit leaves behind and the next must not inherit.
-    _of_one_fit: ClassVar[tuple[str, ...]] = ()
-    #: The binned training table, and what can be computed again.
-    _not_pickled: ClassVar[tuple[str, ...]] = ()
-
-    n_features_in_: int
-    forest_: Forest
-    _bins: Bins
-    _schema: Schema
-    _seed: int
-    _bag: Any
-    _origins: tuple[Origin, ...]
+    #: Whether all trees are about the same classes and rows.
+    _draws_from_one_table: ClassVar[bool] = True
+    #: Whether rows that arrive later can be counted in the leaves.
+    _can_be_added_to: ClassVar[bool] = False
+    #: Whether the binned training rows stay with the fitted model.
+    _keeps_rows: ClassVar[bool] = True
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf each sample reaches, as the number of the node within its tree.
@@ -68,8 +58,9 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
         -------
         leaves : ndarray of shape (n_samples, n_trees), or (n_samples,) for a single tree
         """
-        codes = self._codes(X)
-        nodes = self.forest_.leaf_nodes(codes, self._reading_threads(codes.shape[1]))
+        now = self.__answers__()
+        codes = now.read(X)
+        nodes: NDArray[np.int32] = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
         return nodes[:, 0] if self._one_tree else nodes
 
     def decision_path(self, X: Any) -> Any:
@@ -87,19 +78,108 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
         n_nodes_ptr : ndarray of shape (n_trees + 1,)
             Where each tree's nodes begin. Not returned for a single tree.
         """
-        codes = self._codes(X)
-        nodes = self.forest_.leaf_nodes(codes, self._reading_threads(codes.shape[1]))
-        path: sparse.csr_array = decision_path(self.forest_, self.trees_, nodes)
-        return path if self._one_tree else (path, self.forest_.node_start.copy())
+        now = self.__answers__()
+        codes = now.read(X)
+        nodes = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
+        path: sparse.csr_array = decision_path(now.forest, now.fitted.trees(), nodes)
+        return path if self._one_tree else (path, now.forest.node_start.copy())
 
-    @property
-    def trees_(self) -> list[Tree]:
-        """The trees, to look at and to walk."""
-        check_is_fitted(self)
-        return [self._tree(number) for number in range(self.forest_.n_trees)]
+    def proximity(self, X: Any = None, Y: Any = None, *, oob: bool = False, top: int | None = None) -> sparse.csr_array:
+        """Share of the trees in which two rows fall into the same leaf, for the pairs that ever do.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
+            Samples; None takes the training rows of a model that was fitted here (a classifier with a bootstrap).
+        Y : {array-like, sparse matrix, data frame} of shape (m_samples, n_features), default=None
+            Samples to compare with; None takes X.
+        oob : bool, default=False
+            Whether only trees that have seen neither of two training rows count. X must be None or the training rows.
+        top : int, default=None
+            Keep the largest proximities of each sample and drop the rest; memory then grows with n × top.
+
+        Returns
+        -------
+        proximity : sparse array of shape (n_samples, m_samples)
+            ``proximity.toarray()`` is the whole table, if you must.
+        """
+        now, most = self.__answers__(), 0 if top is None else _count("top", top)
+        if oob:
+            if Y is not None:
+                raise ValueError("Y must be None with oob=True, got a table: only training rows are outside bags")
+            codes = now.training_codes()
+            if X is not None and not _same_codes(now.forest, now.read(X), codes):
+                raise ValueError("X must be None or the training rows with oob=True, got other rows; leave it out")
+            threads = now.many_threads(codes)
+            return outside_proximity_table(now.forest, codes, now.bags(), most=most, n_threads=threads)
+        codes = now.training_codes() if X is None else now.read(X)
+        others = codes if Y is None else now.read(Y)
+        return proximity_table(now.forest, codes, others, most=most, n_threads=now.many_threads(codes))
+
+    def row_weights(self, X: Any, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
+        """How much each training row weighs in the prediction for a sample.
+
+        With unweighted rows and the rule "average", ``row_weights(X) @ (y[:, None] == forest.classes_)`` is
+        ``predict_proba(X)``; of a regressor whose leaves predict means, ``row_weights(X) @ y`` is ``predict(X)``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
+            The training rows; None takes those of a model that was fitted here (a classifier with a bootstrap), and
+            of these the ones with a ``sample_weight`` above zero, if weights were given.
+        top : int, default=None
+            Keep the largest weights of each sample.
+
+        Returns
+        -------
+        weights : sparse array of shape (n_samples, n_train)
+            Rows sum to one unless `top` leaves some out. Rows count alike, whatever their ``sample_weight``.
+        """
+        now = self.__answers__()
+        training = now.training_codes() if train is None else now.read(train)
+        codes, most = now.read(X), 0 if top is None else _count("top", top)
+        return weight_table(now.forest, codes, training, now.bags(), most=most, n_threads=now.many_threads(codes))
+
+    def nearest_rows(self, X: Any, k: int = 5, train: Any = None) -> NearestRows:
+        """The training rows a prediction rests on most, with their weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        k : int, default=5
+            How many rows for each sample.
+        train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
+            As in `row_weights`.
+
+        Returns
+        -------
+        NearestRows
+            ``rows`` and ``weights``, (n_samples, k) each.
+        """
+        return heaviest_rows(self.row_weights(X, train, top=_count("k", k)), k)
+
+    def embed(self, X: Any) -> sparse.csr_array:
+        """`apply` as sparse features: one column for each leaf of each tree.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        leaves : sparse array of shape (n_samples, n_leaves)
+            1 for the leaf reached in each tree, so rows sum to the number of trees.
+        """
+        now = self.__answers__()
+        codes = now.read(X)
+        return leaf_table(now.forest, codes, now.threads(codes.shape[1]))
 
     def to_sklearn(self) -> Any:
-        """The same trees as an estimator of scikit-learn; see `hedgerow.exchange.export.to_sklearn`.
+        """The same trees as an estimator of scikit-learn; see `hedgerow.to_sklearn`.
 
         Returns
         -------
@@ -110,6 +190,34 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
 
         return to_sklearn(self)
 
+    # ---- what a fit has published ------------------------------------------------------------
+
+    @property
+    def forest_(self) -> Forest:
+        """The arrays behind the trees."""
+        return fitted_of(self).forest
+
+    @property
+    def trees_(self) -> list[Tree]:
+        """The trees, to look at and to walk."""
+        return fitted_of(self).trees()
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features."""
+        return fitted_of(self).schema.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, when the training table had any."""
+        names = fitted_of(self).schema.names
+        if names is None:
+            raise AttributeError("feature_names_in_ is there when the training table had names, got a table without")
+        return np.array(names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in self.__dict__
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -117,101 +225,8 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
         tags.input_tags.categorical = True
         return tags
 
-    # ---- stages of fit ------------------------------------------------------------
-
-    def _earlier_model(self) -> Earlier | None:
-        """What a warm start builds upon."""
-        if not getattr(self, "warm_start", False) or not hasattr(self, "forest_"):
-            return None
-        classes = getattr(self, "classes_", None)
-        return Earlier(self.forest_, self._bins, self._schema, classes, self._seed, self._known_bag())
-
-    def _known_bag(self) -> object:
-        """The fingerprint of rows and bags; that of the rows is found from them where they have been kept."""
-        seen: Seen | None = getattr(self, "_seen", None)
-        if seen is None or self._bag == MIXED:
-            return self._bag
-        return (rows_of(seen.training.identity, seen.codes), *self._bag[1:])
-
-    def _grow(
-        self,
-        X: Any,
-        y: Any,
-        training: Any,
-        bins: Bins,
-        codes: Codes,
-        earlier: Earlier | None,
-        n_threads: int,
-        how: Growing,
-    ) -> Forest:
-        """Codes and labels -> the forest, with the trees of an earlier fit in front."""
-        there = earlier.forest.n_trees if earlier else 0
-        wanted = how.n_trees or (1 if self._one_tree else most_trees(self.n_estimators))
-        if wanted < there:
-            raise ValueError(
-                f"n_estimators must not be below the {there} trees there are in a warm start, got {wanted}"
-            )
-        if wanted == there and earlier:
-            return earlier.forest
-        grow: Callable[..., Forest] = partial(self._grow_and_prune, training, bins, codes, n_threads)
-        if how.checkpoint:
-            made_of = (training.labels, codes, bins, training.settings, getattr(self, "ccp_alpha", 0.0))
-            grow = how.checkpoint.around(grow, type(self).__name__, *made_of, n_threads=n_threads)
-        watch = None if self._one_tree or how.n_trees else self._watch(training, codes, n_threads)
-        if has_callbacks(self):
-            spans = list(stages()) if watch else batches(there, wanted, n_threads)
-            forest = self._grow_with_callbacks(X, y, training, bins, grow, spans, watch)
-        else:
-            with progress_bar(getattr(self, "verbose", 0), wanted - there) as progress:
-                if watch:
-                    forest = grow_until_flat(grow, watch, progress)
-                else:
-                    forest = grow(first_tree=there, n_trees=wanted - there, progress=progress)
-        return join_forests(earlier.forest, forest) if earlier else forest
-
-    def _grow_and_prune(self, training: Any, bins: Bins, codes: Codes, n_threads: int, **which: Any) -> Forest:
-        """Some of the trees, pruned."""
-        forest = grow_forest(codes, bins, training.labels, training.settings, n_threads=n_threads, **which)
-        return self._prune(forest, bins, training)
-
-    def _grow_with_callbacks(
-        self,
-        X: Any,
-        y: Any,
-        training: Any,
-        bins: Bins,
-        grow: Callable[..., Forest],
-        spans: list[tuple[int, int]],
-        watch: Callable[[Forest], bool] | None,
-    ) -> Forest:
-        """Grow in batches and tell scikit-learn's callbacks after each; one that says stop ends it there."""
-        context = self._init_callback_context(max_subtasks=len(spans))
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        forest: Forest | None = None
-        for first, last in spans:
-            step = context.subcontext(task_name="trees").call_on_fit_task_begin(estimator=self, X=X, y=y)
-            grown = grow(first_tree=first, n_trees=last - first)
-            forest = join_forests(forest, grown) if forest else grown
-            so_far = partial(self._fitted_attributes, training, bins, forest)
-            if step.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=so_far):
-                break
-            if watch and watch(forest):
-                break
-        assert forest is not None
-        so_far = partial(self._fitted_attributes, training, bins, forest)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=so_far)
-        return forest
-
-    def _remember(self, training: Any, bins: Bins, forest: Forest, judged: dict[str, Any]) -> None:
-        """The only place where a fit changes the estimator: after everything has succeeded."""
-        for name in self._of_one_fit:
-            self.__dict__.pop(name, None)
-        for name, value in (self._fitted_attributes(training, bins, forest) | judged).items():
-            setattr(self, name, value)
-        remember_features(self, training.table.schema)
-
     def __copy__(self) -> Self:
-        """All of it: what pickles leave out to be small, a copy in memory need not lose."""
+        """All of it: a copy in memory keeps the training rows, which pickles leave out to be small."""
         copied = type(self).__new__(type(self))
         copied.__dict__.update(self.__dict__)
         return copied
@@ -221,114 +236,46 @@ class TreesEstimator(StructureMixin, CallbackSupport, BaseEstimator, ABC):  # ty
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
         for name, value in self.__dict__.items():
-            if name != "_cache":
-                copied.__dict__[name] = deepcopy(value, memo)
+            held = replace(value, cache=StateCache()) if isinstance(value, Fitted) else value
+            copied.__dict__[name] = deepcopy(held, memo)
         return copied
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the binned training table and what can be computed again."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in self._not_pickled}
+        """Without the training rows and what can be computed again."""
+        state: dict[str, Any] = dict(super().__getstate__())  # what it returns is the dict of the estimator itself
+        if "_fitted" in state:
+            state["_fitted"] = self.__answers__().for_file()
+        return state
 
-    # ---- what classifiers and regressors do in their own way -------------------------
-
-    @abstractmethod
-    def _tree(self, number: int) -> Tree:
-        """A tree of the fitted forest."""
+    # ---- what kinds of trees do in their own way ------------------------------------------------
 
     @abstractmethod
-    def _prune(self, forest: Forest, bins: Bins, training: Any) -> Forest:
-        """Cut the branches that are not worth ``ccp_alpha`` a leaf."""
+    def __answers__(self, fitted: Fitted | None = None) -> Any:
+        """The last fit, or another, as it answers under the parameters the estimator has."""
 
-    def _watch(self, training: Any, codes: Codes, n_threads: int) -> Callable[[Forest], bool] | None:
-        """What looks at a growing forest and says when it is large enough; None where the number of trees is given."""
-        return None
+    def _grow(self, begun: Fit) -> Forest:
+        """Training rows -> the trees, with those of an earlier fit in front."""
+        return grow(begun)
 
-    @abstractmethod
-    def _fitted_attributes(self, training: Any, bins: Bins, forest: Forest) -> dict[str, Any]:
-        """Everything that makes an estimator a fitted one."""
-
-    # ---- reading ------------------------------------------------------------------
-
-    def _codes(self, X: Any) -> Codes:
-        """Samples -> codes (p, n); of a wide table only the features that some tree looks at."""
-        check_is_fitted(self)
-        table = check_table(self, X, self._schema)
-        wanted = None
-        if table.n_features > 64:
-            wanted = np.zeros(table.n_features, dtype=np.uint8)
-            wanted[self.forest_.used_features] = 1
-        return encode(table, self._bins, wanted=wanted, n_threads=self._reading_threads(table.n_rows))
-
-    def _reading_threads(self, n_rows: int) -> int:
-        """More rows, more threads, up to what `n_jobs` allows."""
-        check_n_jobs(getattr(self, "n_jobs", None))
-        if n_rows < 2 * _ROWS_PER_THREAD:
-            return 1
-        allowed = thread_count(getattr(self, "n_jobs", None))
-        return max(1, min(allowed, n_rows // _ROWS_PER_THREAD))
+    def _pruned(self, forest: Forest, begun: Fit) -> Forest:
+        """Some trees -> the same without branches that are not worth ``ccp_alpha`` a leaf."""
+        return forest
 
 
-@dataclass(frozen=True)
-class Growing:
-    """What a call says about growing that no parameter does.
-
-    Parameters
-    ----------
-    n_trees : int or None
-        Trees there shall be in all; None for what the parameters say.
-    checkpoint : Checkpoint or None
-        Where trees are kept as they are grown.
-    """
-
-    n_trees: int | None = None
-    checkpoint: Checkpoint | None = None
+def figure(value: Any, name: str, reason: str) -> Any:
+    """A figure that a fit reports; an AttributeError where it was not asked for."""
+    if value is None:
+        raise AttributeError(f"{name} is there {reason}, got a model without it")
+    return value
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Seen:
-    """The binned rows a forest has counted, for trees that are to be grown on them later.
-
-    They stay with the fitted forest (a byte or two per cell) and are left out of pickles and model files.
-    """
-
-    training: Any  # without the values of its table
-    codes: Codes
-    all_codes: Codes  # rows without weight among them
-
-    @classmethod
-    def of(cls, training: Any, codes: Codes, all_codes: Codes) -> Seen:
-        """What is worth keeping of a training table."""
-        bare = replace(training.table, columns=ListedColumns([], training.table.n_rows), unseen=None)
-        return cls(replace(training, table=bare), codes, all_codes)
+def _same_codes(forest: Forest, codes: Codes, own: Codes) -> bool:
+    """Codes (p, n) -> whether the trees see the training rows in them."""
+    return codes.shape == own.shape and all(np.array_equal(codes[i], own[i]) for i in forest.used_features)
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """The model a warm start adds trees to."""
-
-    forest: Forest
-    _bins: Bins
-    schema: Schema
-    classes: Any  # the labels of a classifier
-    seed: int
-    bag: object
-
-
-def bag_of(labels: NDArray[Any], codes: Codes, settings: GrowSettings, *, warm_start: bool) -> object:
-    """A fingerprint of rows and bags, which two fits must share for the bags of one to be known to the other."""
-    rows = rows_of(labels, codes) if warm_start else None
-    return (rows, codes.shape[1], settings.bag_mean, settings.leaf_counts)
-
-
-def rows_of(labels: NDArray[Any], codes: Codes) -> tuple[int, int]:
-    """Labels (n,) or (n, K), codes (p, n) -> their checksums."""
-    return zlib.crc32(np.ascontiguousarray(labels).data), zlib.crc32(np.ascontiguousarray(codes).data)
-
-
-def schema_attributes(schema: Schema) -> dict[str, Any]:
-    """What scikit-learn expects to be known of the features."""
-    attributes: dict[str, Any] = {"n_features_in_": schema.n_features}
-    if schema.names is not None:
-        attributes["feature_names_in_"] = np.array(schema.names, dtype=object)
-    return attributes
+def _count(name: str, value: Any) -> int:
+    """-> int, at least 1."""
+    if not (isinstance(value, int | np.integer) and value >= 1):
+        raise ValueError(f"{name} must be an int >= 1, got {value!r}; leave it out for all")
+    return int(value)

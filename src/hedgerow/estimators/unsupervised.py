@@ -2,52 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.estimators.opinions import Bagged
-from hedgerow.estimators.trees import MAX_ROWS, Growing, TreesEstimator, schema_attributes
+from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.fit.parameters import (
-    DESCRIPTIONS,
-    NUMBER_CRITERIA,
-    check_switches,
-    documented,
+    NUMBER_CRITERION,
+    check_parameters,
+    estimator,
+    parameter,
+    refuse_unsettled,
     resolve_settings,
-    thread_count,
 )
+from hedgerow.fit.run import MAX_ROWS, Fit
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.moments import Moments
-from hedgerow.forest.walk import Tree
-from hedgerow.table import Table, check_table, read_training_table
+from hedgerow.forest.threads import thread_count
+from hedgerow.forest.training import Fingerprint, TrainingRows
+from hedgerow.judge.answer import Answers
+from hedgerow.judge.fitted import Fitted, with_fitted
+from hedgerow.table import Table, read_training_table
 from hedgerow.table.bins import Bins, Codes, encode, find_bins
-from hedgerow.target.base import Labels, Numbers
-from hedgerow.target.numbers import numbers_on_grid
+from hedgerow.target.base import AboutRows, Labels
+from hedgerow.target.class_target import ClassTarget
+from hedgerow.target.number_target import number_target
 
 Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class _Training:
-    """A training table on its way through `fit`."""
-
-    table: Table
-    labels: Labels | Numbers  # what takes the place of labels
-    settings: GrowSettings
-    bag: object = None
+_DEPTH = "Longest path from the root, so a tree has at most 2**max_depth leaves."
+_FEATURES = (
+    "Features looked at per split, counting only those that vary in the node; None means all, a float is a share."
+)
 
 
 class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
     """What trees without labels share: they turn rows into leaves."""
-
-    sparse_output: Any
 
     def transform(self, X: Any) -> sparse.csr_array | Floats:
         """The leaf reached in each tree, as sparse features.
@@ -62,8 +58,7 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         leaves : sparse array of shape (n_samples, n_leaves), or ndarray where ``sparse_output=False``
             1 for the leaf reached in each tree, so rows sum to the number of trees.
         """
-        if not isinstance(self.sparse_output, bool | np.bool_):
-            raise ValueError(f"sparse_output must be True or False, got {self.sparse_output!r}")
+        check_parameters(self)
         leaves = self.embed(X)
         return leaves if self.sparse_output else np.asarray(leaves.toarray())
 
@@ -79,44 +74,28 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         -------
         names : ndarray of str of shape (n_leaves,)
         """
-        check_is_fitted(self)
         name, starts = type(self).__name__.lower(), self.forest_.leaf_start
         trees = enumerate(np.diff(starts).tolist())
         return np.array([f"{name}_{tree}_{leaf}" for tree, n in trees for leaf in range(n)], dtype=object)
 
-    # ---- behind the scenes ----------------------------------------------------------------
+    def __answers__(self, fitted: Fitted | None = None) -> Answers:
+        return Answers(self, fitted)
 
     def _read(self, X: Any) -> Table:
-        check_switches(self)
-        for name, word in (("n_estimators", "auto"), ("max_features", "oob")):
-            if isinstance(value := getattr(self, name, None), str) and value == word:
-                raise ValueError(f"{name} must be given where no labels decide, got {word!r}; pass a number")
+        check_parameters(self)
+        refuse_unsettled(self, "where no labels decide")
         table = read_training_table(X, categorical_features=self.categorical_features)
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
         return table
 
-    def _prune(self, forest: Forest, bins: Bins, training: Any) -> Forest:
-        return forest
-
-    def _fitted_attributes(self, training: _Training, bins: Bins, forest: Forest) -> dict[str, Any]:
-        """Everything that makes an estimator a fitted one."""
-        schema = training.table.schema
-        return {
-            "forest_": forest,
-            "_bins": bins,
-            "_schema": schema,
-            "_seed": training.settings.seed,
-            "_bag": training.bag,
-        } | schema_attributes(schema)
-
-    categorical_features: Any
+    def _published(self, X: Any, rows: TrainingRows, table: Table, bins: Bins, settings: GrowSettings) -> Fit:
+        """Everything about a fit but its trees."""
+        fingerprint = rows.fingerprint(of_rows=False)
+        return Fit(self, rows, table.schema, bins, settings, fingerprint, None, (X, None))
 
 
-@documented(
-    n_estimators="int, default=100\n    Number of trees.",
-    max_depth="int or None, default=5\n    Longest path from the root, so a tree has at most 2**max_depth leaves.",
-)
+@estimator
 class RandomTreesEmbedding(_UnlabelledTrees):
     """Totally random trees: rows -> the leaves they fall into, as sparse features; and how densely rows lie there.
 
@@ -152,36 +131,18 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     (True, 10)
     """
 
-    _splitter = "random"
-    _criteria = NUMBER_CRITERIA
-    criterion = "squared_error"
-    max_features = 1
-    _of_one_fit = ("_ranges", "_densities")
+    n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
+    max_depth: int | None = parameter(default=5, about=_DEPTH)
+    sparse_output: bool = True
+    n_jobs: int | None = None
+    verbose: int = 0
+    criterion: str = parameter(default="squared_error", init=False, like=NUMBER_CRITERION)
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_depth: int | None = 5,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
-        sparse_output: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.max_leaf_nodes = max_leaf_nodes
-        self.categorical_features = categorical_features
-        self.sparse_output = sparse_output
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _splitter = "random"
+    max_features = 1
+    _keeps_rows = False
+    #: What the counts of a leaf are called.
+    __leaf_names__ = ("rows",)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Grow the trees.
@@ -201,12 +162,16 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         settings = resolve_settings(self, table.n_rows, table.n_features, table.schema.names, 1)
         settings = replace(settings, leaf_counts="inbag")
         noise = np.random.default_rng(settings.seed).random(table.n_rows)  # no two alike: only limits end a branch
-        training = _Training(table, numbers_on_grid(noise, None), settings, (None, table.n_rows, 0.0, "all"))
         bins = find_bins(table, n_threads=n_threads)
         codes = encode(table, bins, n_threads=n_threads)
-        forest = self._grow(X, None, training, bins, codes, None, n_threads, Growing())
-        self._remember(training, bins, forest, {"_ranges": _ranges(table)})
-        return self
+        rows = TrainingRows.of(codes, None, number_target(noise, None, "squared_error"), settings)
+        begun = self._published(X, rows, table, bins, settings)
+        fitted = replace(
+            begun.published(self._grow(begun)),
+            about=AboutRows(np.array(self.__leaf_names__), _ranges(table)),
+            fingerprint=Fingerprint(None, table.n_rows, 0.0, "all"),
+        )
+        return with_fitted(self, fitted)
 
     def score_samples(self, X: Any) -> Floats:
         """Logarithm of the density of the training rows: the mean over trees of rows per volume of the leaf reached.
@@ -232,36 +197,31 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         >>> np.exp(trees.score_samples([[0.0], [1.0], [9.0]])).round(1)  # of a normal distribution 0.40, 0.24 and 0.00
         array([0.4, 0.2, 0. ])
         """
-        codes = self._codes(X)
-        ranges = self._ranges
-        if any(self._schema.nominal) or not np.isfinite(ranges).all():
+        now = self.__answers__()
+        fitted, table = now.fitted, now.table(X)
+        ranges: Floats = fitted.about.ranges  # type: ignore[attr-defined]
+        if any(fitted.schema.nominal) or not np.isfinite(ranges).all():
             raise ValueError(
                 "a density must be asked of trees grown on finite numbers, got categories, gaps or infinities in the"
                 " training table; fit on numeric columns without them"
             )
-        if not hasattr(self, "_densities"):
-            self._densities = np.concatenate([leaf_log_density(tree, ranges) for tree in self.trees_])
-        found = forest_log_density(self.forest_, self._densities, codes, self._reading_threads(codes.shape[1]))
-        found[_outside(self, X, ranges)] = -np.inf
+
+        def make() -> Floats:
+            return np.concatenate([leaf_log_density(tree, ranges) for tree in fitted.trees()])
+
+        densities = fitted.learned.get("densities", None, make)
+        codes = now.read(X)
+        found = forest_log_density(now.forest, densities, codes, now.threads(codes.shape[1]))
+        found[_outside(table, ranges)] = -np.inf
         return found
 
-    def _tree(self, number: int) -> Tree:
-        return Tree(self.forest_, number, self._bins, self._schema, np.array(["rows"]))
-
-    def _grow_and_prune(self, training: Any, bins: Bins, codes: Codes, n_threads: int, **which: Any) -> Forest:
+    def _pruned(self, forest: Forest, begun: Fit) -> Forest:
         """Without the moments of the noise."""
-        forest = super()._grow_and_prune(training, bins, codes, n_threads, **which)
         assert isinstance(forest.evidence, Moments)
         return replace(forest, evidence=forest.evidence.as_counts())
 
-    _ranges: Floats
-    _densities: Floats
 
-
-@documented(
-    n_estimators="int, default=100\n    Number of trees.",
-    max_features=DESCRIPTIONS["max_features"].replace(', "oob"', "").replace("or None", 'or None, default="sqrt"', 1),
-)
+@estimator
 class UnsupervisedForest(_UnlabelledTrees):
     """A random forest that learns to tell the rows from rows in which nothing goes together.
 
@@ -295,36 +255,15 @@ class UnsupervisedForest(_UnlabelledTrees):
     True
     """
 
-    _of_one_fit = ("_bagged",)
-    _not_pickled = ("_bagged",)
-    bootstrap = True
+    n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
+    max_features: Any = parameter(default="sqrt", kind='{"sqrt", "log2"}, int, float or None', about=_FEATURES)
+    sparse_output: bool = True
+    n_jobs: int | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        categorical_features: Any = "from_dtype",
-        sparse_output: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.categorical_features = categorical_features
-        self.sparse_output = sparse_output
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    bootstrap = True
+    #: What the counts of a leaf are called.
+    __leaf_names__ = ("permuted", "real")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Permute the columns and grow trees that tell the two tables apart.
@@ -346,12 +285,10 @@ class UnsupervisedForest(_UnlabelledTrees):
         real = encode(table, bins, n_threads=n_threads)
         codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
         labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
-        bag = (None, len(labels), settings.bag_mean, settings.leaf_counts)
-        training = _Training(table, Labels(labels, None, 1.0, 2), settings, bag)
-        forest = self._grow(X, None, training, bins, codes, None, n_threads, Growing())
-        bagged = Bagged(codes, labels, settings.seed, settings.bag_mean, counted=True)
-        self._remember(training, bins, forest, {"_bagged": bagged})
-        return self
+        target = ClassTarget(np.array(self.__leaf_names__), Labels(labels, None, 1.0, 2))
+        rows = TrainingRows.of(codes, None, target, settings)
+        begun = self._published(X, rows, table, bins, settings)
+        return with_fitted(self, begun.published(self._grow(begun)))
 
     def score_samples(self, X: Any) -> Floats:
         """How real rows look: the mean share of real rows in the leaves reached.
@@ -367,15 +304,20 @@ class UnsupervisedForest(_UnlabelledTrees):
             Above 1/2 where features go together as in the training rows, below where they do not. Of training rows it
             is too high, since the trees have seen them.
         """
-        codes = self._codes(X)
-        return self.forest_.probability(codes, self._reading_threads(codes.shape[1]))[:, 1]
+        now = self.__answers__()
+        codes = now.read(X)
+        return now.forest.probability(codes, now.threads(codes.shape[1]))[:, 1]
 
-    def _tree(self, number: int) -> Tree:
-        return Tree(self.forest_, number, self._bins, self._schema, np.array(["permuted", "real"]))
+    def __answers__(self, fitted: Fitted | None = None) -> RealAnswers:
+        return RealAnswers(self, fitted)
 
-    def _training_codes(self) -> Codes:
+
+class RealAnswers(Answers):
+    """Answers about real rows, which alone are rows of the user's."""
+
+    def training_codes(self) -> Codes:
         """(p, n) of the real rows, which come first and so have the bags of a table without the others."""
-        both = super()._training_codes()
+        both = super().training_codes()
         return np.ascontiguousarray(both[:, : both.shape[1] // 2])
 
 
@@ -391,9 +333,8 @@ def _ranges(table: Table) -> Floats:
     return np.array(parts, dtype=np.float64)
 
 
-def _outside(estimator: RandomTreesEmbedding, X: Any, ranges: Floats) -> NDArray[np.bool_]:
+def _outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
     """Samples -> (n,) whether some value is missing or outside the range of the training rows."""
-    table = check_table(estimator, X, estimator._schema)
     outside = np.zeros(table.n_rows, dtype=bool)
     for first, columns in table.column_blocks():
         for (low, high), column in zip(ranges[first:], columns, strict=False):

@@ -11,6 +11,7 @@ from hedgerow.explain.question import Array, Model, Question, plain, read_column
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree
+from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes
 
 #: Rules of at most so many classes are told.
@@ -55,29 +56,29 @@ class Case(NamedTuple):
     values: dict[str, Any]
 
 
-def training_rows(forest: Any, train: Any = None, y_train: Any = None) -> Training | None:
+def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> Training | None:
     """The training rows given, or those a forest has kept; None where it has kept none.
 
     A forest fitted here with a bootstrap keeps codes and labels; one that was loaded, unpickled or grown without a
     bootstrap does not.
     """
     if train is not None:
-        columns, codes = read_columns(forest, train)
+        columns, codes = read_columns(now, train)
         labels = None if y_train is None else np.asarray(y_train)
         if labels is not None and labels.shape != (codes.shape[1],):
             raise ValueError(
                 f"y_train must have one label for each of the {codes.shape[1]} rows of train, got shape {labels.shape};"
                 " pass the labels of the same rows"
             )
-        return Training(codes, labels, columns, _bags(forest))
-    bagged = getattr(forest, "_bagged", None)
-    if bagged is None:
+        return Training(codes, labels, columns, _bags(now))
+    rows = now.known_rows
+    if rows is None:
         return None
-    labels = forest.classes_[bagged.labels]
-    if bagged.known is not None:  # of a row whose label is uncertain there is no class to show
+    labels = now.classes[rows.target.labels]
+    if rows.target.known is not None:  # of a row whose label is uncertain there is no class to show
         labels = labels.astype(object)
-        labels[~bagged.known] = None
-    return Training(bagged.codes, labels, None, _bags(forest))
+        labels[~rows.target.known] = None
+    return Training(rows.codes, labels, None, _bags(now))
 
 
 def nearest_cases(question: Question, training: Training, k: int) -> list[list[Case]]:
@@ -172,10 +173,9 @@ def _case(model: Model, training: Training, row: int, weight: float) -> Case:
     return Case(row, label, weight, training.values(model, row))
 
 
-def _bags(forest: Any) -> Bags:
+def _bags(now: ClassAnswers) -> Bags:
     """Which rows leaves count; of trees that were grown on different rows, all that fall into them."""
-    bag = forest._bag
-    return forest._bags() if isinstance(bag, tuple) and len(bag) == 4 else Bags()
+    return Bags() if now.fitted.fingerprint is None else now.bags()
 
 
 def _rule(model: Model, tree: Tree, node: int, codes: Array, counts: Array) -> str:

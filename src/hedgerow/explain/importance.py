@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from hedgerow.estimators.opinions import Bagged
-from hedgerow.estimators.regression import Trained
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.training import TrainingRows
+from hedgerow.judge.answer import answers_of
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -124,13 +124,13 @@ def oob_permutation_importance(
     """
     if not (isinstance(n_repeats, int | np.integer) and n_repeats >= 1):
         raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}; one is enough for many trees")
-    bagged = require_bagged(forest)
-    worths = (SQUARED_ERROR,) if isinstance(bagged, Trained) else tuple(WORTHS)
+    rows = require_bagged(forest)
+    worths = (SQUARED_ERROR,) if rows.target.labels is None else tuple(WORTHS)
     if worth is not None and worth not in worths:
         raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}; choose one of these")
     key = int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
     chosen = read_groups(forest, groups)
-    each = permuted_outside(forest.forest_, bagged, chosen, worth or worths[0], int(n_repeats), key, threads_of(forest))
+    each = permuted_outside(forest.forest_, rows, chosen, worth or worths[0], int(n_repeats), key, threads_of(forest))
     return Importance(each)
 
 
@@ -195,9 +195,9 @@ def first_use_depth(forest: Any) -> Importance:
     >>> first_use_depth(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)).mean
     array([2., 2., 2., 0.])
     """
-    check_is_fitted(forest)
-    first = np.empty((forest.forest_.n_trees, forest.n_features_in_))
-    forest.forest_._reader.first_uses(forest.forest_.depth, first)
+    trees = forest.forest_
+    first = np.empty((trees.n_trees, forest.n_features_in_))
+    trees._reader.first_uses(trees.depth, first)
     return Importance(first)
 
 
@@ -248,20 +248,20 @@ def permutation_importance(
     >>> permutation_importance(forest, X[1::2], y[1::2], random_state=0).importances_mean.shape
     (4,)
     """
-    check_is_fitted(forest)
-    codes, labels = forest._codes(X), column_or_1d(y)
+    now = answers_of(forest)
+    codes, labels = now.read(X), column_or_1d(y)
     if len(labels) != codes.shape[1]:
         raise ValueError(f"y must have a label for each of the {codes.shape[1]} rows of X, got {len(labels)}")
     features, start = read_groups(forest, groups)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
 
     def score(permuted: Codes) -> float:
-        said = _said(forest, permuted)
+        said = now.said(permuted)
         if metric is not None:
             return float(metric(labels, said))
         if said.ndim == 1:
             return float(r2_score(labels, said))
-        return float((forest.classes_[said.argmax(axis=1)] == labels).mean())
+        return float((now.classes[said.argmax(axis=1)] == labels).mean())
 
     as_they_are = score(codes)
     scores = np.empty((len(start) - 1, n_repeats))
@@ -321,27 +321,26 @@ def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
 
 
 def permuted_outside(
-    trees: Forest, bagged: Bagged | Trained, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
+    trees: Forest, rows: TrainingRows, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
 ) -> Floats:
     """-> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
     decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
-    rest = (bagged.seed, bagged.bag_mean, *groups, key, n_repeats, n_threads, decrease)
-    if isinstance(bagged, Trained):
-        assert trees.values is not None
-        trees._reader.permute_numbers(bagged.codes, bagged.y, trees.values, *rest)
+    rest = (rows.bags.seed, rows.bags.mean, *groups, key, n_repeats, n_threads, decrease)
+    if trees.values is not None:
+        trees._reader.permute_numbers(rows.codes, rows.target.values, trees.values, *rest)
     else:
-        trees._reader.permute(bagged.codes, bagged.labels, WORTHS[worth], bagged.counted, *rest)
+        trees._reader.permute(rows.codes, rows.target.labels, WORTHS[worth], rows.bags.count_outside, *rest)
     return _judged(decrease)
 
 
-def gained_outside(trees: Forest, bagged: Bagged | Trained, n_threads: int) -> Floats:
+def gained_outside(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
     """-> (trees with rows outside their bags, p): what the splits on each feature gain."""
-    gains = np.empty((trees.n_trees, len(bagged.codes)))
-    if isinstance(bagged, Trained):  # about their mean, where products lose the fewest digits
-        away = bagged.y - bagged.y.mean()
-        trees._reader.gains_numbers(bagged.codes, away, bagged.seed, bagged.bag_mean, n_threads, gains)
+    gains = np.empty((trees.n_trees, len(rows.codes)))
+    if trees.values is not None:  # about their mean, where products lose the fewest digits
+        away = rows.target.values - rows.target.values.mean()
+        trees._reader.gains_numbers(rows.codes, away, rows.bags.seed, rows.bags.mean, n_threads, gains)
     else:
-        trees._reader.gains(bagged.codes, bagged.labels, bagged.seed, bagged.bag_mean, n_threads, gains)
+        trees._reader.gains(rows.codes, rows.target.labels, rows.bags.seed, rows.bags.mean, n_threads, gains)
     return _judged(gains)
 
 
@@ -353,28 +352,27 @@ def _judged(per_tree: Floats) -> Floats:
     return judged
 
 
-def require_bagged(forest: Any) -> Bagged | Trained:
-    """A fitted forest -> its binned training table, refused when no row is outside a bag."""
-    check_is_fitted(forest)
-    bagged: Bagged | Trained | None = getattr(forest, "_bagged", None) or getattr(forest, "_trained", None)
-    if bagged is None or bagged.bag_mean == 0:
+def require_bagged(forest: Any) -> TrainingRows:
+    """A fitted forest -> its training rows, refused when no row is outside a bag."""
+    rows: TrainingRows | None = answers_of(forest).fitted.bagged
+    if rows is None:
         raise ValueError(
             "forest must be fitted here with bootstrap=True, got one without a bootstrap, unpickled or loaded, or"
             " warm-started on other rows: no row is outside a bag; fit it again, or use permutation_importance"
         )
-    if isinstance(bagged, Bagged) and bagged.own is not None:
+    if rows.target.known is not None:
         raise ValueError(
             "forest must be fitted to labels that are certain, got uncertain ones, about which no tree is right or"
             " wrong; use permutation_importance on rows whose class is known"
         )
-    return bagged
+    return rows
 
 
 def read_groups(forest: Any, groups: Groups | None) -> Grouped:
     """Groups of feature numbers or names -> features end to end, and where each group starts (groups + 1,)."""
     if groups is None:
         return np.arange(forest.n_features_in_), np.arange(forest.n_features_in_ + 1)
-    names = list(getattr(forest, "feature_names_in_", []))
+    names = list(answers_of(forest).fitted.schema.names or ())
     listed = [[group] if isinstance(group, str | int | np.integer) else list(group) for group in groups]
     numbers = [[names.index(f) if isinstance(f, str) and f in names else f for f in group] for group in listed]
     for feature in (feature for group in numbers for feature in group):
@@ -389,15 +387,7 @@ def read_groups(forest: Any, groups: Groups | None) -> Grouped:
     return np.concatenate(numbers).astype(np.int64), start.astype(np.int64)
 
 
-def _said(forest: Any, codes: Codes) -> Floats:
-    """Codes (p, n) -> (n, K) probabilities under the forest's rule, or (n,) numbers."""
-    if not hasattr(forest, "classes_"):
-        return np.asarray(forest._fold(codes, forest.forest_.values[:, None])[:, 0])
-    if forest._averages():
-        return np.asarray(forest.forest_.probability(codes, forest._reading_threads(codes.shape[1])))
-    return np.asarray(forest._opinion(codes).probability)
-
-
 def threads_of(forest: Any) -> int:
     """A thread for each tree, up to what `n_jobs` allows."""
-    return int(forest._reading_threads(1000 * forest.forest_.n_trees))
+    now = answers_of(forest)
+    return int(now.threads(1000 * now.forest.n_trees))

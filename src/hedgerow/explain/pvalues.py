@@ -8,18 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
-from hedgerow.estimators.opinions import Bagged
-from hedgerow.estimators.regression import Trained
 from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, require_bagged, threads_of
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import prune
-from hedgerow.forest.walk import NumberTree, Tree, impurity_importance
-from hedgerow.target.base import Labels
-from hedgerow.target.numbers import numbers_on_grid
+from hedgerow.forest.training import TrainingRows
+from hedgerow.forest.walk import TreeArrays, impurity_importance
+from hedgerow.judge.answer import answers_of
 
 Floats = NDArray[np.float64]
 
@@ -99,16 +98,16 @@ def importance_test(
         raise ValueError(f"statistic must be one of {', '.join(STATISTICS)}, got {statistic!r}; choose one of these")
     if not (isinstance(n_permutations, int | np.integer) and n_permutations >= 1):
         raise ValueError(f"n_permutations must be an int >= 1, got {n_permutations!r}; 99 allows p-values of 0.01")
-    bagged = require_bagged(forest)
+    rows = require_bagged(forest)
     chosen, _ = read_groups(forest, features)
-    again = _Again(forest, bagged, statistic)
+    again = _Again(forest, rows, statistic)
     rng = check_random_state(random_state)
-    seen = again.importance(forest.forest_, bagged)[chosen]
+    seen = again.importance(forest.forest_, rows)[chosen]
     as_large = np.ones(len(chosen))
     for place in range(len(chosen)) if null == "feature" else [slice(None)]:
         for _ in range(n_permutations):
-            order = rng.permutation(bagged.codes.shape[1])
-            other = _permuted(bagged, order, None if null == "labels" else int(chosen[place]))
+            order = rng.permutation(rows.codes.shape[1])
+            other = _permuted(rows, order, None if null == "labels" else int(chosen[place]))
             as_large[place] += again.of_other(other, rng)[chosen][place] >= seen[place]
     pvalue = as_large / (n_permutations + 1)
     return ImportanceTest(seen, pvalue, correct_pvalues(pvalue, correction))
@@ -155,66 +154,59 @@ def correct_pvalues(pvalues: ArrayLike, correction: str | None = "holm") -> Floa
 class _Again:
     """A forest, to be grown again on other rows with the same settings."""
 
-    def __init__(self, forest: Any, bagged: Bagged | Trained, statistic: str) -> None:
-        if forest.forest_.weights is not None:
+    def __init__(self, forest: Any, rows: TrainingRows, statistic: str) -> None:
+        self.fitted = answers_of(forest).fitted
+        if self.fitted.forest.weights is not None:
             raise ValueError("forest must be fitted without weights of rows or classes, got one with; fit without them")
-        if isinstance(bagged, Bagged) and not hasattr(forest, "classes_"):
+        if not (is_classifier(forest) or is_regressor(forest)):
             raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}: it has no labels to tell")
-        self.forest, self.statistic, self.n_threads = forest, statistic, threads_of(forest)
-        self.alpha = getattr(forest, "ccp_alpha", 0.0)
-        n_features, n_rows = bagged.codes.shape
-        n_classes = forest.forest_.n_classes
-        settings = resolve_settings(forest, n_rows, n_features, forest._schema.names, n_classes)
-        # Bags and leaves as those of the forest: a number of rows was a share of the first table.
-        self.settings = replace(settings, bag_mean=bagged.bag_mean, leaf_counts=forest._bag[3])
-        if hasattr(forest, "criterion_"):  # what the fit has chosen stays chosen
-            self.settings = replace(self.settings, criterion=forest.criterion_)
-        if hasattr(forest, "max_features_"):
-            self.settings = replace(self.settings, max_features=forest.max_features_)
+        self.statistic, self.n_threads, self.alpha = statistic, threads_of(forest), forest.ccp_alpha
+        n_features, n_rows = rows.codes.shape
+        n_classes, figures = self.fitted.forest.n_classes, self.fitted.figures
+        settings = resolve_settings(forest, n_rows, n_features, self.fitted.schema.names, n_classes)
+        # Bags and leaves as those of the forest: a number of rows was a share of the first table. What the fit has
+        # chosen stays chosen.
+        self.settings = replace(
+            settings,
+            bag_mean=rows.bags.mean,
+            leaf_counts=rows.bags.leaf_counts,
+            criterion=self.fitted.criterion,
+            max_features=figures.max_features or settings.max_features,
+        )
 
-    def of_other(self, bagged: Bagged | Trained, rng: np.random.RandomState) -> Floats:
+    def of_other(self, rows: TrainingRows, rng: np.random.RandomState) -> Floats:
         """Other rows -> importances (p,) in a forest grown on them."""
-        bagged = replace(bagged, seed=int(rng.randint(0, 2**63 - 1, dtype=np.int64)))
-        return self.importance(self.grown(bagged), bagged)
+        seed = int(rng.randint(0, 2**63 - 1, dtype=np.int64))
+        rows = replace(rows, bags=replace(rows.bags, seed=seed))
+        return self.importance(self.grown(rows), rows)
 
-    def grown(self, bagged: Bagged | Trained) -> Forest:
+    def grown(self, rows: TrainingRows) -> Forest:
         """Rows -> as many trees as the forest has, pruned like these."""
-        forest, settings = self.forest, replace(self.settings, seed=bagged.seed)
-        size = {"n_trees": forest.forest_.n_trees, "n_threads": self.n_threads}
-        if isinstance(bagged, Trained):
-            numbers = numbers_on_grid(bagged.y, None, centred=settings.criterion != "poisson")
-            trees = grow_forest(bagged.codes, forest._bins, numbers, settings, **size)
-            return prune(trees, self.tree_of, settings.criterion, self.alpha)
-        labels = Labels(bagged.labels, None, 1.0, forest.n_classes_)
-        trees = grow_forest(bagged.codes, forest._bins, labels, settings, **size)
-        return prune(trees, self.tree_of, settings.criterion, self.alpha)
+        fitted, settings = self.fitted, replace(self.settings, seed=rows.bags.seed)
+        size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}
+        trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size)
+        return prune(trees, settings.criterion, self.alpha)
 
-    def tree_of(self, trees: Forest, number: int) -> Tree:
-        """One of the trees."""
-        forest = self.forest
-        if trees.values is not None:
-            return NumberTree(trees, number, forest._bins, forest._schema)
-        return Tree(trees, number, forest._bins, forest._schema, forest.classes_)
-
-    def importance(self, trees: Forest, bagged: Bagged | Trained) -> Floats:
+    def importance(self, trees: Forest, rows: TrainingRows) -> Floats:
         """-> (p,)"""
         if self.statistic == "debiased":
-            return np.asarray(gained_outside(trees, bagged, self.n_threads).mean(axis=0))
+            return np.asarray(gained_outside(trees, rows, self.n_threads).mean(axis=0))
         if self.statistic == "permutation":
-            each = (np.arange(len(bagged.codes)), np.arange(len(bagged.codes) + 1))
-            key = bagged.seed  # another key of the same seed: purposes never share draws
-            return np.asarray(permuted_outside(trees, bagged, each, "probability", 1, key, self.n_threads).mean(axis=0))
-        asked = self.forest.n_features_in_, self.settings.criterion
-        of_trees = [impurity_importance(self.tree_of(trees, number), *asked) for number in range(trees.n_trees)]
-        return np.asarray(np.mean(of_trees, axis=0))
+            each = (np.arange(len(rows.codes)), np.arange(len(rows.codes) + 1))
+            key = rows.bags.seed  # another key of the same seed: purposes never share draws
+            return np.asarray(permuted_outside(trees, rows, each, "probability", 1, key, self.n_threads).mean(axis=0))
+        return np.asarray(np.mean([self.impurity(trees, number) for number in range(trees.n_trees)], axis=0))
+
+    def impurity(self, trees: Forest, number: int) -> Floats:
+        """One tree -> (p,)"""
+        n_features = self.fitted.schema.n_features
+        return impurity_importance(TreeArrays(trees, number), n_features, self.settings.criterion)
 
 
-def _permuted(bagged: Bagged | Trained, order: NDArray[np.int64], feature: int | None) -> Bagged | Trained:
+def _permuted(rows: TrainingRows, order: NDArray[np.int64], feature: int | None) -> TrainingRows:
     """The same rows with one feature in another order, or with their labels or targets in another."""
-    if feature is not None:
-        codes = bagged.codes.copy()
-        codes[feature] = codes[feature][order]
-        return replace(bagged, codes=codes)
-    if isinstance(bagged, Trained):
-        return replace(bagged, y=bagged.y[order])
-    return replace(bagged, labels=bagged.labels[order])
+    if feature is None:
+        return replace(rows, target=rows.target.take(order))
+    codes = rows.codes.copy()
+    codes[feature] = codes[feature][order]
+    return replace(rows, codes=codes)

@@ -15,7 +15,8 @@ from hedgerow.decide import Decision, decide
 from hedgerow.forest.fold import lift_distinct, reached_evidence
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.walk import Tree
-from hedgerow.table import Schema, check_table
+from hedgerow.judge.answer import ClassAnswers
+from hedgerow.table import Schema
 from hedgerow.table.bins import EXACT_ROWS, Bins, Codes, encode
 
 Array = NDArray[Any]
@@ -193,31 +194,30 @@ class Question:
         return [int(j) for j in used[self.codes[used, row] == self.model.missing_code]]
 
 
-def model_of(forest: Any) -> Model:
-    """A fitted classifier -> what it thinks with."""
-    trees, rule, caution = forest.forest_, forest._rule, forest._caution
-    origins, bag = getattr(forest, "_origins", None), forest._bag
-    rows = bag[1] if isinstance(bag, tuple) and len(bag) > 1 else EXACT_ROWS + 1
-    if origins:  # rows that came later have not moved the cuts
-        rows = origins[0].bag_rows
+def model_of(now: ClassAnswers) -> Model:
+    """A fitted classifier as it answers now -> what it thinks with."""
+    fitted = now.fitted
+    rows = EXACT_ROWS + 1 if fitted.fingerprint is None else fitted.fingerprint.n_rows
+    if fitted.origins:  # rows that came later have not moved the cuts
+        rows = fitted.origins[0].bag_rows
     return Model(
-        trees=trees,
-        bins=forest._bins,
-        schema=forest._schema,
-        classes=forest.classes_,
-        rule=rule,
-        setting=Setting.of(trees.n_classes, caution, forest._prior),
-        weights=forest._tree_weights(rule, caution),
-        decision=forest._decision(),
-        exact=int(rows) <= EXACT_ROWS,
+        trees=fitted.forest,
+        bins=fitted.bins,
+        schema=fitted.schema,
+        classes=now.classes,
+        rule=now.rule,
+        setting=now.setting,
+        weights=now.weights,
+        decision=now.decision,
+        exact=rows <= EXACT_ROWS,
     )
 
 
-def read_columns(forest: Any, X: Any) -> tuple[list[Array], Codes]:
+def read_columns(now: ClassAnswers, X: Any) -> tuple[list[Array], Codes]:
     """A table -> its columns, (n,) each, as floats or category numbers, and its codes (p, n)."""
-    table = check_table(forest, X, forest._schema)
+    table = now.table(X)
     columns = [column for _, block in table.column_blocks() for column in block]
-    return columns, encode(table, forest._bins, n_threads=forest._reading_threads(table.n_rows))
+    return columns, encode(table, now.fitted.bins, n_threads=now.threads(table.n_rows))
 
 
 def questions(model: Model, columns: list[Array], codes: Codes) -> Iterator[tuple[int, Question]]:

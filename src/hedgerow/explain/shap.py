@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.belief import Setting, resolve_rule
+from hedgerow.belief import Setting
 from hedgerow.belief.additive import Additive, additive
-from hedgerow.estimators.pairwise import PairwiseTreesClassifier
-from hedgerow.fit.parameters import check_caution
 from hedgerow.forest.fold import fold, leaf_evidence, lift_distinct
 from hedgerow.forest.forest import Forest
+from hedgerow.judge.answer import ClassAnswers, answers_of, checked_caution
+from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -91,26 +90,23 @@ def shap_values(
     >>> bool(np.allclose(found.base + found.values.sum(axis=1), forest.predict_proba(X[:3])))
     True
     """
-    check_is_fitted(forest)
-    if isinstance(forest, PairwiseTreesClassifier):
-        raise TypeError(
-            "forest must answer by the mean of its trees, got a PairwiseTreesClassifier, whose pairs are put together"
-            " by a quadratic programme; ask another classifier"
-        )
-    codes, trees = forest._codes(X), forest.forest_
-    if trees.values is not None:
+    now = answers_of(forest)
+    codes, trees = now.read(X), now.forest
+    if isinstance(now, NumberAnswers):
         if rule is not None:
             raise ValueError(f"rule must be None for a regressor, got {rule!r}: its trees are averaged; leave it out")
-        return _of_numbers(forest, codes, what or "prediction", interactions, background, caution)
-    what = what or "probability"
-    chosen = forest._rule if rule is None else resolve_rule(rule)
-    amount = float(forest._caution if caution is None else caution)
-    weights = forest._tree_weights(chosen, amount)
-    asked = additive(chosen, what, trees.n_trees, weights)
-    setting = Setting.of(trees.n_classes, amount, forest._prior)
+        return _of_numbers(now, codes, what or "prediction", interactions, background, caution)
+    if not now.combines_leaves:
+        raise TypeError(
+            f"forest must answer by the mean of its trees, got a {type(forest).__name__}, whose pairs are put together"
+            " by a quadratic programme; ask another classifier"
+        )
+    now = now.under(rule, caution)
+    setting, weights = now.setting, now.weights
+    asked = additive(now.rule, what or "probability", trees.n_trees, weights)
     groups, width = _leaf_values(trees, asked, setting, weights), asked.width(setting)
-    n_threads = forest._reading_threads(codes.shape[1] * trees.n_trees)
-    others = None if background is None else forest._codes(background)
+    n_threads = now.threads(codes.shape[1] * trees.n_trees)
+    others = None if background is None else now.read(background)
     values, base = explain_values(trees, codes, groups, width, interactions, others, n_threads)
     if others is not None:
         base = fold(trees, others, asked, setting, tree_weights=weights, n_threads=n_threads).mean(axis=0)
@@ -119,15 +115,13 @@ def shap_values(
     return ShapValues(asked.of_classes(values, setting), base)
 
 
-def shap_values_together(forest: Any, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
+def shap_values_together(now: ClassAnswers, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
     """Codes (p, n), several things to explain -> the Shapley values of each, the trees being read once for all."""
-    trees, rule, caution = forest.forest_, forest._rule, forest._caution
-    weights = forest._tree_weights(rule, caution)
-    parts = [additive(rule, what, trees.n_trees, weights) for what in whats]
-    setting = Setting.of(trees.n_classes, caution, forest._prior)
+    trees, weights, setting = now.forest, now.weights, now.setting
+    parts = [additive(now.rule, what, trees.n_trees, weights) for what in whats]
     together = _SideBySide(parts)
     groups = _leaf_values(trees, together, setting, weights)
-    n_threads = forest._reading_threads(codes.shape[1] * trees.n_trees)
+    n_threads = now.threads(codes.shape[1] * trees.n_trees)
     widths = [part.width(setting) for part in parts]
     values, base = explain_values(trees, codes, groups, sum(widths), n_threads=n_threads)
     ends = np.cumsum(widths)
@@ -175,16 +169,19 @@ def explain_values(
 
 
 def _of_numbers(
-    forest: Any, codes: Codes, what: str, interactions: bool, background: Any, caution: float | None
+    now: NumberAnswers, codes: Codes, what: str, interactions: bool, background: Any, caution: float | None
 ) -> ShapValues:
     """The same of a regressor: leaves say a number, or one of its bounds."""
-    trees, n_threads = forest.forest_, forest._reading_threads(codes.shape[1] * forest.forest_.n_trees)
-    said = _leaf_numbers(trees, what, forest._range, check_caution(forest.caution if caution is None else caution))
+    trees, n_threads = now.forest, now.threads(codes.shape[1] * now.forest.n_trees)
+    limits = (now.about.low, now.about.high)
+    said = _leaf_numbers(
+        trees, what, limits, now.caution if caution is None else checked_caution(caution, "a number >= 0")
+    )
     groups = iter([(0, trees.n_trees, said[:, None] / trees.n_trees)])
-    others = None if background is None else forest._codes(background)
+    others = None if background is None else now.read(background)
     values, base = explain_values(trees, codes, groups, 1, interactions, others, n_threads)
     if others is not None:
-        base = forest._fold(others, said[:, None]).mean(axis=0)
+        base = now.mean(others, said[:, None]).mean(axis=0)
     return ShapValues(values[..., 0], base[0])
 
 

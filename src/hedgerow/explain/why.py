@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.explain.cases import Case, Training, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, Space, smallest_change, too_large
@@ -17,6 +16,7 @@ from hedgerow.explain.question import Floats, Model, Question, model_of, questio
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_together
 from hedgerow.explain.words import cause_words
+from hedgerow.judge.answer import ClassAnswers, answers_of
 
 #: Up to so many samples, the smallest change is looked for unless told otherwise, and for so many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0
@@ -81,12 +81,12 @@ def explain(
     >>> [each.cause for each in why.doubt]
     ['overlap', 'few', 'disagree', 'missing', 'outside']
     """
-    if not hasattr(forest, "explain"):
+    now = answers_of(forest)
+    if not isinstance(now, ClassAnswers) or not now.combines_leaves:
         raise TypeError(f"forest must be a tree or forest of classes, got {type(forest).__name__}; see shap_values")
-    check_is_fitted(forest)
-    model = model_of(forest)
-    columns, codes = read_columns(forest, X)
-    training = training_rows(forest, train, y_train)
+    model = model_of(now)
+    columns, codes = read_columns(now, X)
+    training = training_rows(now, train, y_train)
     limits = _limits(model, immutable, increasing, decreasing)
     _check_numbers(cases, time_limit)
     seconds = time_limit if time_limit is not None else SECONDS if codes.shape[1] <= FEW_SAMPLES else 0.0
@@ -99,7 +99,7 @@ def explain(
         limits=limits,
         wanted=_class_number(model, wanted),
         seconds=float(seconds),
-        forest=forest,
+        now=now,
         shap="all" if shap or (shap is None and codes.shape[1] <= SOME_SAMPLES) else "open" if shap is None else "none",
     )
     found: list[Explanation] = []
@@ -120,7 +120,7 @@ class _Asked:
     limits: Limits
     wanted: int | None
     seconds: float
-    forest: Any
+    now: ClassAnswers
     shap: str  # of "all" samples, "open" ones or "none"
     space: Space | None = None
 
@@ -257,7 +257,7 @@ def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
     for unit in ("probability", "log_odds", "lower"):
         whats = (unit,) if unit == "log_odds" else (unit, "width")
         try:
-            found = shap_values_together(asked.forest, codes, whats)
+            found = shap_values_together(asked.now, codes, whats)
         except ValueError:  # no sum over trees under this rule
             continue
         return _Added(place, found[0], found[1] if len(found) > 1 else None, unit)

@@ -6,8 +6,7 @@ plausible the label makes it times how probable trees that have not seen the row
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,7 @@ from hedgerow.forest.fold import fold
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.forest.rows import Bags, Judges
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import Labels
-from hedgerow.target.classes import SHARE_UNIT, make_labels, weigh_rows
-from hedgerow.target.uncertain import UncertainLabels
+from hedgerow.target.blurred import Blurred
 
 Floats = NDArray[np.float64]
 
@@ -30,77 +27,6 @@ TREES = 50
 CHANGE = 0.01
 #: Share of doubt in what the trees say: a class they have never met there stays possible.
 DOUBT = 0.01
-#: A class with less than this times the share of the row's most probable one is not worth a label: rows that are all
-#: but settled cost no more than certain ones (a third of the time on digits, and no accuracy).
-NEGLIGIBLE = 0.05
-
-
-@dataclass(frozen=True)
-class Blurred:
-    """Training rows whose labels are uncertain, on their way through `fit`.
-
-    Parameters
-    ----------
-    labels : UncertainLabels
-        Of the n rows that have a weight.
-    weights : (n,) float64 or None
-        What the rows weigh.
-    class_weight : str, dict or None
-        As the user set it.
-    """
-
-    labels: UncertainLabels
-    weights: Floats | None
-    class_weight: Any
-
-    def of_rows(self, rows: NDArray[np.uint32]) -> Blurred:
-        """Some of the rows."""
-        return replace(self, labels=self.labels[rows], weights=None if self.weights is None else self.weights[rows])
-
-    def spread(self, shares: Floats, *, by_class: bool = True) -> Labels:
-        """Shares (n, K) -> a label for each possible class of each row, in whole units, the most probable first.
-
-        `by_class` is whether class weights count.
-        """
-        class_weight = self.class_weight if by_class else None
-        told = np.where(_weightless(self.labels.classes, class_weight), 0.0, shares)
-        leading = told.argmax(axis=1)
-        units = np.where(told < NEGLIGIBLE * told.max(axis=1, keepdims=True), 0.0, np.round(told / SHARE_UNIT))
-        # The most probable class takes what rounding leaves, and no row is left without a label.
-        every = np.arange(len(units))
-        rest = np.round(told.sum(axis=1) / SHARE_UNIT) - units.sum(axis=1)
-        units[every, leading] = np.maximum(units[every, leading] + rest, 1.0)
-        rows, numbers = np.nonzero(units)
-        order = np.lexsort((numbers, numbers != leading[rows], rows))
-        rows, numbers = rows[order], numbers[order]
-        weights = units[rows, numbers] * SHARE_UNIT
-        if self.weights is not None:
-            weights = weights * self.weights[rows]
-        weighed = weigh_rows(numbers, self.labels.classes, weights, class_weight)
-        assert weighed is not None
-        return make_labels(
-            numbers,
-            shares.shape[1],
-            weighed,
-            balance_bag=isinstance(class_weight, str) and class_weight == "balanced_subsample",
-            rows=rows.astype(np.uint32),
-        )
-
-
-def weigh_blurred(labels: UncertainLabels, weights: Floats | None, class_weight: Any) -> tuple[Floats | None, Blurred]:
-    """Uncertain labels and row weights (n,) -> (n,), 0 for rows that are left out; and the rows to be refined.
-
-    A row is left out when it weighs nothing, or all its possible classes do.
-    """
-    blurred = Blurred(labels, weights, class_weight)
-    rows, numbers = np.nonzero(labels.contour > 0)
-    each = np.ones(len(rows)) if weights is None else weights[rows]
-    weighed = weigh_rows(numbers, labels.classes, each, class_weight)
-    assert weighed is not None
-    total = np.bincount(rows, weights=weighed, minlength=len(labels))
-    if (total > 0).all():
-        return None, blurred
-    return np.where(total > 0, 1.0, 0.0) if weights is None else np.where(total > 0, weights, 0.0), blurred
 
 
 def refine(
@@ -130,12 +56,6 @@ def refine(
     return shares
 
 
-def _weightless(classes: NDArray[Any], class_weight: Any) -> NDArray[np.bool_]:
-    """(K,): which classes weigh nothing."""
-    given = class_weight if isinstance(class_weight, dict) else {}
-    return np.array([given.get(label, 1.0) == 0 for label in classes.tolist()])
-
-
 def settings_for_shares(settings: GrowSettings, n_rows: int) -> GrowSettings:
     """Limits on rows -> the same on their weight: where rows have several labels, sides of a split are weighed.
 
@@ -145,15 +65,3 @@ def settings_for_shares(settings: GrowSettings, n_rows: int) -> GrowSettings:
         return settings
     least = (settings.min_samples_leaf - 0.5) / n_rows
     return replace(settings, min_samples_leaf=1, min_weight_fraction_leaf=max(settings.min_weight_fraction_leaf, least))
-
-
-def own_weights(labels: Labels, n_rows: int) -> Floats:
-    """Labels of rows that have several -> (n, K): what each row adds to the leaf it falls into."""
-    assert labels.rows is not None
-    assert labels.weights is not None
-    own = np.zeros((n_rows, labels.n_classes))
-    own[labels.rows, labels.numbers] = labels.weights * labels.weight_unit
-    if labels.balance_bag:  # every bag has factors of its own; those of all rows are their mean
-        amounts = own.sum(axis=0)
-        own *= amounts.sum() / (labels.n_classes * np.where(amounts > 0, amounts, 1.0))
-    return own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.walk import Tree
+from hedgerow.forest.walk import TreeArrays
 from hedgerow.target.criteria import Criterion
 
 
@@ -24,7 +24,7 @@ class PruningStep:
     impurity: float
 
 
-def pruning_path(tree: Tree, criterion: str | Criterion) -> Iterator[PruningStep]:
+def pruning_path(tree: TreeArrays, criterion: str | Criterion) -> Iterator[PruningStep]:
     """The weakest links of a tree, weakest first, until only the root is left (Breiman et al., 1984).
 
     The risk of a node is its impurity times its share of the tree's weight; a branch is worth keeping while
@@ -69,7 +69,7 @@ class PruningPath:
     impurities: NDArray[np.float64]
 
 
-def path_of(tree: Tree, criterion: str | Criterion) -> PruningPath:
+def path_of(tree: TreeArrays, criterion: str | Criterion) -> PruningPath:
     """All weakest links of a tree, as scikit-learn lists them: the whole tree first, then one entry for each link."""
     risk = node_risk(tree, criterion)
     steps = list(pruning_path(tree, criterion))
@@ -79,16 +79,14 @@ def path_of(tree: Tree, criterion: str | Criterion) -> PruningPath:
     )
 
 
-def node_risk(tree: Tree, criterion: str | Criterion) -> NDArray[np.float64]:
+def node_risk(tree: TreeArrays, criterion: str | Criterion) -> NDArray[np.float64]:
     """-> (N,): impurity of each node times its share of the tree's weight; nothing for borrowed leaves."""
     amount = tree.evidence.amount
     risk = tree.evidence.impurity(criterion) * amount / amount[0]
     return np.where(tree.is_borrowed, 0.0, risk)
 
 
-def prune(
-    forest: Forest, tree_of: Callable[[Forest, int], Tree], criterion: str | Criterion, ccp_alpha: float
-) -> Forest:
+def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float) -> Forest:
     """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
     if _checked_cost(ccp_alpha) == 0:
         return forest
@@ -97,11 +95,11 @@ def prune(
             f"ccp_alpha must be 0 with criterion={criterion!r}, got {ccp_alpha!r}: {reason}; limit max_depth,"
             " max_leaf_nodes or min_samples_leaf instead"
         )
-    trees = (tree_of(forest, number) for number in range(forest.n_trees))
+    trees = (TreeArrays(forest, number) for number in range(forest.n_trees))
     return join_forests(*(cut_tree(tree, _costly(tree, criterion, ccp_alpha)) for tree in trees))
 
 
-def cut_tree(tree: Tree, at: NDArray[np.bool_]) -> Forest:
+def cut_tree(tree: TreeArrays, at: NDArray[np.bool_]) -> Forest:
     """Make leaves of some nodes (N,), drop what is below them -> a forest of one tree."""
     nodes, leaves = tree.nodes.cut(at)
     return Forest(nodes, tree.evidence.cut(leaves))
@@ -114,7 +112,7 @@ def _checked_cost(ccp_alpha: float) -> float:
     return ccp_alpha
 
 
-def _costly(tree: Tree, criterion: str | Criterion, ccp_alpha: float) -> NDArray[np.bool_]:
+def _costly(tree: TreeArrays, criterion: str | Criterion, ccp_alpha: float) -> NDArray[np.bool_]:
     """-> (N,): the nodes below which a branch costs at most `ccp_alpha` per leaf."""
     cut = np.zeros(tree.n_nodes, dtype=bool)
     for step in pruning_path(tree, criterion):
@@ -124,7 +122,7 @@ def _costly(tree: Tree, criterion: str | Criterion, ccp_alpha: float) -> NDArray
     return cut
 
 
-def _sums_below(tree: Tree, risk: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _sums_below(tree: TreeArrays, risk: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """(N,) -> (N,), (N,): risk and number of the leaves below each node, the node itself if it is one."""
     below = np.where(tree.is_leaf, risk, 0.0)
     leaves = np.where(tree.is_leaf, 1, 0)
@@ -140,7 +138,7 @@ def _link(risk: NDArray[np.float64], below: NDArray[np.float64], leaves: NDArray
     return float((risk[node] - below[node]) / (leaves[node] - 1))
 
 
-def _mark_below(tree: Tree, node: int, marked: NDArray[np.bool_]) -> None:
+def _mark_below(tree: TreeArrays, node: int, marked: NDArray[np.bool_]) -> None:
     """Mark everything below a node (not the node)."""
     waiting = [node]
     while waiting:

@@ -21,24 +21,18 @@ from hedgerow.table.bins import Bins
 Floats = NDArray[np.float64]
 
 
-class Tree:
-    """One tree of a fitted model: read-only arrays over nodes, and a root to walk from.
+class TreeArrays:
+    """One tree as read-only arrays over its N nodes.
 
     Parameters
     ----------
     forest, number : Forest, int
         Which tree.
-    bins, schema : Bins, Schema
-        What its codes mean.
-    classes : (K,) array
-        The labels, in the order of the counts.
 
     Attributes
     ----------
     feature : (N,) int64
         The feature a node splits on, -1 for leaves.
-    threshold : (N,) float64
-        Values up to it go left; NaN for leaves and nominal splits.
     parent, first_child, n_children, node_depth : (N,) int64
         -1 for the root's parent; leaves have no children.
     missing_left : (N,) bool
@@ -47,9 +41,8 @@ class Tree:
         Rows of each class at each node: the sum of the leaves below it.
     """
 
-    def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema, classes: NDArray[Any]) -> None:
-        self._forest, self._number, self._bins = forest, number, bins
-        self.schema, self.classes = schema, classes
+    def __init__(self, forest: Forest, number: int) -> None:
+        self._forest, self._number = forest, number
         nodes = self.nodes = forest.structure.some(number, number + 1)
         self._payload, self._code, self._kind = nodes.payload, nodes.code, nodes.kind
         self.is_leaf: NDArray[np.bool_] = nodes.is_leaf
@@ -80,17 +73,6 @@ class Tree:
         return int(self._forest.depth[self._number])
 
     @cached_property
-    def threshold(self) -> NDArray[np.float64]:
-        """(N,) values up to it go left."""
-        result = np.full(self.n_nodes, np.nan)
-        nodes = np.flatnonzero(~self.is_leaf & (self._kind == 0))
-        at = self._bins.cut_start[self.feature[nodes]] + self._code[nodes]
-        inside = at < self._bins.cut_start[self.feature[nodes] + 1]
-        result[nodes] = np.inf  # every value left, missing right
-        result[nodes[inside]] = self._bins.cuts[at[inside]]
-        return result
-
-    @cached_property
     def parent(self) -> NDArray[np.int64]:
         """(N,) the node above, -1 for the root."""
         return self.nodes.parent
@@ -115,6 +97,42 @@ class Tree:
     def weights(self) -> NDArray[np.float64]:
         """(N, K) weight of each class at each node; equal to the counts where rows have no weights."""
         return self.evidence.table(weighted=True).astype(np.float64, copy=False)
+
+
+class Tree(TreeArrays):
+    """One tree of a fitted model: read-only arrays over nodes, and a root to walk from.
+
+    Parameters
+    ----------
+    forest, number : Forest, int
+        Which tree.
+    bins, schema : Bins, Schema
+        What its codes mean.
+    classes : (K,) array
+        The labels, in the order of the counts.
+
+    Attributes
+    ----------
+    threshold : (N,) float64
+        Values up to it go left; NaN for leaves and nominal splits.
+    feature, parent, first_child, n_children, node_depth, missing_left, counts
+        As in `TreeArrays`.
+    """
+
+    def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema, classes: NDArray[Any]) -> None:
+        super().__init__(forest, number)
+        self._bins, self.schema, self.classes = bins, schema, classes
+
+    @cached_property
+    def threshold(self) -> NDArray[np.float64]:
+        """(N,) values up to it go left."""
+        result = np.full(self.n_nodes, np.nan)
+        nodes = np.flatnonzero(~self.is_leaf & (self._kind == 0))
+        at = self._bins.cut_start[self.feature[nodes]] + self._code[nodes]
+        inside = at < self._bins.cut_start[self.feature[nodes] + 1]
+        result[nodes] = np.inf  # every value left, missing right
+        result[nodes[inside]] = self._bins.cuts[at[inside]]
+        return result
 
     @property
     def root(self) -> TreeNode:
@@ -242,7 +260,7 @@ def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int3
     return path
 
 
-def impurity_importance(tree: Tree, n_features: int, criterion: Any) -> Floats:
+def impurity_importance(tree: TreeArrays, n_features: int, criterion: Any) -> Floats:
     """-> (p,) mean decrease of impurity at the splits on each feature, summing to one (or all zero)."""
     impurity = tree.evidence.amount * tree.evidence.impurity(criterion)
     inner = np.flatnonzero(~tree.is_leaf)

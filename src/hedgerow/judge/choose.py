@@ -75,3 +75,10 @@ def _rows_of(labels: Labels, rows: NDArray[np.int64]) -> Labels:
         of = np.searchsorted(rows, labels.rows[kept]).astype(np.uint32)
     weights = None if labels.weights is None else labels.weights[kept]
     return replace(labels, numbers=labels.numbers[kept], weights=weights, rows=of)
+
+
+def feature_numbers(n_features: int) -> list[int]:
+    """How many of p features to try: 1, √p and its half and double, a third, a half and all of them."""
+    root = n_features**0.5
+    numbers = {1, root / 2, root, 2 * root, n_features / 3, n_features / 2, n_features}
+    return sorted({min(n_features, max(1, round(number))) for number in numbers})

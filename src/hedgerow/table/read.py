@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,13 +105,14 @@ def read_table(X: Any, schema: Schema) -> Table:
     return _match(source, schema)
 
 
-def check_table(estimator: Any, X: Any, schema: Schema) -> Table:
+def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
     """Read a later table for a fitted estimator, as `read_table` but in scikit-learn's words.
 
     Parameters
     ----------
-    estimator : estimator with ``n_features_in_`` and, if the training table had names, ``feature_names_in_``
-        See `remember_features`.
+    estimator : callable -> estimator
+        With ``n_features_in_`` and, if the training table had names, ``feature_names_in_``; see `remember_features`. It
+        is asked for where the tables differ, to speak in its name.
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
         The later table.
     schema : Schema
@@ -132,13 +133,13 @@ def check_table(estimator: Any, X: Any, schema: Schema) -> Table:
     >>> from sklearn.base import BaseEstimator
     >>> estimator, schema = BaseEstimator(), read_training_table(np.eye(3)).schema
     >>> remember_features(estimator, schema)
-    >>> check_table(estimator, np.eye(2), schema)
+    >>> check_table(lambda: estimator, np.eye(2), schema)
     Traceback (most recent call last):
     ValueError: X has 2 features, but BaseEstimator is expecting 3 features as input.
     """
     source = _source_from(X)
     if source.names != schema.names or source.shape[1] != schema.n_features:
-        validate_data(estimator, source.native, reset=False, skip_check_array=True)
+        validate_data(estimator(), source.native, reset=False, skip_check_array=True)
     return _match(source, schema)
 
 

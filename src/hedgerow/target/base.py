@@ -1,16 +1,135 @@
-"""Target: what the rows of a training table are labelled with, as trees are grown on it."""
+"""Target: what training rows are labelled with -> what trees are grown on, and what a model remembers of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
+#: Weights of later rows are whole numbers of this, where the first table had none or whole ones.
+FINEST_WEIGHT = 2.0**-24
+
+
+class Target(Protocol):
+    """The labels or numbers of n training rows: the only thing that differs between kinds of forests.
+
+    `ClassTarget` and `NumberTarget` are the two there are.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+
+    @property
+    def labels(self) -> NDArray[np.uint16] | None:
+        """(n,): class numbers, the most probable where they are uncertain; None of numbers."""
+
+    @property
+    def truth(self) -> NDArray[Any]:
+        """(n,): what is to be predicted: class numbers, or numbers."""
+
+    @property
+    def own(self) -> Floats | None:
+        """(n, K): with uncertain labels, what each row adds to its leaf."""
+
+    @property
+    def known(self) -> NDArray[np.bool_] | None:
+        """(n,): with uncertain labels, which rows are of certain class."""
+
+    @property
+    def shares(self) -> Floats | None:
+        """(n, K): with uncertain labels, expected shares of the classes, once they are known."""
+
+    @property
+    def identity(self) -> NDArray[Any]:
+        """What two tables with the same labels share."""
+
+    @property
+    def class_rows(self) -> tuple[float, ...]:
+        """How many rows there are of each class; of numbers, how many there are."""
+
+    @property
+    def about(self) -> About:
+        """What a model remembers of the target when the rows are gone."""
+
+    def for_core(self) -> Labels | Numbers:
+        """What the core grows trees on."""
+
+    def take(self, rows: NDArray[Any]) -> Self:
+        """The target of some rows, in the order given."""
+
+    def plus(self, later: Self) -> Self:
+        """These rows, and after them rows that came later."""
+
+    def weighing(self) -> Weighing:
+        """How the weights of later rows are to be counted."""
+
+
+class Weighing(NamedTuple):
+    """How the weights and the numbers of later rows are counted, so that sums stay exact."""
+
+    scale: float = 1.0  # what a weight of the user's is divided by
+    unit: float = FINEST_WEIGHT  # what it is then rounded to
+    extremes: tuple[float, float] | None = None  # of the first numbers of a regression
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """What a model remembers of its target.
+
+    Parameters
+    ----------
+    names : (K,) array
+        What the counts of a leaf are called: the classes, or "rows".
+    """
+
+    names: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class AboutClasses(About):
+    """Of classes: their shares in the training rows as well.
+
+    Parameters
+    ----------
+    prior : (K,) float64
+    """
+
+    prior: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class AboutNumbers(About):
+    """Of numbers: the smallest and the largest of them."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def between(cls, low: float, high: float) -> AboutNumbers:
+        """The extremes -> what is remembered."""
+        return cls(np.array(["rows"]), float(low), float(high))
+
+
+@dataclass(frozen=True, eq=False)
+class AboutRows(About):
+    """Of rows without labels: the smallest and the largest value of each feature.
+
+    Parameters
+    ----------
+    ranges : (p, 2) float64 or None
+    """
+
+    ranges: Floats | None = None
+
 
 @dataclass(frozen=True)
 class Labels:
-    """What the rows of a training table are labelled with.
+    """The labels of training rows as the core takes them.
 
     Parameters
     ----------
@@ -39,7 +158,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the rows of a training table are worth, in a regression.
+    """The numbers of training rows, in a regression, as the core takes them.
 
     Splits are compared on a grid: ``y = centre + unit * sums / amounts`` with whole `sums` and `amounts`, so that sums
     over rows are exact in a double and do not depend on their order. Leaves are computed from `values` themselves.

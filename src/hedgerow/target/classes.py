@@ -139,6 +139,28 @@ def among_classes(found: NDArray[Any], declared: NDArray[Any]) -> NDArray[np.int
     return np.array([places[name] for name in found.tolist()], dtype=np.intp)
 
 
+def first_classes(classes: Any) -> NDArray[Any]:
+    """The classes that the first call of `partial_fit` must declare."""
+    if classes is None:
+        raise ValueError(
+            "classes must be passed on the first call to partial_fit, got None; list all classes that may occur"
+        )
+    return _distinct(classes)
+
+
+def declared_classes(known: NDArray[Any], classes: Any) -> NDArray[Any]:
+    """Classes known (K,) and classes declared now -> all of them, sorted."""
+    if classes is None:
+        return known
+    declared = _distinct(classes)
+    lost = [name for name in known.tolist() if name not in set(declared.tolist())]
+    if lost:
+        raise ValueError(
+            f"classes must hold those known so far, got a list without {lost[:5]}; add new ones, keep the old"
+        )
+    return known if len(declared) == len(known) else declared
+
+
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Weights as given -> (n,) float64, finite and not negative, at least one above zero; None stays None."""
     weights = read_weights_of_part(sample_weight, n_rows)
@@ -302,6 +324,14 @@ def _fractions(unit: float, weights: NDArray[np.float64]) -> NDArray[np.float64]
 
 def _shares_of(highest: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return weights / highest
+
+
+def _distinct(classes: Any) -> NDArray[Any]:
+    """Classes as given -> sorted, each once."""
+    distinct = np.unique(column_or_1d(np.asarray(classes)))
+    if not 1 <= len(distinct) <= MAX_CLASSES:
+        raise ValueError(f"classes must be 1 to {MAX_CLASSES} labels, got {len(distinct)}")
+    return np.asarray(distinct)
 
 
 def _is_balanced(class_weight: Any) -> bool:

@@ -17,6 +17,7 @@ from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomFore
 from hedgerow.explain.report import make_report
 from hedgerow.explain.report.cases import choose_cases, contents_of
 from hedgerow.explain.report.pack import packed, safe_json
+from hedgerow.judge.answer import answers_of
 
 TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i16": "<i2", "f64": "<f8"}
 
@@ -146,7 +147,7 @@ def test_cases_are_all_or_the_undecided_first_and_evenly():
 
 def test_contents_of_a_case_are_met_in_as_many_trees_as_there_are(cancer):
     forest, X, _ = cancer
-    contents = contents_of(forest.forest_, forest._codes(X))
+    contents = contents_of(forest.forest_, answers_of(forest).read(X))
     assert (np.add.reduceat(contents.times, contents.start[:-1]) == 50).all()
     assert len(np.unique(contents.counts, axis=0)) == len(contents.counts)
 

@@ -17,6 +17,8 @@ from hedgerow.decide import Decision
 from hedgerow.forest.fold import leaf_evidence
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.walk import NumberTree, Tree
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table import Schema
 
 Floats = NDArray[np.float64]
@@ -109,17 +111,17 @@ def fitted_model(model: Any) -> FittedClassifier | FittedRegressor:
             f"forest must have trees that are about all classes, got {type(model).__name__}, whose trees are about two"
             " each; export them one by one with export_code"
         )
-    trees = model.forest_, model.trees_, model._schema
-    if is_regressor(model):
-        return FittedRegressor(*trees, caution=float(model.caution), extremes=model._range)
-    rule, caution = model._rule, model._caution
+    now = answers_of(model)
+    trees = now.forest, now.fitted.trees(), now.fitted.schema
+    if isinstance(now, NumberAnswers):
+        return FittedRegressor(*trees, caution=now.caution, extremes=(now.about.low, now.about.high))
     return FittedClassifier(
         *trees,
-        classes=model.classes_,
-        rule=rule,
-        setting=Setting.of(len(model.classes_), caution, model._prior),
-        decision=model._decision(),
-        tree_weights=model._tree_weights(rule, caution),
+        classes=now.classes,
+        rule=now.rule,
+        setting=now.setting,
+        decision=now.decision,
+        tree_weights=now.weights,
     )
 
 

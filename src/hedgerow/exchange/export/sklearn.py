@@ -11,24 +11,14 @@ from sklearn import tree as single
 
 from hedgerow.exchange.export.averaged import check_averages, node_answers
 from hedgerow.exchange.export.fitted import FittedClassifier, FittedRegressor, fitted_model
+from hedgerow.fit.fields import parameters_of
+from hedgerow.fit.parameters import NUMBER_CRITERIA
 from hedgerow.forest.walk import NumberTree, Tree
 from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]
 
-#: Parameters that mean the same there.
-_SHARED = (
-    "max_depth",
-    "min_samples_split",
-    "min_samples_leaf",
-    "min_weight_fraction_leaf",
-    "max_leaf_nodes",
-    "min_impurity_decrease",
-    "bootstrap",
-    "n_jobs",
-)
 _CRITERIA = ("gini", "entropy", "log_loss")
-_NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
 #: What we know how to fill in of a node of scikit-learn.
 _FIELDS = {
     "left_child",
@@ -99,12 +89,11 @@ def to_sklearn(forest: Any) -> Any:
 
 def _template(forest: Any, fitted: FittedClassifier | FittedRegressor) -> Any:
     """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of nothing."""
-    parameters = {name: getattr(forest, name) for name in _SHARED if hasattr(forest, name)}
+    parameters = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     numbers = isinstance(fitted, FittedRegressor)
-    criteria = _NUMBER_CRITERIA if numbers else _CRITERIA
-    criterion = getattr(forest, "criterion", criteria[0])
-    parameters["criterion"] = criterion if criterion in criteria else criteria[0]
-    if getattr(forest, "_one_tree", False):
+    criteria = NUMBER_CRITERIA if numbers else _CRITERIA
+    parameters["criterion"] = forest.criterion if forest.criterion in criteria else criteria[0]
+    if forest._one_tree:
         theirs: Any = (single.DecisionTreeRegressor if numbers else single.DecisionTreeClassifier)(**parameters)
     else:
         kind = ("RandomForest" if forest._splitter == "best" else "ExtraTrees") + (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -12,232 +13,169 @@ from numpy.typing import NDArray
 from hedgerow.belief import Setting, merge_states, resolve_rule
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.errors import ModelFileError
-from hedgerow.estimators.base import TreesClassifier
-from hedgerow.estimators.trees import MAX_ROWS, MIXED, TreesEstimator
-from hedgerow.exchange.files.forests import forest_from_arrays, forest_to_arrays
 from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.exchange.files.parameters import Decoder, Encoder
-from hedgerow.exchange.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
+from hedgerow.exchange.files.state import (
+    check_known,
+    checked_number,
+    checked_threads,
+    chosen_features_from_json,
+    state_from_contents,
+    state_to_contents,
+)
 from hedgerow.exchange.files.values import Array, Arrays, labels_from_arrays, labels_to_arrays, take
-from hedgerow.fit.parameters import thread_count
-from hedgerow.forest.fold import StateCache
-from hedgerow.forest.rows import COUNT_SENSES
-from hedgerow.table import remember_features
+from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.fitted import Figures, Fitted, Learned, with_fitted
+from hedgerow.target.base import AboutClasses
 from hedgerow.target.classes import MAX_CLASSES
 from hedgerow.target.criteria import Criterion
 
 Json: TypeAlias = Any
 
-#: Threads that a file may ask for.
-MAX_THREADS = 1024
 #: Up to this many classes, rule and decision are tried out on a leaf without rows.
 TRIAL_CLASSES = 32
 
 KEYS = frozenset({"parameters", "classes", "table", "weighted", "seed", "bag", "fitted"})
+_REPORTED = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
+_REPORTED |= {"max_features_", "max_features_errors_", "origins"}
 
 
-def classifier_to_contents(model: TreesClassifier) -> tuple[dict[str, Json], Arrays]:
+def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     """Fitted classifier -> JSON and arrays.
 
     What out-of-bag evidence would have to teach later (the binned training table is not saved) is learned before.
     """
-    _learn_what_is_needed(model)
-    check_reading(model)
+    now: ClassAnswers = answers_of(model)
+    if now.fitted.bagged is not None:
+        now.learn()
+    _check_reading(model, now.fitted)
     encoder = Encoder()
-    classes, arrays = labels_to_arrays("classes", model.classes_)
-    table, of_schema = schema_to_arrays(model._schema)
-    arrays |= (
-        of_schema | bins_to_arrays(model._bins) | forest_to_arrays(model.forest_, model._bins, reading_threads(model))
-    )
-    arrays |= {"prior": model._prior}
-    fitted, of_fit = _fitted_to_contents(model, encoder)
+    classes, arrays = labels_to_arrays("classes", now.classes)
+    state, of_state = state_to_contents(now.fitted, model.n_jobs)
+    arrays |= of_state | {"prior": now.about.prior}
+    reported, of_fit = _fitted_to_contents(now, encoder)
     contents = {
         "parameters": encoder.parameters(model),
         "classes": classes,
-        "table": table,
-        "weighted": model.forest_.weights is not None,
-        "seed": model._seed,
-        "bag": bag_to_json(model._bag),
-        "fitted": fitted,
+        "table": state["table"],
+        "weighted": now.forest.weights is not None,
+        "seed": state["seed"],
+        "bag": state["bag"],
+        "fitted": reported,
     }
     return contents, arrays | of_fit | encoder.arrays
 
 
-def classifier_from_contents(kind: type[TreesClassifier], given: dict[str, Json], arrays: Arrays) -> TreesClassifier:
+def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
     """The inverse of `classifier_to_contents`, everything checked; arrays that are used leave `arrays`."""
     classes = labels_from_arrays("classes", given["classes"], arrays)
     if len(classes) > MAX_CLASSES:
         raise ModelFileError(f"a model must have at most {MAX_CLASSES} classes, got {len(classes)}")
     decoder = Decoder(arrays, len(classes))
     model = kind(**decoder.parameters(given["parameters"], kind))
-    schema = schema_from_arrays(given["table"], arrays)
-    bins = bins_from_arrays(arrays, schema)
-    weighted = given["weighted"] is True
-    leaf_classes, n_trees = kind._tree_shape(len(classes))
-    forest, rows = forest_from_arrays(arrays, bins, leaf_classes, weighted=weighted, n_threads=reading_threads(model))
-    if n_trees not in (None, forest.n_trees):
+    leaf_classes, n_trees = kind.__tree_shape__(len(classes))  # type: ignore[attr-defined]
+    state = state_from_contents(given, arrays, leaf_classes, model.n_jobs)
+    if n_trees not in (None, state.forest.n_trees):
         raise ModelFileError(
-            f"a {kind.__name__} of {len(classes)} classes must have {n_trees} trees, got {forest.n_trees}"
+            f"a {kind.__name__} of {len(classes)} classes must have {n_trees} trees, got {state.forest.n_trees}"
         )
-    bag = bag_from_json(given["bag"], rows)
-    model.classes_, model.n_classes_, model.forest_ = classes, len(classes), forest
-    model._bins, model._schema, model._bag = bins, schema, bag
-    model._seed = checked_number("seed", given["seed"], int, 0, 2**63 - 1)
-    model._prior = _checked_prior(take(arrays, "prior", np.float64, length=len(classes)))
-    model._cache = StateCache()
-    remember_features(model, schema)
-    _fitted_from_contents(model, given["fitted"], arrays, decoder)
-    check_reading(model)
-    return model
+    prior = _checked_prior(take(arrays, "prior", np.float64, length=len(classes)))
+    reported = given["fitted"]
+    check_known(reported, _REPORTED)
+    fitted = Fitted(
+        schema=state.schema,
+        bins=state.bins,
+        about=AboutClasses(classes, prior),
+        forest=state.forest,
+        criterion=_checked_criterion(decoder.decode(reported.get("criterion_"))),
+        seed=state.seed,
+        fingerprint=state.fingerprint,
+        figures=_figures_from(reported, arrays, state.schema.n_features, len(classes), decoder),
+        learned=_learned_from(reported, arrays, state.forest.n_trees),
+    )
+    with_fitted(model, fitted)
+    if "calibrated" in reported:
+        decision = _checked_decision(model.decision, decoder.decode(reported["calibrated"]))
+        fitted.learned.put("decision", answers_of(model).key(), decision)
+    origins, _ = origins_from_contents(state.forest, reported, arrays)
+    _check_reading(model, fitted)
+    return with_fitted(model, replace(fitted, origins=origins))
 
 
-def check_reading(model: TreesClassifier) -> None:
+def _check_reading(model: Any, fitted: Fitted) -> None:
     """Refuse parameters that would fail when samples are read; those of another fit are checked by that fit."""
-    checked_threads(getattr(model, "n_jobs", None))
+    checked_threads(model.n_jobs)
     rule, decision = resolve_rule(model.rule), resolve_decision(model.decision)
-    caution = getattr(model, "caution_", 1.0) if model.caution == "auto" else model.caution
+    caution = model.caution
+    if caution == "auto":
+        caution = (fitted.learned.last("caution") or (None, 1.0))[1]
     if not isinstance(caution, Real):
         raise ValueError(f"caution must be a number >= 0 or 'auto', got {str(caution)[:40]!r}")
-    setting = Setting.of(model.n_classes_, float(caution), model._prior)
-    if model.n_classes_ > TRIAL_CLASSES:
+    about: Any = fitted.about
+    n_classes = len(about.names)
+    setting = Setting.of(n_classes, float(caution), about.prior)
+    if n_classes > TRIAL_CLASSES:
         return
     with np.errstate(all="ignore"):
-        states = rule.lift(np.zeros((1, model.n_classes_)), setting)[:, None, :]
+        states = rule.lift(np.zeros((1, n_classes)), setting)[:, None, :]
         opinion = rule.finish(merge_states(states, rule.merge), setting)
-        ready = getattr(model, "_calibrated", (None, decision))[1] if decision.needs_calibration else decision
+        ready = (fitted.learned.last("decision") or (None, decision))[1] if decision.needs_calibration else decision
         if not ready.needs_calibration or hasattr(ready, "threshold_"):
             decide(opinion, ready)
 
 
-def chosen_features_from_json(model: Any, given: dict[str, Json], decoder: Decoder) -> None:
-    """How many features out-of-bag rows have chosen for a split, and the errors made with other numbers."""
-    if "max_features_" not in given:
-        return
-    model.max_features_ = checked_number("max_features_", given["max_features_"], int, 1, model._schema.n_features)
-    errors = decoder.decode(given.get("max_features_errors_"))
-    sound = isinstance(errors, dict) and all(
-        type(number) is int and isinstance(error, float) for number, error in errors.items()
-    )
-    if not sound:
-        raise ModelFileError("max_features_errors_ must be an error for each number of features, got something else")
-    model.max_features_errors_ = dict(errors)
-
-
-def _learn_what_is_needed(model: TreesClassifier) -> None:
-    """Let a forest that still has its training table choose caution, tree weights and calibration as it must."""
-    if hasattr(model, "_bagged"):
-        caution = model._caution
-        model._tree_weights(model._rule, caution)
-        model._decision()
-
-
-def _fitted_to_contents(model: TreesClassifier, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
+def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
     """What was learned besides the trees -> JSON and arrays."""
-    fitted: dict[str, Json] = {}
+    fitted, figures, learned = now.fitted, now.fitted.figures, now.fitted.learned
+    caution, weights, decision = (learned.last(what) for what in ("caution", "weights", "decision"))
+    known = {
+        "criterion_": fitted.criterion,
+        "caution_": None if caution is None else caution[1],
+        "oob_score_": figures.oob_score,
+        "tuning_": figures.tuning,
+        "max_features_": figures.max_features,
+        "max_features_errors_": figures.max_features_errors,
+    }
+    reported = {name: encoder.encode(value, name) for name, value in known.items() if value is not None}
     arrays: Arrays = {}
-    for name in ("criterion_", "caution_", "oob_score_", "tuning_", "max_features_", "max_features_errors_"):
-        if hasattr(model, name):
-            fitted[name] = encoder.encode(getattr(model, name), name)
-    if hasattr(model, "_learned"):
-        fitted["learned_with"] = encoder.encode(model._learned[0], "caution")
-        arrays["tree_weights"] = model._learned[1]
-    if hasattr(model, "oob_decision_function_"):
-        fitted["oob_decision_function_"] = True
-        arrays["oob_decision_function"] = model.oob_decision_function_
-    if getattr(model, "_calibrated", (None,))[0] == _calibration_key(model):
-        fitted["calibrated"] = encoder.encode(model._calibrated[1], "decision")
-    origins, of_rows = origins_to_contents(model)
-    return fitted | origins, arrays | of_rows
+    if weights is not None:
+        reported["learned_with"] = encoder.encode(weights[0], "caution")
+        arrays["tree_weights"] = weights[1]
+    if figures.oob_answers is not None:
+        reported["oob_decision_function_"] = True
+        arrays["oob_decision_function"] = figures.oob_answers
+    if decision is not None and decision[0] == now.key():
+        reported["calibrated"] = encoder.encode(decision[1], "decision")
+    origins, of_rows = origins_to_contents(fitted)
+    return reported | origins, arrays | of_rows
 
 
-def _fitted_from_contents(model: TreesClassifier, given: Json, arrays: Arrays, decoder: Decoder) -> None:
-    """The inverse of `_fitted_to_contents`."""
-    known = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
-    known |= {"max_features_", "max_features_errors_", "origins"}
-    if not isinstance(given, dict) or not given.keys() <= known:
-        raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
-    model.criterion_ = _checked_criterion(decoder.decode(given.get("criterion_")))
-    if "caution_" in given:
-        model.caution_ = checked_number("caution_", given["caution_"], float, 0, math.inf)
+def _figures_from(given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder) -> Figures:
+    """What the fit has reported."""
+    figures = chosen_features_from_json(given, n_features, decoder)
     if "oob_score_" in given:
-        model.oob_score_ = checked_number("oob_score_", decoder.decode(given["oob_score_"]), float, -math.inf, math.inf)
+        score = checked_number("oob_score_", decoder.decode(given["oob_score_"]), float, -math.inf, math.inf)
+        figures = replace(figures, oob_score=score)
     if "tuning_" in given:
-        model.tuning_ = _checked_tuning(decoder.decode(given["tuning_"]))
-    chosen_features_from_json(model, given, decoder)
+        figures = replace(figures, tuning=_checked_tuning(decoder.decode(given["tuning_"])))
+    if "oob_decision_function_" in given:
+        answers = take(arrays, "oob_decision_function", np.float64, shape=(None, n_classes))
+        figures = replace(figures, oob_answers=answers)
+    return figures
+
+
+def _learned_from(given: dict[str, Json], arrays: Arrays, n_trees: int) -> Learned:
+    """The caution and the tree weights that were learned."""
+    learned = Learned()
+    if "caution_" in given:
+        learned.put("caution", None, checked_number("caution_", given["caution_"], float, 0, math.inf))
     if "learned_with" in given:
         caution = checked_number("learned_with", given["learned_with"], float, 0, math.inf)
-        weights = take(arrays, "tree_weights", np.float64, length=model.forest_.n_trees).copy()
+        weights = take(arrays, "tree_weights", np.float64, length=n_trees).copy()
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ModelFileError("tree weights must be finite and not negative, got others")
-        model._learned, model.tree_weights_ = (caution, weights), weights
-    if "oob_decision_function_" in given:
-        model.oob_decision_function_ = take(arrays, "oob_decision_function", np.float64, shape=(None, model.n_classes_))
-    if "calibrated" in given:
-        model._calibrated = (_calibration_key(model), _checked_decision(model, decoder.decode(given["calibrated"])))
-    origins_from_contents(model, given, arrays)
-
-
-def _calibration_key(model: TreesClassifier) -> Any:
-    """What a calibration belongs to: decision, rule and caution; None where there is no caution yet."""
-    if isinstance(model.caution, str) and not hasattr(model, "caution_"):
-        return None
-    return repr(resolve_decision(model.decision)), repr(model._rule), model._caution
-
-
-def bag_to_json(bag: Any) -> Json:
-    """The fingerprint of rows and bags that a warm start compares -> JSON."""
-    if bag == MIXED:
-        return "mixed"
-    rows, n_rows, bag_mean, leaf_counts = bag
-    rows = None if rows is None else list(rows)
-    return {"rows": rows, "n_rows": n_rows, "bag_mean": bag_mean, "leaf_counts": leaf_counts}
-
-
-def bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> object:
-    """The inverse of `bag_to_json`; rows counted in each tree (T,) must be those the bags allow."""
-    if given == "mixed":
-        return MIXED
-    if not isinstance(given, dict) or given.keys() != {"rows", "n_rows", "bag_mean", "leaf_counts"}:
-        raise ModelFileError("bag must have rows, n_rows, bag_mean and leaf_counts, got something else")
-    rows, leaf_counts = given["rows"], given["leaf_counts"]
-    if rows is not None:
-        if not isinstance(rows, list) or len(rows) != 2:
-            raise ModelFileError("rows of bag must be two checksums, got something else")
-        rows = tuple(checked_number("rows of bag", each, int, 0, 2**32 - 1) for each in rows)
-    n_rows = checked_number("n_rows of bag", given["n_rows"], int, 1, MAX_ROWS)
-    bag_mean = checked_number("bag_mean of bag", given["bag_mean"], float, 0, 1)
-    if not isinstance(leaf_counts, str) or leaf_counts not in COUNT_SENSES:
-        raise ModelFileError(
-            f"leaf_counts of bag must be one of {', '.join(COUNT_SENSES)}, got {str(leaf_counts)[:40]!r}"
-        )
-    right = {"all": tree_rows == n_rows, "inbag": tree_rows >= 0}.get(leaf_counts, tree_rows <= n_rows)
-    if not right.all():
-        raise ModelFileError(f"counts of each tree must add up to the {n_rows} training rows, got other sums")
-    return rows, n_rows, bag_mean, leaf_counts
-
-
-def checked_number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
-    """A number of the kind, within its limits."""
-    right = type(value) is int or (kind is float and type(value) is float)
-    if not right or not least <= value <= most:
-        raise ModelFileError(f"{name} must be a number from {least} to {most}, got {str(value)[:40]!r}")
-    return kind(value)
-
-
-def checked_threads(n_jobs: Any) -> int | None:
-    """``n_jobs`` that does not ask for more threads than any machine has."""
-    if n_jobs is None:
-        return None
-    if type(n_jobs) is not int or n_jobs == 0 or abs(n_jobs) > MAX_THREADS:
-        raise ValueError(
-            f"n_jobs must be None or an int from -{MAX_THREADS} to {MAX_THREADS}, not 0, got {str(n_jobs)[:40]}"
-        )
-    return n_jobs
-
-
-def reading_threads(model: TreesEstimator) -> int:
-    """Threads that look through the trees: as many as the model reads with."""
-    return thread_count(checked_threads(getattr(model, "n_jobs", None)))
+        learned.put("weights", caution, weights)
+    return learned
 
 
 def _checked_prior(prior: Array) -> NDArray[np.float64]:
@@ -265,8 +203,8 @@ def _checked_criterion(criterion: Any) -> Criterion:
     return criterion
 
 
-def _checked_decision(model: TreesClassifier, decision: Any) -> Decision:
+def _checked_decision(asked: Any, decision: Any) -> Decision:
     """The calibrated twin of the model's decision."""
-    if type(decision) is not type(resolve_decision(model.decision)) or not hasattr(decision, "threshold_"):
+    if type(decision) is not type(resolve_decision(asked)) or not hasattr(decision, "threshold_"):
         raise ModelFileError("the calibrated decision must be that of the model, got another")
     return decision

@@ -9,12 +9,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hedgerow.errors import ModelFileError
-from hedgerow.estimators.trees import MAX_ROWS
+from hedgerow.exchange.files.state import checked_number
 from hedgerow.exchange.files.values import Array, Arrays, take
+from hedgerow.fit.run import MAX_ROWS
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import LaterMoments, Moments
 from hedgerow.forest.rows import COUNT_SENSES, Grid, Origin
+from hedgerow.judge.fitted import Fitted
 
 Json: TypeAlias = Any
 
@@ -34,29 +36,28 @@ _NUMBERS: tuple[tuple[str, type, float, float], ...] = (
 _MOMENTS = ("weight", "mean", "variance")
 
 
-def origins_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
-    """A fitted forest -> JSON and arrays; nothing where it cannot be added to."""
-    if not hasattr(model, "_origins"):
+def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
+    """A fit -> JSON and arrays; nothing where no rows can be added to it."""
+    if not fitted.origins:
         return {}, {}
     listed = []
-    for origin in model._origins:
+    for origin in fitted.origins:
         known = vars(origin) | origin.grid._asdict()
         listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS)])
-    arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in model._origins])}
-    fitted: dict[str, Json] = {"origins": listed}
-    later = model.forest_.evidence.later
+    arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in fitted.origins])}
+    reported: dict[str, Json] = {"origins": listed}
+    later = fitted.forest.evidence.later
     if later is not None:
-        fitted["later"] = True
+        reported["later"] = True
         arrays |= {f"later.{name}": vars(later)[name] for name in _MOMENTS}
         arrays["later.sums"] = later.sums.reshape(-1, 6)
-    return fitted, arrays
+    return reported, arrays
 
 
-def origins_from_contents(model: Any, given: dict[str, Json], arrays: Arrays) -> None:
-    """The inverse of `origins_to_contents`, everything checked."""
+def origins_from_contents(forest: Forest, given: dict[str, Json], arrays: Arrays) -> tuple[tuple[Origin, ...], Forest]:
+    """The inverse of `origins_to_contents`, everything checked -> origins, and the forest with what came later."""
     if "origins" not in given:
-        return
-    forest: Forest = model.forest_
+        return (), forest
     listed = given["origins"]
     if not isinstance(listed, list) or not 1 <= len(listed) <= forest.n_trees:
         raise ModelFileError("origins must be a list, one for some trees each, got something else")
@@ -66,15 +67,13 @@ def origins_from_contents(model: Any, given: dict[str, Json], arrays: Arrays) ->
     origins = tuple(_origin_from(each, counted) for each, counted in zip(listed, rows, strict=True))
     if sum(origin.n_trees for origin in origins) != forest.n_trees:
         raise ModelFileError(f"origins must be those of {forest.n_trees} trees, got another number")
-    model._origins = origins
     if given.get("later") is True:
-        model.forest_ = replace(forest, evidence=_with_later(forest.evidence, arrays))
+        forest = replace(forest, evidence=_with_later(forest.evidence, arrays))
+    return origins, forest
 
 
 def _origin_from(given: Json, class_rows: Array) -> Origin:
     """One origin."""
-    from hedgerow.exchange.files.classifiers import checked_number
-
     if not isinstance(given, list) or len(given) != len(_NUMBERS) + 1 or given[0] not in COUNT_SENSES:
         raise ModelFileError(f"an origin must be a word and {len(_NUMBERS)} numbers, got something else")
     numbers = {

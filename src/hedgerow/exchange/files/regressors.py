@@ -3,85 +3,101 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
-from hedgerow.estimators.regression import TreesRegressor
-from hedgerow.exchange.files.classifiers import (
-    bag_from_json,
-    bag_to_json,
+from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
+from hedgerow.exchange.files.parameters import Decoder, Encoder
+from hedgerow.exchange.files.state import (
+    check_known,
     checked_number,
     checked_threads,
     chosen_features_from_json,
-    reading_threads,
+    state_from_contents,
+    state_to_contents,
 )
-from hedgerow.exchange.files.forests import forest_from_arrays, forest_to_arrays
-from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
-from hedgerow.exchange.files.parameters import Decoder, Encoder
-from hedgerow.exchange.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
 from hedgerow.exchange.files.values import Array, Arrays, check_starts, take
-from hedgerow.fit.parameters import NUMBER_CRITERIA, check_caution
+from hedgerow.fit.parameters import NUMBER_CRITERIA
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows
+from hedgerow.judge.answer import answers_of, checked_caution
+from hedgerow.judge.fitted import Fitted, Learned, with_fitted
 from hedgerow.judge.intervals import MAX_ROWS, Residuals
-from hedgerow.table import remember_features
+from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.target.base import AboutNumbers
 
 Json: TypeAlias = Any
 
 KEYS = frozenset({"parameters", "table", "weighted", "has_means", "seed", "bag", "fitted"})
+_REPORTED = {"criterion_", "oob_score_", "max_features_", "max_features_errors_", "residuals", "leaf_rows"}
+_REPORTED |= {"origins", "later"}
 
 
-def regressor_to_contents(model: TreesRegressor) -> tuple[dict[str, Json], Arrays]:
+def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     """Fitted regressor -> JSON and arrays; out-of-bag residuals are found before, the training table is not saved."""
-    check_reading(model)
+    now: NumberAnswers = answers_of(model)
+    _check_reading(model)
     encoder = Encoder()
-    table, arrays = schema_to_arrays(model._schema)
-    forest = model.forest_
-    arrays |= bins_to_arrays(model._bins) | forest_to_arrays(forest, model._bins, reading_threads(model))
-    arrays |= {"range": np.array(model._range)}
-    fitted, of_fit = _fitted_to_contents(model, encoder)
+    state, arrays = state_to_contents(now.fitted, model.n_jobs)
+    arrays |= {"range": np.array([now.about.low, now.about.high])}
+    reported, of_fit = _fitted_to_contents(now, model, encoder)
     contents = {
         "parameters": encoder.parameters(model),
-        "table": table,
-        "weighted": forest.weights is not None,
-        "has_means": forest.means is not None,
-        "seed": model._seed,
-        "bag": bag_to_json(model._bag),
-        "fitted": fitted,
+        "table": state["table"],
+        "weighted": now.forest.weights is not None,
+        "has_means": now.forest.means is not None,
+        "seed": state["seed"],
+        "bag": state["bag"],
+        "fitted": reported,
     }
     return contents, arrays | of_fit | encoder.arrays
 
 
-def regressor_from_contents(kind: type[TreesRegressor], given: dict[str, Json], arrays: Arrays) -> TreesRegressor:
+def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
     """The inverse of `regressor_to_contents`, everything checked; arrays that are used leave `arrays`."""
     decoder = Decoder(arrays, 1)
     model = kind(**decoder.parameters(given["parameters"], kind))
-    schema = schema_from_arrays(given["table"], arrays)
-    bins = bins_from_arrays(arrays, schema)
-    threads = reading_threads(model)
     moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
-    model.forest_, rows = forest_from_arrays(
-        arrays, bins, 1, weighted=given["weighted"] is True, n_threads=threads, moments=moments
-    )
-    model._bins, model._schema, model._bag = bins, schema, bag_from_json(given["bag"], rows)
-    model._seed = checked_number("seed", given["seed"], int, 0, 2**63 - 1)
+    state = state_from_contents(given, arrays, 1, model.n_jobs, moments=moments)
     low, high = _finite("range", take(arrays, "range", np.float64, length=2)).tolist()
     if not low <= high:
         raise ModelFileError(f"range must go from the lowest to the highest target, got {low} and {high}")
-    model._range = (low, high)
-    remember_features(model, schema)
-    _fitted_from_contents(model, given["fitted"], arrays, decoder)
-    check_reading(model)
-    return model
+    reported = given["fitted"]
+    check_known(reported, _REPORTED)
+    figures = chosen_features_from_json(reported, state.schema.n_features, decoder)
+    if "oob_score_" in reported:
+        score = checked_number("oob_score_", decoder.decode(reported["oob_score_"]), float, -math.inf, math.inf)
+        figures = replace(figures, oob_score=score, oob_answers=take(arrays, "oob_prediction", np.float64).copy())
+    learned = Learned()
+    if "residuals" in reported:
+        learned.put("residuals", None, _residuals_from(arrays, state.forest.n_trees))
+    if "leaf_rows" in reported:
+        learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest))
+    origins, forest = origins_from_contents(state.forest, reported, arrays)
+    _check_reading(model)
+    fitted = Fitted(
+        schema=state.schema,
+        bins=state.bins,
+        about=AboutNumbers.between(low, high),
+        forest=forest,
+        criterion=_checked_criterion(reported.get("criterion_", model.criterion)),
+        seed=state.seed,
+        fingerprint=state.fingerprint,
+        origins=origins,
+        figures=figures,
+        learned=learned,
+    )
+    return with_fitted(model, fitted)
 
 
-def check_reading(model: TreesRegressor) -> None:
+def _check_reading(model: Any) -> None:
     """Refuse parameters that would fail when samples are read."""
-    checked_threads(getattr(model, "n_jobs", None))
-    check_caution(model.caution)
+    checked_threads(model.n_jobs)
+    checked_caution(model.caution, "a number >= 0")
     _checked_criterion(model.criterion)
 
 
@@ -92,48 +108,29 @@ def _checked_criterion(criterion: Any) -> str:
     return criterion
 
 
-def _fitted_to_contents(model: TreesRegressor, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
+def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:
     """What is known of the training rows besides the trees -> JSON and arrays."""
-    fitted: dict[str, Json] = {}
+    fitted, figures = now.fitted, now.fitted.figures
+    reported: dict[str, Json] = {}
     arrays: Arrays = {}
-    if hasattr(model, "oob_score_"):
-        fitted["oob_score_"] = encoder.encode(model.oob_score_, "oob_score_")
-        arrays["oob_prediction"] = model.oob_prediction_
-    for name in ("max_features_", "max_features_errors_"):
-        if hasattr(model, name):
-            fitted[name] = encoder.encode(getattr(model, name), name)
-    if model.criterion_ != model.criterion:  # it was set after the fit
-        fitted["criterion_"] = model.criterion_
-    if model._has_residuals():
-        residuals = model._residuals_or_raise()
-        fitted["residuals"] = True
+    if figures.oob_score is not None and figures.oob_answers is not None:
+        reported["oob_score_"] = encoder.encode(figures.oob_score, "oob_score_")
+        arrays["oob_prediction"] = figures.oob_answers
+    chosen = {"max_features_": figures.max_features, "max_features_errors_": figures.max_features_errors}
+    reported |= {name: encoder.encode(value, name) for name, value in chosen.items() if value is not None}
+    if fitted.criterion != model.criterion:  # it was set after the fit
+        reported["criterion_"] = fitted.criterion
+    if now.has_residuals:
+        residuals = now.residuals()
+        reported["residuals"] = True
         arrays |= {"residuals": residuals.residuals, "residuals.outside": residuals.bits}
-    if model.leaf_rows and (hasattr(model, "_leaf_rows") or hasattr(model, "_trained")):
-        rows = model._rows_in_leaves()
-        fitted["leaf_rows"] = {"weighted": rows.weights is not None}
+    if model.leaf_rows and now.has_leaf_rows:
+        rows = now.leaf_rows()
+        reported["leaf_rows"] = {"weighted": rows.weights is not None}
         arrays |= {"rows.start": rows.row_start, "rows.ranks": rows.ranks, "rows.values": rows.values}
         arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
-    origins, of_rows = origins_to_contents(model)
-    return fitted | origins, arrays | of_rows
-
-
-def _fitted_from_contents(model: TreesRegressor, given: Json, arrays: Arrays, decoder: Decoder) -> None:
-    """The inverse of `_fitted_to_contents`."""
-    known = {"criterion_", "oob_score_", "max_features_", "max_features_errors_", "residuals", "leaf_rows"}
-    known |= {"origins", "later"}
-    if not isinstance(given, dict) or not given.keys() <= known:
-        raise ModelFileError(f"what was learned must be among {', '.join(sorted(known))}, got something else")
-    model.criterion_ = _checked_criterion(given.get("criterion_", model.criterion))
-    if "oob_score_" in given:
-        score = decoder.decode(given["oob_score_"])
-        model.oob_score_ = checked_number("oob_score_", score, float, -math.inf, math.inf)
-        model.oob_prediction_ = take(arrays, "oob_prediction", np.float64).copy()
-    chosen_features_from_json(model, given, decoder)
-    if "residuals" in given:
-        model._residuals = _residuals_from(arrays, model.forest_.n_trees)
-    if "leaf_rows" in given:
-        model._leaf_rows = _leaf_rows_from(given["leaf_rows"], arrays, model.forest_)
-    origins_from_contents(model, given, arrays)
+    origins, of_rows = origins_to_contents(fitted)
+    return reported | origins, arrays | of_rows
 
 
 def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:

@@ -10,6 +10,7 @@ import numpy as np
 from hedgerow import metrics
 from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.plot.canvas import ACCENT, INK, OPEN, SOFT, Display, Floats, calm, class_names, percent_axis
+from hedgerow.judge.answer import answers_of
 from hedgerow.metrics import RiskCoverageCurve, risk_coverage_curve
 
 #: Cautions of a path, unless told otherwise.
@@ -72,10 +73,11 @@ class RiskCoverageDisplay(Display):
         """
         if confidence not in ("lower", "probability"):
             raise ValueError(f"confidence must be 'lower' or 'probability', got {confidence!r}; choose one of them")
-        opinion = forest._opinion(forest._codes(X))
+        now = answers_of(forest)
+        opinion = now.opinion(now.read(X))
         best = opinion.probability.argmax(axis=1)
         sure = getattr(opinion, confidence)[np.arange(len(best)), best]
-        alone = forest._decide(opinion).sum(axis=1) == 1
+        alone = now.chosen(opinion).sum(axis=1) == 1
         right = forest.classes_[best] == np.asarray(y)
         point = (float(alone.mean()), float(np.mean(~right[alone]))) if alone.any() else None
         curve = risk_coverage_curve(y, forest.classes_[best], sure)
@@ -187,7 +189,8 @@ class CautionPathDisplay(Display):
         -------
         CautionPathDisplay
         """
-        evidence, rule = forest.evidence(X), forest._rule
+        now = answers_of(forest)
+        evidence, rule = now.evidence(now.read(X)), now.rule
         if y is None and evidence.n_samples != 1:
             raise ValueError(f"X must be one row where y is not given, got {evidence.n_samples}; pass y, or X[:1]")
         opinions = evidence.combine_each([(rule, float(caution)) for caution in cautions])
@@ -195,15 +198,15 @@ class CautionPathDisplay(Display):
         if y is None:
             bounds = np.stack([np.stack([opinion.lower[0], opinion.upper[0]], axis=1) for opinion in opinions])
             bands = {name: bounds[:, k] for k, name in enumerate(names)}
-            return cls(at, {}, bands, forest._caution).plot(ax)
-        sets = [forest._decide(opinion) for opinion in opinions]
+            return cls(at, {}, bands, now.caution).plot(ax)
+        sets = [now.chosen(opinion) for opinion in opinions]
         known = {"y": np.asarray(y), "classes": forest.classes_}
         lines = {
             "decided": [metrics.determinacy(sets=each, **known) for each in sets],
             "right where decided": [metrics.single_set_accuracy(sets=each, **known, otherwise=np.nan) for each in sets],
             "u65": [metrics.u65(sets=each, **known) for each in sets],
         }
-        return cls(at, {name: np.asarray(line) for name, line in lines.items()}, {}, forest._caution).plot(ax)
+        return cls(at, {name: np.asarray(line) for name, line in lines.items()}, {}, now.caution).plot(ax)
 
     @classmethod
     def from_predictions(

@@ -8,6 +8,7 @@ import numpy as np
 
 from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.plot.canvas import INK, TRACK, Display, Floats, calm, class_legend, class_names, cut, percent_axis
+from hedgerow.judge.answer import answers_of
 
 
 class IntervalDisplay(Display):
@@ -69,12 +70,13 @@ class IntervalDisplay(Display):
         -------
         IntervalDisplay
         """
-        opinion = forest._opinion(forest._codes(X))
+        now = answers_of(forest)
+        opinion = now.opinion(now.read(X))
         return cls.from_predictions(
             opinion.lower,
             opinion.upper,
             opinion.probability,
-            chosen=forest._decide(opinion),
+            chosen=now.chosen(opinion),
             classes=forest.classes_,
             names=names,
             ax=ax,

@@ -9,6 +9,7 @@ import numpy as np
 from hedgerow.decide import reachable
 from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.plot.canvas import INK, LINE, SOFT, Display, Floats, class_legend, class_names
+from hedgerow.judge.answer import answers_of
 
 #: The corners of the triangle, one a class.
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
@@ -64,7 +65,8 @@ class TernaryDisplay(Display):
         -------
         TernaryDisplay
         """
-        opinion = forest._opinion(forest._codes(X))
+        now = answers_of(forest)
+        opinion = now.opinion(now.read(X))
         return cls.from_predictions(opinion.lower, opinion.upper, opinion.probability, classes=forest.classes_, ax=ax)
 
     @classmethod

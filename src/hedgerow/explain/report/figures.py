@@ -12,8 +12,9 @@ from hedgerow import metrics
 from hedgerow.belief import Opinion
 from hedgerow.decide import columns_from_labels
 from hedgerow.explain.report.places import Place, undecided_places
+from hedgerow.judge.answer import ClassAnswers
 from hedgerow.metrics import SetConfusion
-from hedgerow.table import Factors, NamedColumns, Table, check_table
+from hedgerow.table import Factors, NamedColumns, Table
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +25,7 @@ DESCRIBING = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class Said:
     """What a forest says of n rows, and what is true of them where it is known."""
 
     codes: NDArray[Any]  # (p, n)
@@ -84,10 +85,11 @@ class Confusion:
     rows: list[tuple[str, list[int]]]
 
 
-def answers_of(forest: Any, X: Any, y: Any = None) -> Answers:
+def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
     """A forest, rows (n) and perhaps their classes (n,) -> what it says of them."""
-    codes = forest._codes(X)
-    opinion = forest._opinion(codes)
+    table = now.table(X)
+    codes = now.encode(table)
+    opinion = now.opinion(codes)
     truth = None
     if y is not None:
         given = np.asarray(y)
@@ -96,14 +98,14 @@ def answers_of(forest: Any, X: Any, y: Any = None) -> Answers:
                 f"y must have one class for each of the {len(opinion)} rows of X, got shape {given.shape};"
                 " leave it out where the classes are not known"
             )
-        truth = columns_from_labels(given, len(forest.classes_), forest.classes_)[0]
-    return Answers(codes, _columns_of(check_table(forest, X, forest._schema)), opinion, forest._decide(opinion), truth)
+        truth = columns_from_labels(given, len(now.classes), now.classes)[0]
+    return Said(codes, _columns_of(table), opinion, now.chosen(opinion), truth)
 
 
-def figures_of(forest: Any, answers: Answers) -> Figures:
+def figures_of(forest: Any, now: ClassAnswers, said: Said) -> Figures:
     """A forest and what it said -> what the report says."""
-    wrong, is_open = answers.wrong, answers.is_open
-    values = _values(forest.classes_, answers)
+    wrong, is_open = said.wrong, said.is_open
+    values = _values(now.classes, said)
     return Figures(
         n_rows=len(is_open),
         n_open=int(is_open.sum()),
@@ -111,10 +113,10 @@ def figures_of(forest: Any, answers: Answers) -> Figures:
         wrong_and_open=None if wrong is None else int((wrong & is_open).sum()),
         metrics=_told(values),
         values=values,
-        confusion=None if answers.truth is None else _confusion(forest.classes_, answers),
-        places=undecided_places(_most_important(forest, answers.table), is_open),
-        model=_model_facts(forest),
-        features=_features(forest, answers),
+        confusion=None if said.truth is None else _confusion(now.classes, said),
+        places=undecided_places(_most_important(forest, said.table), is_open),
+        model=_model_facts(forest, now),
+        features=_features(forest, now, said),
     )
 
 
@@ -130,16 +132,16 @@ def name_of(table: NamedColumns, number: int) -> str:
     return table.names[number] if table.names else f"x[{number}]"
 
 
-def _values(classes: NDArray[Any], answers: Answers) -> dict[str, float | None]:
+def _values(classes: NDArray[Any], said: Said) -> dict[str, float | None]:
     """-> figures of labels and sets; without true classes only those that need none."""
-    sets = answers.chosen
+    sets = said.chosen
     known: dict[str, float | None] = {
-        "determinacy": float(np.mean(~answers.is_open)),
+        "determinacy": float(np.mean(~said.is_open)),
         "mean_set_size": float(sets.sum(axis=1).mean()),
     }
-    if answers.truth is None:
+    if said.truth is None:
         return known
-    y, labels = classes[answers.truth], classes[answers.label]
+    y, labels = classes[said.truth], classes[said.label]
     return {
         "accuracy": float(np.mean(labels == y)),
         "determinacy": known["determinacy"],
@@ -175,10 +177,10 @@ def _told(values: dict[str, float | None]) -> list[tuple[str, str, str]]:
     return told
 
 
-def _confusion(classes: NDArray[Any], answers: Answers) -> Confusion:
+def _confusion(classes: NDArray[Any], said: Said) -> Confusion:
     """-> rows of each true class by set; many sets of two and more are added up."""
-    assert answers.truth is not None
-    found: SetConfusion = metrics.confusion_matrix_with_sets(classes[answers.truth], answers.chosen, classes=classes)
+    assert said.truth is not None
+    found: SetConfusion = metrics.confusion_matrix_with_sets(classes[said.truth], said.chosen, classes=classes)
     counts, heads, n_classes = found.counts, list(found.column_labels), len(classes)
     if len(heads) > max(WIDEST, n_classes):
         counts = np.hstack([counts[:, :n_classes], counts[:, n_classes:].sum(axis=1, keepdims=True)])
@@ -186,22 +188,23 @@ def _confusion(classes: NDArray[Any], answers: Answers) -> Confusion:
     return Confusion(heads, [(str(name), row) for name, row in zip(classes.tolist(), counts.tolist(), strict=True)])
 
 
-def _model_facts(forest: Any) -> list[tuple[str, str]]:
+def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
     """-> what the model is, in pairs."""
-    trees = forest.forest_
-    caution = f"{forest._caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
-    classes = [str(name) for name in forest.classes_.tolist()]
+    trees = now.forest
+    caution = f"{now.caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
+    classes = [str(name) for name in now.classes.tolist()]
     named = ", ".join(classes[:8]) + (f" … ({len(classes)} in all)" if len(classes) > 8 else "")
     facts = [
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
-        ("Rule", _in_words(forest._rule)),
+        ("Rule", _in_words(now.rule)),
         ("Caution", caution),
-        ("Decision", _in_words(forest._decision())),
+        ("Decision", _in_words(now.decision)),
         ("Classes", named),
     ]
-    if getattr(forest, "oob_score_", None) is not None:
-        facts.append(("Out-of-bag score", f"{forest.oob_score_:.3f}"))
+    score = now.fitted.figures.oob_score
+    if score is not None:
+        facts.append(("Out-of-bag score", f"{score:.3f}"))
     return facts
 
 
@@ -211,19 +214,19 @@ def _in_words(made: Any) -> str:
     return f"{made}: {' '.join(about.split())}"
 
 
-def _features(forest: Any, answers: Answers) -> list[Feature]:
+def _features(forest: Any, now: ClassAnswers, said: Said) -> list[Feature]:
     """-> the columns, those the trees look at most first."""
     importance = forest.feature_importances_
     found = []
     for number in np.argsort(-importance, kind="stable").tolist():
-        column = answers.table.listed[number]
+        column = said.table.listed[number]
         gaps = column.codes < 0 if isinstance(column, Factors) else np.isnan(column)
         nominal = isinstance(column, Factors)
         found.append(
             Feature(
-                name_of(answers.table, number),
+                name_of(said.table, number),
                 nominal,
-                _training(forest, number),
+                _training(now, number),
                 int(gaps.sum()),
                 float(importance[number]),
             )
@@ -231,19 +234,19 @@ def _features(forest: Any, answers: Answers) -> list[Feature]:
     return found
 
 
-def _training(forest: Any, number: int) -> str:
+def _training(now: ClassAnswers, number: int) -> str:
     """A column's values in training: from the smallest to the largest, or the first categories."""
-    known = forest._schema.categories[number]
+    known = now.fitted.schema.categories[number]
     if known is not None:
         names = [str(value) for value in known.tolist()]
         return ", ".join(names[:5]) + (f" … ({len(names)} in all)" if len(names) > 5 else "")
-    span = training_range(forest, number)
+    span = training_range(now, number)
     return "–" if span is None else f"{span[0]:.4g} to {span[1]:.4g}"
 
 
-def training_range(forest: Any, number: int) -> tuple[float, float] | None:
+def training_range(now: ClassAnswers, number: int) -> tuple[float, float] | None:
     """A numeric column -> about the smallest and the largest value the model has learned from."""
-    bins = forest._bins
+    bins = now.fitted.bins
     centers = bins.centers[bins.center_start[number] : bins.center_start[number + 1]]
     finite = centers[np.isfinite(centers)]
     return (float(finite.min()), float(finite.max())) if len(finite) else None

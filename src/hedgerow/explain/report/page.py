@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow.exchange.export.svg import COLOURS
 from hedgerow.explain.report.cases import pack_cases
-from hedgerow.explain.report.figures import Answers, Figures, answers_of, figures_of, name_of, training_range
+from hedgerow.explain.report.figures import Figures, Said, figures_of, name_of, said_of, training_range
 from hedgerow.explain.report.pack import cut, packed, safe_json
 from hedgerow.explain.report.settings import page_decision, page_rule
 from hedgerow.explain.report.why import explanations_of
+from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.table import Factors
 
 #: Rows whose evidence is kept in the page, unless told otherwise.
@@ -122,51 +123,51 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    _check(forest, max_cases, seconds)
-    answers = answers_of(forest, X, y)
-    called = _names(names, len(answers.is_open))
-    figures = figures_of(forest, answers)
-    rows, evidence = pack_cases(forest.forest_, answers.codes, answers.is_open, max_cases)
-    undecided = rows[answers.is_open[rows]]
-    why = explanations_of(forest, answers.table, undecided, seconds=seconds, train=train, y_train=y_train, first=first)
-    data = _data(forest, answers, called, rows, first) | {
+    now = _checked(forest, max_cases, seconds)
+    said = said_of(now, X, y)
+    called = _names(names, len(said.is_open))
+    figures = figures_of(forest, now, said)
+    rows, evidence = pack_cases(now.forest, said.codes, said.is_open, max_cases)
+    undecided = rows[said.is_open[rows]]
+    why = explanations_of(forest, said.table, undecided, seconds=seconds, train=train, y_train=y_train, first=first)
+    data = _data(forest, now, said, called, rows, first) | {
         "evidence": evidence,
         "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
     }
-    called = called or [str(row + first) for row in range(len(answers.is_open))]
-    return Report(_rendered(forest, answers, figures, data, called, title), _plain(figures))
+    called = called or [str(row + first) for row in range(len(said.is_open))]
+    return Report(_rendered(forest, said, figures, data, called, title), _plain(figures))
 
 
 def _data(
-    forest: Any, answers: Answers, called: list[str] | None, rows: NDArray[np.int64], first: int
+    forest: Any, now: ClassAnswers, said: Said, called: list[str] | None, rows: NDArray[np.int64], first: int
 ) -> dict[str, Any]:
     """-> what the page's script reads, besides evidence and explanations."""
-    truth = None if answers.truth is None else packed(answers.truth[rows])
+    truth = None if said.truth is None else packed(said.truth[rows])
     return {
-        "classes": [cut(name) for name in forest.classes_.tolist()],
-        "prior": forest._prior.tolist(),
-        "nRows": len(answers.is_open),
-        "nTrees": int(forest.forest_.n_trees),
+        "classes": [cut(name) for name in now.classes.tolist()],
+        "prior": now.about.prior.tolist(),
+        "nRows": len(said.is_open),
+        "nTrees": int(now.forest.n_trees),
         "settings": {
-            "caution": forest._caution,
-            "rule": page_rule(forest._rule),
-            "decision": page_decision(forest._decision(), forest._rule),
+            "caution": now.caution,
+            "rule": page_rule(now.rule),
+            "decision": page_decision(now.decision, now.rule),
         },
         "rows": packed(rows + first),
         "names": None if called is None else [called[row] for row in rows.tolist()],
         "truth": truth,
-        "label": packed(answers.label[rows]),
-        "sets": [np.flatnonzero(answers.chosen[row]).tolist() for row in rows.tolist()],
-        "features": _values(forest, answers, rows),
+        "label": packed(said.label[rows]),
+        "sets": [np.flatnonzero(said.chosen[row]).tolist() for row in rows.tolist()],
+        "features": _values(forest, now, said, rows),
     }
 
 
-def _values(forest: Any, answers: Answers, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+def _values(forest: Any, now: ClassAnswers, said: Said, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
     """-> what the cases have in the features the trees look at most."""
     shown = []
     for number in np.argsort(-forest.feature_importances_, kind="stable")[:SHOWN_FEATURES].tolist():
-        column = answers.table.listed[number]
-        feature: dict[str, Any] = {"name": cut(name_of(answers.table, number))}
+        column = said.table.listed[number]
+        feature: dict[str, Any] = {"name": cut(name_of(said.table, number))}
         if isinstance(column, Factors):
             codes = np.asarray(column.codes)[rows]
             used, code = np.unique(codes[codes >= 0], return_inverse=True)
@@ -176,14 +177,12 @@ def _values(forest: Any, answers: Answers, rows: NDArray[np.int64]) -> list[dict
         else:
             numbers = [float(f"{value:.{DIGITS}g}") for value in np.asarray(column, dtype=np.float64)[rows].tolist()]
             finite = [value if np.isfinite(value) else None if np.isnan(value) else str(value) for value in numbers]
-            feature |= {"values": finite, "range": training_range(forest, number)}
+            feature |= {"values": finite, "range": training_range(now, number)}
         shown.append(feature)
     return shown
 
 
-def _rendered(
-    forest: Any, answers: Answers, figures: Figures, data: dict[str, Any], called: list[str], title: str
-) -> str:
+def _rendered(forest: Any, said: Said, figures: Figures, data: dict[str, Any], called: list[str], title: str) -> str:
     """Everything -> the page."""
     import jinja2
     from markupsafe import Markup
@@ -196,7 +195,7 @@ def _rendered(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {"cut": cut, "percent": lambda share: f"{100 * share:.1f} %"}
-    undecided = np.flatnonzero(answers.is_open)[:PLAIN_ROWS].tolist()
+    undecided = np.flatnonzero(said.is_open)[:PLAIN_ROWS].tolist()
     return environment.from_string(texts["page.html"]).render(
         title=title,
         version=hedgerow.__version__,
@@ -204,7 +203,7 @@ def _rendered(
         features=figures.features[:LISTED_FEATURES],
         n_features=len(figures.features),
         top_importance=max((feature.importance for feature in figures.features), default=0.0) or 1.0,
-        plain_rows=[_plain_row(forest, answers, row, called) for row in undecided],
+        plain_rows=[_plain_row(forest, said, row, called) for row in undecided],
         policy=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
         style=Markup(style),  # the project's own files; what comes from the data is escaped or JSON
@@ -213,12 +212,12 @@ def _rendered(
     )
 
 
-def _plain_row(forest: Any, answers: Answers, row: int, called: list[str]) -> tuple[str, str, str, str]:
+def _plain_row(forest: Any, said: Said, row: int, called: list[str]) -> tuple[str, str, str, str]:
     """An undecided row -> its name, what remains, the most probable class with its bounds, the true one."""
-    label = int(answers.label[row])
-    remains = " or ".join(cut(name) for name in forest.classes_[answers.chosen[row]].tolist())
-    bounds = f"{100 * answers.opinion.lower[row, label]:.1f} to {100 * answers.opinion.upper[row, label]:.1f} %"
-    truth = "" if answers.truth is None else cut(forest.classes_[answers.truth[row]])
+    label = int(said.label[row])
+    remains = " or ".join(cut(name) for name in forest.classes_[said.chosen[row]].tolist())
+    bounds = f"{100 * said.opinion.lower[row, label]:.1f} to {100 * said.opinion.upper[row, label]:.1f} %"
+    truth = "" if said.truth is None else cut(forest.classes_[said.truth[row]])
     return called[row], remains, f"{cut(forest.classes_[label])}: {bounds}", truth
 
 
@@ -254,9 +253,10 @@ def _names(names: Any, n_rows: int) -> list[str] | None:
     return called
 
 
-def _check(forest: Any, max_cases: int, seconds: float) -> None:
-    """Refuse what cannot be reported."""
-    if not hasattr(forest, "report"):
+def _checked(forest: Any, max_cases: int, seconds: float) -> ClassAnswers:
+    """A forest as it answers now; what cannot be reported is refused."""
+    now = answers_of(forest)
+    if not isinstance(now, ClassAnswers) or not now.combines_leaves:
         raise TypeError(
             f"forest must be a tree or forest of classes, got {type(forest).__name__}; the page is about the"
             " classes in leaves"
@@ -265,3 +265,4 @@ def _check(forest: Any, max_cases: int, seconds: float) -> None:
         raise ValueError(f"max_cases must be a whole number >= 1, got {max_cases!r}; 1000 is usual")
     if not seconds >= 0:
         raise ValueError(f"seconds must be a number >= 0, got {seconds!r}; 0 looks for no changes")
+    return now

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.estimators import RandomForestClassifier, RandomForestRegressor, UnsupervisedForest
 from hedgerow.forest.proximity import proximity_blocks
+from hedgerow.judge.answer import answers_of
 from hedgerow.table import Factors, NamedColumns, Schema, Table, check_table, read_training_table, remember_features
 from hedgerow.table.bins import Codes
 
@@ -91,7 +92,8 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             if number > 0:
                 columns = _fill(rounds[-1], seen, columns, known)
             forest = self._new_forest(y).fit(_named(columns, table.schema), y)
-            rounds.append(_Round(forest, forest._codes(_named(columns, table.schema))))
+            now = answers_of(forest)
+            rounds.append(_Round(forest, now.read(_named(columns, table.schema))))
         # Only now does the estimator change: after everything has succeeded.
         self.forests_: list[Any] = [each.forest for each in rounds]
         self._rounds, self._seen = rounds, seen
@@ -113,7 +115,7 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         """
         check_is_fitted(self)
         schema = self._seen.schema
-        given = _columns(check_table(self, X, schema))
+        given = _columns(check_table(lambda: self, X, schema))
         columns = given
         for each in self._rounds:
             columns = _fill(each, self._seen, columns, given)
@@ -160,9 +162,9 @@ def _fill(grown: _Round, seen: _Seen, columns: Columns, given: Columns) -> Colum
     filled = [column.copy() for column in given]
     if not len(rows):
         return filled
-    forest = grown.forest
-    codes = forest._codes(_named([column[rows] for column in columns], seen.schema))
-    for first, block in proximity_blocks(forest.forest_, codes, grown.codes, n_threads=forest._many_threads(codes)):
+    now = answers_of(grown.forest)
+    codes = now.read(_named([column[rows] for column in columns], seen.schema))
+    for first, block in proximity_blocks(now.forest, codes, grown.codes, n_threads=now.many_threads(codes)):
         there = rows[first : first + block.shape[0]]
         for feature in np.flatnonzero(gaps[:, there].any(axis=1)):
             which = gaps[feature, there]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.forest.proximity import proximity_blocks
+from hedgerow.judge.answer import Answers, ClassAnswers, answers_of
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -50,27 +50,27 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
     >>> int(outlier_scores(forest).argmax())
     7
     """
-    check_is_fitted(forest)
-    known = forest._training_codes()
-    groups = _groups(forest, known.shape[1])
-    usual = _isolation(forest, known, groups, known, groups)
+    now = answers_of(forest)
+    known = now.training_codes()
+    groups = _groups(now, known.shape[1])
+    usual = _isolation(now, known, groups, known, groups)
     if X is None:
         return _in_units_of(usual, groups, usual, groups)
-    codes = forest._codes(X)
+    codes = now.read(X)
     of_rows: Labels = np.zeros(codes.shape[1], dtype=np.int64)
-    if hasattr(forest, "classes_"):
-        of_rows = _numbers(forest.classes_, forest.predict(X) if y is None else np.asarray(y))
+    if isinstance(now, ClassAnswers):
+        of_rows = _labels(now.classes, now.classes[now.said(codes).argmax(axis=1)] if y is None else np.asarray(y))
     if len(of_rows) != codes.shape[1]:
         raise ValueError(f"y must have a class for each of the {codes.shape[1]} rows of X, got {len(of_rows)}")
-    return _in_units_of(_isolation(forest, codes, of_rows, known, groups), of_rows, usual, groups)
+    return _in_units_of(_isolation(now, codes, of_rows, known, groups), of_rows, usual, groups)
 
 
-def _isolation(forest: Any, codes: Codes, groups: Labels, known: Codes, groups_known: Labels) -> Floats:
+def _isolation(now: Answers, codes: Codes, groups: Labels, known: Codes, groups_known: Labels) -> Floats:
     """Rows (p, n) and their groups (n,), training rows (p, m) and theirs -> (n,)."""
-    n_trees, size = forest.forest_.n_trees, np.bincount(groups_known, minlength=int(groups.max(initial=0)) + 1)
+    n_trees, size = now.forest.n_trees, np.bincount(groups_known, minlength=int(groups.max(initial=0)) + 1)
     together = np.empty(codes.shape[1])
-    threads = forest._many_threads(codes)
-    for first, block in proximity_blocks(forest.forest_, codes, known, n_threads=threads):
+    threads = now.many_threads(codes)
+    for first, block in proximity_blocks(now.forest, codes, known, n_threads=threads):
         rows = slice(first, first + block.shape[0])
         own = np.repeat(groups[rows], np.diff(block.indptr)) == groups_known[block.indices]
         block.data *= block.data * own
@@ -94,14 +94,14 @@ def _in_units_of(isolation: Floats, groups: Labels, usual: Floats, groups_usual:
     return scores
 
 
-def _groups(forest: Any, n_rows: int) -> Labels:
+def _groups(now: Answers, n_rows: int) -> Labels:
     """-> (n,): class numbers of the training rows, 0 for all where there are no classes."""
-    if hasattr(forest, "classes_"):
-        return np.asarray(forest._bagged.labels)
+    if isinstance(now, ClassAnswers):
+        return np.asarray(now.bagged_rows().target.labels)
     return np.zeros(n_rows, dtype=np.int64)
 
 
-def _numbers(classes: NDArray[Any], y: NDArray[Any]) -> Labels:
+def _labels(classes: NDArray[Any], y: NDArray[Any]) -> Labels:
     """Classes (K,), labels (n,) -> (n,) class numbers."""
     numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     unknown = classes[numbers] != y

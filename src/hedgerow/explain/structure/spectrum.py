@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.forest.proximity import leaf_table
+from hedgerow.judge.answer import answers_of
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
@@ -122,13 +122,13 @@ def cluster_rows(
 
 def _proximity_product(forest: Any, X: Any, oob: bool) -> tuple[Product, int]:
     """-> what multiplies a vector (n,) or table (n, k) by the proximities of n rows, and n."""
-    check_is_fitted(forest)
     if oob:
         table = forest.proximity(X, oob=True)
         return (lambda vector: np.asarray(table @ vector)), table.shape[0]
-    codes = forest._training_codes() if X is None else forest._codes(X)
-    leaves = leaf_table(forest.forest_, codes, forest._many_threads(codes))
-    across, n_trees = leaves.T.tocsr(), forest.forest_.n_trees
+    now = answers_of(forest)
+    codes = now.training_codes() if X is None else now.read(X)
+    leaves = leaf_table(now.forest, codes, now.many_threads(codes))
+    across, n_trees = leaves.T.tocsr(), now.forest.n_trees
     return (lambda vector: np.asarray(leaves @ (across @ vector)) / n_trees), codes.shape[1]
 
 

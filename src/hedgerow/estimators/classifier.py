@@ -1,0 +1,556 @@
+"""Classifier: a table and labels -> a fitted classifier, and everything one can ask it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from hedgerow.belief import Setting, resolve_rule
+from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
+from hedgerow.estimators.trees import figure
+from hedgerow.fit.later import partial_fit
+from hedgerow.fit.parameters import check_parameters, resolve_settings
+from hedgerow.fit.progress import with_callbacks
+from hedgerow.fit.run import Fit, fit
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.prune import prune
+from hedgerow.forest.threads import thread_count
+from hedgerow.forest.walk import impurity_importance
+from hedgerow.judge.answer import ClassAnswers, UncertaintyOf
+from hedgerow.judge.evidence import CAUTIONS, Evidence, require_certain, score_sets, try_out
+from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
+from hedgerow.judge.oob import BootstrapErrors, Trace, ensemble_error
+from hedgerow.judge.variance import VarianceOf
+from hedgerow.table import Schema
+from hedgerow.target.class_target import ClassTarget, ReadTarget, read_class_target
+from hedgerow.target.classes import among_classes, declared_classes, first_classes, labels_as_given, read_classes
+from hedgerow.target.criteria import Criterion
+from hedgerow.target.uncertain import read_labels
+
+if TYPE_CHECKING:
+    from hedgerow.explain import Explanation
+    from hedgerow.explain.report import Report
+
+Floats = NDArray[np.float64]
+
+
+class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
+    """What all tree and forest classifiers share; the public classes are presets of it.
+
+    `rule`, `caution` and `decision` change nothing that was fitted.
+    """
+
+    _same_when_merged: ClassVar[tuple[str, ...]] = ("monotonic_cst",)
+
+    rule: Any
+    decision: Any
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Numbers, booleans, categories or text; NaN, None and null are missing, infinities are values.
+        y : array-like of shape (n_samples,), or UncertainLabels
+            Labels. Where they are uncertain: sets of possible classes, or what `hedgerow.labels` makes of
+            plausibilities and masses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights change splits and shares, never the amount of evidence: three rows are three rows.
+        checkpoint : str or path, default=None
+            A folder that keeps trees as they are grown: the same call goes on after an interruption and ends with the
+            same forest, bit for bit.
+
+        Returns
+        -------
+        self
+        """
+        return with_fitted(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
+
+    @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add the evidence of new rows to the leaves that exist; no tree changes its splits.
+
+        It does not matter in how many parts rows come: the leaves hold what they would hold had all been counted at
+        once. Later rows are numbered after the earlier ones and have their draw in every tree's bag like those, so
+        ``leaf_counts`` keeps its meaning, and out-of-bag evidence is that of all rows seen.
+
+        A forest that has not been fitted is fitted to these rows, and `classes` must be given: hand in many, since
+        further ones grow no trees. `grow_more` does.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New rows, with the columns of the first ones. Categories that are new count as missing.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like of shape (n_classes,), default=None
+            All classes that may occur. In later calls it may be left out, or may declare new ones besides those known.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, as in `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import RandomForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2])
+        >>> forest.partial_fit(X[1::2], y[1::2]).evidence(X[:1]).counts[0, 0]
+        array([50.,  0.,  0.])
+        """
+        return changed(self, partial(partial_fit, self, X, y, sample_weight, classes))
+
+    @overload
+    def predict(self, X: Any, return_set: Literal[False] = False) -> NDArray[Any]: ...
+    @overload
+    def predict(self, X: Any, return_set: Literal[True]) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
+    def predict(self, X: Any, return_set: bool = False) -> Any:
+        """The most probable class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        return_set : bool, default=False
+            Whether to return the set of classes that remain as well; pipelines pass this on.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        chosen : bool ndarray of shape (n_samples, n_classes)
+            As in `predict_set`; only with ``return_set=True``.
+        """
+        now = self.__answers__()
+        codes = now.read(X)
+        if not return_set:
+            return np.asarray(now.classes[now.probability(codes).argmax(axis=1)])
+        opinion = now.opinion(codes)
+        return np.asarray(now.classes[opinion.probability.argmax(axis=1)]), now.chosen(opinion)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """One distribution per sample: with the rule "average", the mean of the class shares in the leaves reached.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, n_classes)
+            Rows sum to one; columns as in ``classes_``.
+        """
+        now = self.__answers__()
+        return now.probability(now.read(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithm of `predict_proba`; minus infinity where a class has no share.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_probability : ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of `predict`; of uncertain labels, how plausible they find what is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), or UncertainLabels
+            Labels as in `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples in the mean.
+
+        Returns
+        -------
+        score : float
+            The share of right predictions; where a label is a set, of predictions in the set.
+        """
+        labels = read_labels(y)
+        if labels is None:
+            return float(super().score(X, labels_as_given(y), sample_weight))
+        return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
+
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """The classes that cannot be told apart.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        chosen : bool ndarray of shape (n_samples, n_classes)
+            At least one class per row; more where the evidence does not decide.
+        """
+        now = self.__answers__()
+        return now.chosen(now.opinion(now.read(X)))
+
+    def predict_bounds(self, X: Any) -> Floats:
+        """Lower and upper probability (belief and plausibility) of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, n_classes, 2)
+        """
+        now = self.__answers__()
+        opinion = now.opinion(now.read(X))
+        return np.stack([opinion.lower, opinion.upper], axis=2)
+
+    def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
+        """Mass functions over all subsets of the classes: the mean of those of the leaves reached.
+
+        The mean is that of beliefs and plausibilities too, whatever the rule: with ``model="idm"`` the belief and
+        plausibility of single classes are the bounds of the rule "average". A leaf without rows is vacuous.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        model : {"idm", "dabt", "multinomial"}, default="idm"
+            What a leaf's counts justify; see `hedgerow.belief.mass_from_counts`. "idm" keeps the estimator's
+            caution in reserve, "dabt" (two classes) one row, "multinomial" what confidence intervals leave open.
+        alpha : float, default=0.05
+            For "multinomial": one minus the confidence level.
+        ordinal : bool, default=False
+            For "multinomial": whether the classes are ordered, so that only runs of neighbours have mass.
+
+        Returns
+        -------
+        mass : ndarray of shape (n_samples, 2**n_classes)
+            Index = bit mask of the set: ``mass[:, 5]`` is of the first and third of ``classes_``. At most 16 classes.
+        """
+        now = self.__answers__()
+        return now.evidence(now.read(X)).mass(model, alpha=alpha, ordinal=ordinal)
+
+    def predict_uncertainty(self, X: Any) -> UncertaintyOf:
+        """How much is not known, and of which kind.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        UncertaintyOf
+            total, aleatoric, epistemic, conflict, vacuity, relative_aleatoric, relative_epistemic: one array each.
+        """
+        now = self.__answers__()
+        return now.uncertainty(now.read(X))
+
+    def predict_variance(self, X: Any) -> VarianceOf:
+        """How much the probabilities (rule "average") would differ with another training table of the same kind.
+
+        At each sample the variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, with σ² the variance of one tree and ρ
+        the correlation of two. Both are estimated by leaving out one training row after the other: the trees that have
+        not seen it are a forest without it. Such a jackknife errs on the side of too much variance.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        VarianceOf
+            ``forest``, ``tree`` (σ²), ``correlation`` (ρ) and ``limit`` (ρσ²), (n_samples, n_classes) each. Have about
+            as many trees as training rows, or more, for estimates that are not noise.
+        """
+        now = self.__answers__()
+        now.bagged_rows()
+        return now.variance(now.read(X))
+
+    def evidence(self, X: Any) -> Evidence:
+        """The leaves the samples reach and what they hold, to be combined under any rule.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        Evidence
+            With ``leaves`` (n, T), ``counts`` (n, T, K) and ``combine(rule, caution=...)``.
+        """
+        now = self.__answers__()
+        return now.evidence(now.read(X))
+
+    def explain(self, X: Any, **asked: Any) -> list[Explanation]:
+        """Why each sample is what it is, and what would settle those of which several classes remain.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        **asked
+            ``train``, ``y_train``, ``cases``, ``shap``, ``immutable``, ``increasing``, ``decreasing``, ``wanted`` and
+            ``time_limit``, as in `hedgerow.explain.explain`.
+
+        Returns
+        -------
+        list of hedgerow.explain.Explanation
+            With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
+        """
+        from hedgerow.explain import explain  # lies above the estimators
+
+        return explain(self, X, **asked)
+
+    def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Report:
+        """One page that can be e-mailed: metrics, where the undecided cases live, and each case with live sliders.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Rows the forest has not been trained on.
+        y : array-like of shape (n_samples,), default=None
+            Their classes; without them the report has no metrics.
+        names : array-like of shape (n_samples,), default=None
+            What to call the rows; None takes their numbers, from 0.
+        **options
+            ``title``, ``max_cases``, ``seconds``, ``train``, ``y_train`` and ``first``, as in
+            `hedgerow.explain.report.make_report`.
+
+        Returns
+        -------
+        hedgerow.explain.report.Report
+            With ``html``, ``figures`` and ``save(path)``.
+        """
+        from hedgerow.explain.report import make_report  # lies above the estimators
+
+        return make_report(self, X, y, names=names, **options)
+
+    def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
+        """Choose rule, caution or decision by how well they do on out-of-bag evidence; no tree is grown again.
+
+        Parameters
+        ----------
+        metric : str or callable, default="u65"
+            A name `hedgerow.metrics.scorer` knows, "accuracy", or ``metric(y, sets)``; larger is better.
+        over : dict of str to list, default={"caution": [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5]}
+            Values of ``rule``, ``caution`` and ``decision`` to try, in all combinations.
+
+        Returns
+        -------
+        self
+            With the best combination set as parameters, and ``tuning_``, a list of (score, parameters), best first.
+        """
+        grid = {"caution": list(CAUTIONS)} if over is None else over
+        unknown = [name for name in grid if name not in ("rule", "caution", "decision")]
+        if unknown or not grid or not all(len(values) for values in grid.values()):
+            raise ValueError(
+                f"over must map 'rule', 'caution' or 'decision' to non-empty lists, got {over!r}; other parameters"
+                " need trees to be grown again, as in GridSearchCV"
+            )
+        for caution in grid.get("caution", []):
+            if not (isinstance(caution, int | float | np.number) and caution >= 0):
+                raise ValueError(f"caution in over must be a number >= 0, got {caution!r}; list numbers to try")
+        now = self.__answers__()
+        rows, evidence = now.bagged_rows(), now.oob_evidence()
+        results = []
+        for values in product(*grid.values()):
+            setting = dict(zip(grid, values, strict=True))
+            rule = resolve_rule(setting.get("rule", self.rule))
+            caution = float(setting.get("caution", now.caution))
+            decision = setting.get("decision", self.decision)
+            trial, judged = try_out(evidence, rows.target.labels, rule, caution, decision)
+            y = now.classes[rows.target.labels[judged]]
+            results.append((score_sets(metric, now.classes, y, trial.opinion, trial.sets), setting))
+        results.sort(key=lambda result: -result[0])
+        self.set_params(**results[0][1])
+        figures = replace(now.fitted.figures, tuning=results)
+        return with_fitted(self, replace(now.fitted, figures=figures))
+
+    @property
+    def oob_evidence_(self) -> Evidence:
+        """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""
+        return self.__answers__().oob_evidence()
+
+    @property
+    def oob_errors_(self) -> BootstrapErrors:
+        """How often the forest and its trees are wrong about training rows they have and have not seen.
+
+        ``out_of_bag`` (Err*, averaged for each row over trees), ``resubstitution``, ``err632``, ``err632plus``, and
+        ``ensemble``, the out-of-bag error of the forest as a whole.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import RandomForestClassifier
+        >>> forest = RandomForestClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+        >>> errors = forest.oob_errors_
+        >>> errors.resubstitution < errors.err632 < errors.out_of_bag
+        True
+        """
+        return self.__answers__().oob_errors()
+
+    @property
+    def oob_trace_(self) -> NDArray[np.float64]:
+        """(n_trees,): out-of-bag error of the forest after each tree, under its rule; the last is that of the forest.
+
+        Computed in one pass when first asked for. Rules that learn tree weights weigh all trees alike here.
+        """
+        return self.__answers__().oob_trace().copy()
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """(n_features,): share of the decrease in impurity, measured on the evidence in the leaves.
+
+        Features with many values look more important than they are; permutation importance does not have this
+        bias.
+        """
+        fitted = fitted_of(self)
+        n_features, criterion = fitted.schema.n_features, fitted.criterion
+        mean = np.mean([impurity_importance(tree, n_features, criterion) for tree in fitted.trees()], axis=0)
+        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """(n_classes,): the labels."""
+        return fitted_of(self).about.names
+
+    @property
+    def n_classes_(self) -> int:
+        """How many classes."""
+        return len(fitted_of(self).about.names)
+
+    @property
+    def criterion_(self) -> Criterion:
+        """The criterion the trees were grown by, nothing left open."""
+        return fitted_of(self).criterion  # type: ignore[no-any-return]
+
+    @property
+    def caution_(self) -> float:
+        """The caution that ``caution="auto"`` has chosen."""
+        chosen = fitted_of(self).learned.last("caution")
+        return float(figure(chosen, "caution_", "once caution='auto' has chosen one")[1])
+
+    @property
+    def tree_weights_(self) -> Floats:
+        """(n_trees,): the weights a rule has learned on out-of-bag evidence."""
+        learned = fitted_of(self).learned.last("weights")
+        return figure(learned, "tree_weights_", "once a rule has learned weights")[1]  # type: ignore[no-any-return]
+
+    @property
+    def oob_decision_function_(self) -> Floats:
+        """(n_samples, n_classes): probabilities of the training rows by trees that have not seen them."""
+        answers = fitted_of(self).figures.oob_answers
+        return figure(answers, "oob_decision_function_", "after a fit with oob_score")  # type: ignore[no-any-return]
+
+    @property
+    def label_shares_(self) -> Floats:
+        """(n_samples, n_classes): expected shares of the classes, where labels were uncertain."""
+        shares = fitted_of(self).figures.label_shares
+        return figure(shares, "label_shares_", "where labels were uncertain")  # type: ignore[no-any-return]
+
+    @property
+    def tuning_(self) -> list[tuple[float, dict[str, Any]]]:
+        """The settings that `tune` has tried and their scores, best first."""
+        return figure(fitted_of(self).figures.tuning, "tuning_", "after `tune`")  # type: ignore[no-any-return]
+
+    @classmethod
+    def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
+        """K -> classes that a leaf counts, and how many trees there must be (None: any number)."""
+        return n_classes, 1 if cls._one_tree else None
+
+    # ---- stages of fit ------------------------------------------------------------
+
+    def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:
+        return ClassAnswers(self, fitted)
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+
+    def _read_target(
+        self, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: NDArray[Any] | None
+    ) -> ReadTarget:
+        read = read_class_target(y, sample_weight, n_rows, class_weight=self.class_weight, declared=declared)
+        if before is not None and not np.array_equal(read.target.classes, before.about.names):
+            found = read.target.classes[:10]
+            raise ValueError(f"y must hold the classes of the first fit in a warm start, got {found}")
+        return read
+
+    def _settings(self, target: ClassTarget, schema: Schema) -> GrowSettings:
+        return resolve_settings(self, target.n_rows, schema.n_features, schema.names, len(target.classes))
+
+    def _pruned(self, forest: Forest, begun: Fit) -> Forest:
+        return prune(forest, begun.settings.criterion, self.ccp_alpha)
+
+    def _trace(self, begun: Fit) -> Trace:
+        rows = begun.rows
+        require_certain(rows.judges.certain)
+        return Trace(resolve_rule(self.rule), self._setting(rows.target), rows.target.labels, rows.judges)
+
+    def _oob_error(self, forest: Forest, begun: Fit) -> float:
+        rows = begun.rows
+        require_certain(rows.judges.certain)
+        asked = (resolve_rule(self.rule), self._setting(rows.target), rows.target.labels, rows.judges)
+        return ensemble_error(forest, rows.codes, *asked, n_threads=begun.n_threads)
+
+    def _setting(self, target: ClassTarget) -> Setting:
+        """What rules must know, before the fit has chosen a caution."""
+        caution = 1.0 if isinstance(self.caution, str) else float(self.caution)
+        return Setting.of(len(target.classes), caution, target.about.prior)
+
+    def _judged(self, fitted: Fitted) -> Fitted:
+        return self.__answers__(fitted).judged(self.oob_score, thread_count(self.n_jobs))
+
+    # ---- rows that arrive later ------------------------------------------------------
+
+    def _first_classes(self, classes: Any) -> NDArray[Any]:
+        return first_classes(classes)
+
+    def _read_later_target(self, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> ReadTarget:
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight must be None or a dict for partial_fit, got {self.class_weight!r}, which depends on all"
+                " rows; give the weights as numbers"
+            )
+        if read_labels(y) is not None:
+            raise ValueError("y must be certain labels for partial_fit, got uncertain ones; fit them with the others")
+        known = declared_classes(before.about.names, classes)
+        return read_class_target(y, sample_weight, n_rows, class_weight=self.class_weight, declared=known)
+
+    def _drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
+        assert classes is not None
+        found, labels = read_classes(y, n_rows)
+        return np.asarray(among_classes(found, classes)[labels])
+
+    def _drift_classes(self, fitted: Fitted, y: Any) -> NDArray[Any] | None:
+        """The classes known, and after them those that new rows bring: a new class is drift, not an error."""
+        known = fitted.about.names
+        if y is None:
+            return known
+        found = read_classes(y, len(y))[0]
+        new = [name for name in found.tolist() if name not in set(known.tolist())]
+        return np.array([*known.tolist(), *new], dtype=object) if new else known

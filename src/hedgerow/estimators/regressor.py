@@ -1,0 +1,299 @@
+"""Regressor: a table and numbers -> a fitted regressor, and everything one can ask it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
+from hedgerow.estimators.trees import figure
+from hedgerow.fit.later import partial_fit
+from hedgerow.fit.parameters import check_parameters, resolve_settings
+from hedgerow.fit.progress import with_callbacks
+from hedgerow.fit.run import Fit, fit
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.prune import prune
+from hedgerow.forest.threads import thread_count
+from hedgerow.forest.walk import impurity_importance
+from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
+from hedgerow.judge.number_answers import NumberAnswers, VarianceOf, number_trace
+from hedgerow.judge.oob import NumberTrace
+from hedgerow.table import Schema
+from hedgerow.target.class_target import ReadTarget
+from hedgerow.target.number_target import NumberTarget, read_number_target
+from hedgerow.target.numbers import read_targets
+
+Floats = NDArray[np.float64]
+
+
+class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
+    """What all tree and forest regressors share; the public classes are presets of it."""
+
+    _same_when_merged: ClassVar[tuple[str, ...]] = ("criterion", "monotonic_cst")
+
+    criterion: str
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Numbers, booleans, categories or text; NaN, None and null are missing, infinities are values.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights change splits, means and variances, never the amount of evidence: three rows are three rows.
+        checkpoint : str or path, default=None
+            A folder that keeps trees as they are grown: the same call goes on after an interruption and ends with the
+            same forest, bit for bit.
+
+        Returns
+        -------
+        self
+        """
+        return with_fitted(self, fit(self, X, y, sample_weight, checkpoint=checkpoint))
+
+    @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add the evidence of new rows to the leaves that exist; no tree changes its splits.
+
+        Means and variances of the leaves become those of all rows seen. It does not matter in how many parts rows
+        come. Later rows are numbered after the earlier ones and have their draw in every tree's bag like those: a leaf
+        counts a row as often as the bag holds it, and out-of-bag predictions, intervals and quantiles are those of all
+        rows seen. A forest that has not been fitted is fitted to these rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            New rows, with the columns of the first ones. Categories that are new count as missing.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, as in `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hedgerow import DecisionTreeRegressor
+        >>> tree = DecisionTreeRegressor(max_depth=1).fit([[0], [1]], [0.0, 1.0])
+        >>> tree.partial_fit([[1], [1]], [2.0, 3.0]).predict([[0], [1]])
+        array([0., 2.])
+        """
+        return changed(self, partial(partial_fit, self, X, y, sample_weight, None))
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean over trees of what the leaves reached predict.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        return_std : bool, default=False
+            Whether to return a standard deviation as well: the root of ``predict_uncertainty(X).total``.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,)
+            Only with ``return_std=True``.
+        """
+        now = self.__answers__()
+        codes = now.read(X)
+        predicted = now.predicted(codes)
+        return (predicted, np.sqrt(now.variance(codes).total)) if return_std else predicted
+
+    def predict_uncertainty(self, X: Any) -> VarianceOf:
+        """The variance of the target, split into what lies in the leaves and what lies between the trees.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        VarianceOf
+            total, aleatoric, epistemic: one array of shape (n_samples,) each.
+        """
+        now = self.__answers__()
+        return now.variance(now.read(X))
+
+    def predict_bounds(self, X: Any) -> Floats:
+        """Lower and upper mean: what it would be if every leaf had ``caution`` more rows, all lowest or all highest.
+
+        A leaf of n rows with mean m says from (n m + caution low) / (n + caution) to (n m + caution high) / (n +
+        caution), where low and high are the extremes of the training targets: the interval is wide where leaves hold
+        few rows. ``caution=0`` gives the prediction twice.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, 2)
+        """
+        now = self.__answers__()
+        return now.bounds(now.read(X))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Where the target of each sample lies, with a promise: the jackknife+-after-bootstrap.
+
+        Out-of-bag residuals decide how wide the interval is; nothing is held out and nothing refitted. For
+        exchangeable rows, and trees whose number was drawn (Binomial, as bags that miss one row are), the target of a
+        new sample lies inside with probability at least ``2 * coverage - 1``, on average over training sets of any
+        size and whatever the distribution [1]_; in practice it is close to ``coverage``. Up to 4,096 training rows
+        are used, evenly spread. With so few rows that no interval can keep the promise, it is infinite.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        coverage : float, default=0.9
+            The share of targets that should lie inside.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, 2)
+
+        References
+        ----------
+        .. [1] B. Kim, C. Xu, R. F. Barber: Predictive inference is free with the jackknife+-after-bootstrap. NeurIPS
+           2020.
+        """
+        if not (isinstance(coverage, float | int | np.floating) and 0 < coverage < 1):
+            raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
+        now = self.__answers__()
+        return now.interval(now.read(X), float(coverage))
+
+    def predict_quantiles(
+        self,
+        X: Any,
+        quantiles: Any = (0.05, 0.5, 0.95),
+        *,
+        weighting: str = "tree",
+        interpolation: str = "linear",
+    ) -> Floats:
+        """Quantiles of the target: a quantile regression forest [1]_.
+
+        A sample is compared with the training rows that share its leaves; each counts as much as the trees say. The
+        rows of every leaf are found when this is first called, by sending the binned training table down the trees,
+        and kept: four bytes per row and tree.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        quantiles : float or array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
+            Which, from 0 to 1.
+        weighting : {"tree", "row"}, default="tree"
+            Whether every tree weighs the same, as in the paper, or every row in the leaves reached.
+        interpolation : {"linear", "inverse"}, default="linear"
+            Between the two nearest targets, as if each stood there as often as it weighs (`numpy.quantile` and
+            quantile-forest do this); or the smallest target whose share reaches the quantile, as in the paper.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, n_quantiles)
+
+        References
+        ----------
+        .. [1] N. Meinshausen: Quantile regression forests. JMLR 7, 2006.
+        """
+        now = self.__answers__()
+        return now.quantiles(now.read(X), quantiles, weighting, interpolation)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """(n_features,): share of the decrease in squared error (in deviance, with criterion="poisson").
+
+        Features with many values look more important than they are; permutation importance does not have this bias.
+        """
+        fitted = fitted_of(self)
+        n_features, criterion = fitted.schema.n_features, fitted.criterion
+        mean = np.mean([impurity_importance(tree, n_features, criterion) for tree in fitted.trees()], axis=0)
+        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+
+    @property
+    def oob_trace_(self) -> Floats:
+        """(n_trees,): out-of-bag error of the forest after each tree: squared, or absolute if trees reduce that.
+
+        Computed in one pass when first asked for.
+        """
+        return self.__answers__().oob_trace().copy()
+
+    @property
+    def criterion_(self) -> str:
+        """The criterion the trees were grown by, also when the parameter has changed since."""
+        return fitted_of(self).criterion  # type: ignore[no-any-return]
+
+    @property
+    def oob_prediction_(self) -> Floats:
+        """(n_samples,): predictions for the training rows by trees that have not seen them, NaN where all have."""
+        answers = fitted_of(self).figures.oob_answers
+        return figure(answers, "oob_prediction_", "after a fit with oob_score")  # type: ignore[no-any-return]
+
+    # ---- stages of fit ------------------------------------------------------------
+
+    def __answers__(self, fitted: Fitted | None = None) -> NumberAnswers:
+        return NumberAnswers(self, fitted)
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+
+    def _read_target(
+        self, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: NDArray[Any] | None
+    ) -> ReadTarget:
+        return read_number_target(y, sample_weight, n_rows, self.criterion)
+
+    def _settings(self, target: NumberTarget, schema: Schema) -> GrowSettings:
+        settings = resolve_settings(self, target.n_rows, schema.n_features, schema.names, 1)
+        return replace(settings, leaf_counts="inbag")  # leaves hold the rows of their bags
+
+    def _pruned(self, forest: Forest, begun: Fit) -> Forest:
+        return prune(forest, begun.settings.criterion, self.ccp_alpha)
+
+    def _trace(self, begun: Fit) -> NumberTrace:
+        return number_trace(begun.rows)
+
+    def _oob_error(self, forest: Forest, begun: Fit) -> float:
+        trace = number_trace(begun.rows)
+        trace.extend(forest, begun.rows.codes, begun.n_threads)
+        return trace.errors[-1]
+
+    def _judged(self, fitted: Fitted) -> Fitted:
+        now = self.__answers__(fitted)
+        return now.judged(self.oob_score, leaf_rows=self.leaf_rows, n_threads=thread_count(self.n_jobs))
+
+    # ---- rows that arrive later ------------------------------------------------------
+
+    def _first_classes(self, classes: Any) -> None:
+        """Numbers have no classes to be declared."""
+
+    def _read_later_target(self, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> ReadTarget:
+        return read_number_target(y, sample_weight, n_rows, before.criterion)
+
+    def _drift_classes(self, fitted: Fitted, y: Any) -> None:
+        return None
+
+    def _drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> Floats:
+        return read_targets(y, n_rows, "squared_error")

@@ -1,0 +1,213 @@
+"""Later: a fitted forest and rows that arrive later -> the forest with their evidence, or with more trees."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.fit.parameters import require_count
+from hedgerow.fit.refine import settings_for_shares
+from hedgerow.fit.run import MAX_ROWS, Fit, finish, fit, with_shares
+from hedgerow.forest.add import add_rows
+from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
+from hedgerow.forest.threads import thread_count
+from hedgerow.forest.training import Fingerprint, TrainingRows
+from hedgerow.judge.answer import Answers
+from hedgerow.judge.fitted import Fitted, Learned, fitted_of
+from hedgerow.table import read_table
+from hedgerow.table.bins import Codes, encode
+from hedgerow.target.base import About, AboutClasses, AboutNumbers
+from hedgerow.target.class_target import prior_from
+from hedgerow.target.classes import among_classes
+
+Floats = NDArray[np.float64]
+
+
+def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
+    """Add the evidence of new rows to the leaves that exist; the first rows are fitted."""
+    if before is None:
+        return fit(model, X, y, sample_weight, classes=model._first_classes(classes))
+    model._check_parameters()
+    before = with_origins(before)
+    codes = _read_later(model, before, X)
+    target, kept = model._read_later_target(y, sample_weight, codes.shape[1], before, classes)
+    codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
+    if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
+        raise ValueError(f"X must bring the rows seen to fewer than 2**31, got {target.n_rows} more; fit again")
+    wide = widened(before, target.about.names)
+    after = _added(wide, codes, target, thread_count(model.n_jobs))
+    if after.rows is not None and (model.oob_score or model.leaf_rows):
+        return model._judged(after)  # type: ignore[no-any-return]
+    return after
+
+
+def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fitted | None) -> Fitted:
+    """Add trees that are grown on all rows seen so far."""
+    before = with_origins(fitted_of(model) if before is None else before)
+    n_more = require_count("n", n)
+    if model._one_tree or before.fingerprint is None or not _of_one_table(before.origins):
+        raise ValueError(
+            "grow_more must be asked of a forest whose trees have all counted the same rows, got a single tree, a"
+            " merged forest, or one warm-started on other rows; fit another forest and hedgerow.merge the two"
+        )
+    rows = _rows_seen(model, before, X, y, sample_weight)
+    settings = replace(model._settings(rows.target, before.schema), seed=before.seed)
+    if rows.target.known is not None:
+        settings = settings_for_shares(settings, rows.n_rows)
+    first = before.origins[0]
+    if settings.bag_mean > 0 and first.bag_mean > 0:  # a number of rows was a share of the first table
+        settings = replace(settings, bag_mean=first.bag_mean)
+    same = before.fingerprint[2:] == (settings.bag_mean, settings.leaf_counts)
+    rows = rows.under(settings)
+    fingerprint = before.fingerprint if same else None
+    there = before.forest.n_trees
+    return finish(
+        Fit(model, rows, before.schema, before.bins, settings, fingerprint, before, (X, y), n_trees=there + n_more)
+    )
+
+
+def widened(fitted: Fitted, names: NDArray[Any]) -> Fitted:
+    """A fitted forest with room for all classes that may occur; what a decision has learned does not fit them."""
+    if len(names) == len(fitted.about.names):
+        return fitted
+    places = among_classes(fitted.about.names, names)
+    forest = fitted.forest.widen(places, len(names))
+    origins = tuple(widened_origin(origin, places, len(names)) for origin in fitted.origins)
+    about = AboutClasses(names, prior_of(origins))
+    return replace(fitted, forest=forest, origins=origins, about=about, learned=fitted.learned.without("decision"))
+
+
+def widened_origin(origin: Origin, places: NDArray[np.intp], n_classes: int) -> Origin:
+    """An origin that knows of more classes: class k of before is ``places[k]`` now."""
+    rows = np.zeros(n_classes)
+    rows[places] = origin.class_rows
+    return replace(origin, class_rows=tuple(rows.tolist()))
+
+
+def prior_of(origins: tuple[Origin, ...]) -> Floats:
+    """-> (K,): shares of the classes in the rows seen."""
+    return prior_from(np.sum([origin.class_rows for origin in origins], axis=0))
+
+
+def with_origins(fitted: Fitted) -> Fitted:
+    """A fit that knows what its trees have counted; older files do not say it, but it follows from what they say."""
+    if fitted.origins:
+        return fitted
+    forest, bag = fitted.forest, fitted.fingerprint
+    if bag is None or forest.weights is not None:
+        raise ValueError(
+            "partial_fit, grow_more and merge must be given a forest of this version, got one from an older file that"
+            " was weighted or warm-started on other rows; fit it again"
+        )
+    rows: tuple[float, ...] = (float(bag.n_rows),)
+    grid = NO_GRID
+    if isinstance(fitted.about, AboutNumbers):
+        grid = Grid.of(fitted.about.low, fitted.about.high)
+    elif isinstance(fitted.about, AboutClasses):
+        rows = _class_rows(fitted.about.prior, bag.n_rows)
+    counted = (bag.bag_mean, bag.leaf_counts, bag.n_rows, bag.n_rows, rows)
+    return replace(fitted, origins=(Origin(forest.n_trees, 0, fitted.seed, *counted, grid=grid),))
+
+
+def _class_rows(prior: Floats, n_rows: int) -> tuple[float, ...]:
+    """Class shares (K,) in n rows -> rows of each class (K,); shares count half a row where a class has none."""
+    for n_absent in range(len(prior) + 1):
+        rows = np.rint(2 * prior * (n_rows + n_absent / 2)) / 2
+        if (rows == 0.5).sum() == n_absent:
+            break
+    return tuple(np.where(rows == 0.5, 0.0, rows).tolist())
+
+
+# ---- stages of partial_fit ------------------------------------------------------------------------
+
+
+def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
+    """Rows that arrive later -> codes (p, m), all features where the forest keeps its rows."""
+    now = Answers(model, before)
+    if before.rows is None:
+        return now.read(X)
+    return encode(now.table(X), before.bins, n_threads=thread_count(model.n_jobs))
+
+
+def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
+    """The fit after rows have been counted; nothing of the estimator changes yet."""
+    origins = before.origins
+    labels = np.zeros(target.n_rows, dtype=np.uint16) if target.labels is None else target.labels
+    forest = add_rows(before.forest, origins, codes, target.truth, target.weights, n_threads)
+    after = tuple(origin.after(labels) for origin in origins)
+    fingerprint = _fingerprint_after(before, after, codes, target)
+    rows = None
+    if before.rows is not None and fingerprint is not None and before.rows.target.known is None:
+        rows = before.rows.plus(codes, target)
+    return replace(
+        before,
+        forest=forest,
+        origins=after,
+        about=_about_after(before.about, after, target.about),
+        fingerprint=fingerprint,
+        rows=rows,
+        figures=replace(before.figures, oob_score=None, oob_answers=None),
+        # What can be learned again is; the rest is kept, since the rows that taught it are gone.
+        learned=Learned() if rows is not None else before.learned.without("trace", "residuals", "leaf_rows"),
+        cache=type(before.cache)(),
+    )
+
+
+def _about_after(before: About, origins: tuple[Origin, ...], later: About) -> About:
+    """What is known of the target once later rows have come."""
+    if isinstance(before, AboutNumbers) and isinstance(later, AboutNumbers):
+        return AboutNumbers.between(min(before.low, later.low), max(before.high, later.high))
+    return AboutClasses(later.names, prior_of(origins))
+
+
+def _fingerprint_after(before: Fitted, origins: tuple[Origin, ...], codes: Codes, target: Any) -> Fingerprint | None:
+    """The fingerprint of rows and bags after these have been counted."""
+    if before.fingerprint is None or not all(drawn_once(origin) for origin in origins):
+        return None
+    rows = before.fingerprint.rows
+    if rows is not None:
+        labels = zlib.crc32(np.ascontiguousarray(target.identity).data, rows[0])
+        rows = (labels, zlib.crc32(np.ascontiguousarray(codes).data, rows[1]))
+    return before.fingerprint._replace(rows=rows, n_rows=origins[-1].n_rows)
+
+
+# ---- stages of grow_more ----------------------------------------------------------------------------
+
+
+def _of_one_table(origins: tuple[Origin, ...]) -> bool:
+    """Whether all trees have counted the same rows, in bags that are numbered through."""
+    first, there = origins[0], 0
+    for origin in origins:
+        same = (origin.seed, origin.n_rows, origin.class_rows) == (first.seed, first.n_rows, first.class_rows)
+        if not same or origin.first_tree != there:
+            return False
+        there += origin.n_trees
+    return True
+
+
+def _rows_seen(model: Any, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    """All rows seen, from memory or handed in again."""
+    if X is None:
+        if before.rows is None:
+            raise ValueError(
+                "X and y must be handed in again to grow more trees on, got none; a forest that was unpickled or"
+                " loaded has not kept them"
+            )
+        return before.rows
+    table = read_table(X, before.schema)
+    target, kept = model._read_target(y, sample_weight, table.n_rows, before, before.about.names)
+    settings = model._settings(target, before.schema)
+    settings = replace(settings, seed=before.seed)
+    all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))
+    rows = TrainingRows.of(all_codes, kept, target, settings)
+    n_rows, counted = before.origins[-1].n_rows, before.origins[-1].class_rows
+    if rows.n_rows != n_rows:
+        raise ValueError(f"X must be the {n_rows} rows seen so far, got {rows.n_rows}")
+    rows, _ = with_shares(model, rows, before.bins, settings)
+    if not np.allclose(rows.target.class_rows, counted):
+        raise ValueError(f"y must hold the labels seen so far, {counted[:10]} of each class, got others")
+    return rows

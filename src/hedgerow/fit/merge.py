@@ -1,0 +1,118 @@
+"""Merge: fitted forests with the same columns -> one with the trees of all."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from hedgerow.fit.later import prior_of, widened_origin, with_origins
+from hedgerow.forest.join import Side, merge_forests
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.fitted import Fitted, Learned, fitted_of, with_fitted
+from hedgerow.target.base import About, AboutClasses, AboutNumbers
+from hedgerow.target.classes import among_classes
+
+_Model = TypeVar("_Model")
+
+
+def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
+    """Merge forests with the same columns: all their trees, in the order given.
+
+    Every split stays what it was: where the forests are cut at different places, the new one has all cuts. Classes and
+    categories are those of any; a category that a forest does not know is as good as missing in its trees. Predictions
+    are those of all trees together, and `partial_fit` of the merged forest is the merged forest of `partial_fit`;
+    merging is associative. Trees of different forests have seen different rows, so the merged forest has no out-of-bag
+    figures, and `grow_more` is not for it.
+
+    Parameters
+    ----------
+    first, second, *others : fitted forests of the same class
+        They stay as they are. Their columns must have the same names and kinds.
+
+    Returns
+    -------
+    forest
+        With the parameters of the first, and ``n_estimators`` the number of all trees.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import RandomForestClassifier, merge
+    >>> X, y = load_iris(return_X_y=True)
+    >>> here = RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2])
+    >>> there = RandomForestClassifier(20, random_state=1).fit(X[1::2], y[1::2])
+    >>> both = merge(here, there)
+    >>> both.n_estimators, both.score(X, y) > 0.95
+    (30, True)
+    """
+    if others:
+        return merge(merge(first, second), *others)
+    _check_alike(first, second)
+    here, there = (with_origins(fitted_of(model)) for model in (first, second))
+    names, places = _all_names(here.about, there.about)
+    left, right = (
+        Side(each.forest, each.bins, each.schema, place) for each, place in zip((here, there), places, strict=True)
+    )
+    forest, bins, schema = merge_forests(left, right, len(names))
+    origins = tuple(
+        widened_origin(origin, place, len(names))
+        for each, place in zip((here, there), places, strict=True)
+        for origin in each.origins
+    )
+    merged: Any = clone(first)
+    merged.n_estimators = forest.n_trees
+    learned = Learned()
+    if isinstance(merged.caution, str):  # chosen by the first; the merged forest has no rows to choose on
+        learned.put("caution", None, answers_of(first).caution)
+    return with_fitted(  # type: ignore[no-any-return]
+        merged,
+        Fitted(
+            schema=schema,
+            bins=bins,
+            about=_merged_about(names, here.about, there.about, prior_of(origins)),
+            forest=forest,
+            criterion=here.criterion,
+            seed=here.seed,
+            fingerprint=None,
+            origins=origins,
+            learned=learned,
+        ),
+    )
+
+
+def _check_alike(first: Any, second: Any) -> None:
+    """Refuse what cannot be merged."""
+    for model in (first, second):
+        if not getattr(type(model), "_can_be_added_to", False) or model._one_tree:
+            raise TypeError(f"merge must be given forests of hedgerow, got {type(model).__name__}")
+        fitted_of(model)
+    if type(first) is not type(second):
+        raise TypeError(
+            f"forests must be of one class to be merged, got {type(first).__name__} and {type(second).__name__}"
+        )
+    for name in first._same_when_merged:
+        pair = [model.get_params(deep=False).get(name) for model in (first, second)]
+        if repr(pair[0]) != repr(pair[1]):
+            raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}")
+
+
+def _all_names(first: About, second: About) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """What the leaves of two forests count -> all of it, and where that of each stands among it."""
+    kinds = [{type(name) for name in about.names.tolist()} for about in (first, second)]
+    if (str in kinds[0]) != (str in kinds[1]):
+        raise ValueError(
+            f"forests must name classes in the same way to be merged, got {first.names[:5].tolist()} and"
+            f" {second.names[:5].tolist()}"
+        )
+    names = np.unique(np.concatenate([first.names, second.names]))
+    return names, (among_classes(first.names, names), among_classes(second.names, names))
+
+
+def _merged_about(names: NDArray[Any], first: About, second: About, prior: NDArray[np.float64]) -> About:
+    """The extremes of all numbers, or all classes and their shares."""
+    if isinstance(first, AboutNumbers) and isinstance(second, AboutNumbers):
+        return AboutNumbers.between(min(first.low, second.low), max(first.high, second.high))
+    return AboutClasses(names, prior)

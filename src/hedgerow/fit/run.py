@@ -1,0 +1,346 @@
+"""Run: an estimator, a table and a target -> everything its fit publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from hedgerow.fit.checkpoint import Checkpoint
+from hedgerow.fit.parameters import TO_BE_CHOSEN, most_trees, resolve_max_features
+from hedgerow.fit.progress import batches, has_callbacks, progress_bar
+from hedgerow.fit.refine import refine, settings_for_shares
+from hedgerow.forest.forest import Forest, join_forests
+from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.forest.rows import Origin
+from hedgerow.forest.threads import thread_count
+from hedgerow.forest.training import Fingerprint, TrainingRows
+from hedgerow.judge.choose import choose_lam, feature_numbers
+from hedgerow.judge.fitted import Figures, Fitted, with_fitted
+from hedgerow.judge.oob import is_flat, stages
+from hedgerow.table import Schema, Table, read_table, read_training_table
+from hedgerow.table.bins import Bins, encode, find_bins
+
+#: Rows are numbered in 32 bits.
+MAX_ROWS = 2**31
+#: Trees of each forest that ``max_features="oob"`` tries.
+PILOT_TREES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One fit on its way: everything about it but its trees.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose parameters count. Nothing of it changes.
+    rows, schema, bins : TrainingRows, Schema, Bins
+        The binned training rows and what their codes mean.
+    settings : GrowSettings
+        How trees are grown.
+    fingerprint : Fingerprint or None
+        Rows and bags of all trees; None where those of an earlier fit are others.
+    before : Fitted or None
+        The fit that this one adds trees to.
+    given : (X, y)
+        As the user gave them, for callbacks.
+    n_trees : int or None
+        Trees there shall be in all; None for what the parameters say.
+    checkpoint : Checkpoint or None
+        Where trees are kept as they are grown.
+    figures : Figures
+        What is known to be reported so far.
+    """
+
+    model: Any
+    rows: TrainingRows
+    schema: Schema
+    bins: Bins
+    settings: GrowSettings
+    fingerprint: Fingerprint | None
+    before: Fitted | None
+    given: tuple[Any, Any]
+    n_trees: int | None = None
+    checkpoint: Checkpoint | None = None
+    figures: Figures = field(default_factory=Figures)
+
+    @property
+    def there(self) -> int:
+        """Trees of the earlier fit."""
+        return 0 if self.before is None else self.before.forest.n_trees
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that grow trees."""
+        return thread_count(self.model.n_jobs)
+
+    def published(self, forest: Forest) -> Fitted:
+        """The trees -> what the fit publishes, before it is judged on out-of-bag rows."""
+        rows = self.rows if self.fingerprint is not None and self.model._keeps_rows else None
+        return Fitted(
+            schema=self.schema,
+            bins=self.bins,
+            about=self.rows.target.about,
+            forest=forest,
+            criterion=self.settings.criterion,
+            seed=self.settings.seed,
+            fingerprint=self.fingerprint,
+            origins=_origins_after(self, forest) if self.model._can_be_added_to else (),
+            rows=rows,
+            figures=self.figures,
+        )
+
+
+def fit(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None, classes: Any = None
+) -> Fitted:
+    """Read, bin, settle, grow, judge. Classes that are declared need not all occur."""
+    model._check_parameters()
+    saved = None if checkpoint is None else Checkpoint(checkpoint)
+    before = _earlier(model)
+    table = _read(model, X, before)
+    target, kept = model._read_target(y, sample_weight, table.n_rows, before, classes)
+    settings = model._settings(target, table.schema)
+    if before:  # trees go on as if all had been grown at once
+        settings = replace(settings, seed=before.seed)
+    if saved:
+        settings = replace(settings, seed=saved.seed(model.random_state, settings.seed))
+    _check_constraints(settings, table.schema)
+    n_threads = thread_count(model.n_jobs)
+    bins = before.bins if before else find_bins(table, rows=kept, n_threads=n_threads)
+    rows = TrainingRows.of(encode(table, bins, n_threads=n_threads), kept, target, settings)
+    rows, settings = with_shares(model, rows, bins, settings)
+    fingerprint = _shared_fingerprint(model, rows, before)
+    begun = Fit(model, rows, table.schema, bins, settings, fingerprint, before, (X, y), checkpoint=saved)
+    return finish(begun)
+
+
+def finish(begun: Fit) -> Fitted:
+    """From binned rows to a fitted forest: choose what is open, grow, judge on out-of-bag rows."""
+    begun = _choose_features(_settle_criterion(begun))
+    begun = replace(begun, figures=replace(begun.figures, label_shares=begun.rows.target.shares))
+    forest: Forest = begun.model._grow(begun)
+    return begun.model._judged(begun.published(forest))  # type: ignore[no-any-return]
+
+
+def grow(begun: Fit) -> Forest:
+    """The trees, with those of an earlier fit in front."""
+    model, before, there = begun.model, begun.before, begun.there
+    wanted = begun.n_trees or (1 if model._one_tree else most_trees(model.n_estimators))
+    if wanted < there:
+        raise ValueError(f"n_estimators must not be below the {there} trees there are in a warm start, got {wanted}")
+    if wanted == there and before:
+        return before.forest
+    make: Callable[..., Forest] = partial(grow_pruned, begun)
+    if begun.checkpoint:
+        made_of = (begun.rows.target.for_core(), begun.rows.codes, begun.bins, begun.settings, model.ccp_alpha)
+        make = begun.checkpoint.around(make, type(model).__name__, *made_of, n_threads=begun.n_threads)
+    open_ended = not model._one_tree and isinstance(model.n_estimators, str) and not begun.n_trees
+    watch = _watch(begun) if open_ended else None
+    if has_callbacks(model):
+        spans = list(stages()) if watch else batches(there, wanted, begun.n_threads)
+        forest = _grow_with_callbacks(begun, make, spans, watch)
+    else:
+        with progress_bar(model.verbose, wanted - there) as progress:
+            if watch:
+                forest = _grow_until_flat(make, watch, progress)
+            else:
+                forest = make(first_tree=there, n_trees=wanted - there, progress=progress)
+    return join_forests(before.forest, forest) if before else forest
+
+
+def grow_pruned(begun: Fit, **which: Any) -> Forest:
+    """Some of the trees, without the branches that are not worth ``ccp_alpha`` a leaf."""
+    rows, settings = begun.rows, begun.settings
+    labels = rows.target.for_core()
+    forest = grow_forest(rows.codes, begun.bins, labels, settings, n_threads=begun.n_threads, **which)
+    return begun.model._pruned(forest, begun)  # type: ignore[no-any-return]
+
+
+def with_shares(
+    model: Any, rows: TrainingRows, bins: Bins, settings: GrowSettings
+) -> tuple[TrainingRows, GrowSettings]:
+    """Rows of uncertain class get expected shares of the classes, and with them labels to grow trees on."""
+    if rows.target.known is None:
+        return rows, settings
+    settings = settings_for_shares(settings, rows.n_rows)
+    n_threads = thread_count(model.n_jobs)
+    shares = refine(rows.target.blurred, rows.codes, bins, settings, model.label_rounds, n_threads)
+    return replace(rows, target=rows.target.with_shares(shares)), settings
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def _earlier(model: Any) -> Fitted | None:
+    """What a warm start builds upon; the checksums of its rows are found from them where they have been kept."""
+    before: Fitted | None = model.__dict__.get("_fitted")
+    if before is None or not model.warm_start:
+        return None
+    if before.rows is None or before.fingerprint is None:
+        return before
+    return replace(before, fingerprint=before.fingerprint._replace(rows=before.rows.checksums()))
+
+
+def _read(model: Any, X: Any, before: Fitted | None) -> Table:
+    """The table of a first fit, or one with the columns of an earlier fit."""
+    if before:
+        table = read_table(X, before.schema)
+    else:
+        table = read_training_table(X, categorical_features=model.categorical_features)
+    if table.n_rows >= MAX_ROWS:
+        raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
+    return table
+
+
+def _check_constraints(settings: GrowSettings, schema: Schema) -> None:
+    """Refuse a monotonic constraint on a nominal feature, which has no order."""
+    signs = zip(settings.monotonic or [], schema.nominal, strict=False)
+    if any(sign and nominal for sign, nominal in signs):
+        raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
+
+
+def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
+    """What all trees share; a warm start on other rows or bags cannot give out-of-bag figures."""
+    if not model._draws_from_one_table:
+        return None
+    found = rows.fingerprint(of_rows=bool(model.warm_start))
+    if before is None or before.fingerprint == found:
+        return found
+    if model.oob_score or isinstance(model.caution, str):
+        known = model.get_params(deep=False)
+        same = " and ".join(name for name in ("max_samples", "leaf_counts") if name in known)
+        without = "oob_score and caution='auto'" if "rule" in known else "oob_score"
+        raise ValueError(
+            f"X, y, bootstrap, {same} must be those of the first fit for out-of-bag figures in a warm start, got"
+            f" others; fit all trees at once, or without {without}"
+        )
+    return None
+
+
+# ---- what is chosen before trees grow ---------------------------------------------------------------
+
+
+def _settle_criterion(begun: Fit) -> Fit:
+    """Choose what the criterion leaves open; a warm start goes on with what was chosen."""
+    settings, model, rows = begun.settings, begun.model, begun.rows
+    if isinstance(settings.criterion, str) or settings.criterion.is_settled:
+        return begun
+    if begun.before:
+        return replace(begun, settings=replace(settings, criterion=begun.before.criterion))
+    n_trees = 1 if model._one_tree else most_trees(model.n_estimators)
+    n_features = settings.max_features or resolve_max_features("sqrt", rows.codes.shape[0])  # not chosen yet
+    tried = replace(settings, max_features=n_features)
+    criterion = choose_lam(rows.codes, begun.bins, rows.target.for_core(), tried, n_trees, begun.n_threads)
+    return replace(begun, settings=replace(settings, criterion=criterion))
+
+
+def _choose_features(begun: Fit) -> Fit:
+    """With ``max_features="oob"``: the number whose forest of a few trees errs least; of a tie, the smallest.
+
+    All are grown in the same bags. A warm start keeps the number it has.
+    """
+    settings, rows = begun.settings, begun.rows
+    if settings.max_features != TO_BE_CHOSEN:
+        return begun
+    figures = begun.before.figures if begun.before else Figures()
+    best, errors = figures.max_features, figures.max_features_errors
+    if best is None:
+        errors = {}
+        for number in feature_numbers(rows.codes.shape[0]):
+            pilot = replace(begun, settings=replace(settings, max_features=number))
+            labels = rows.target.for_core()
+            grown = grow_forest(
+                rows.codes, begun.bins, labels, pilot.settings, n_trees=PILOT_TREES, n_threads=begun.n_threads
+            )
+            errors[number] = begun.model._oob_error(grown, pilot)
+        best = min(errors, key=errors.__getitem__)
+    figures = replace(begun.figures, max_features=best, max_features_errors=errors)
+    return replace(begun, settings=replace(settings, max_features=best), figures=figures)
+
+
+# ---- growing in stages ------------------------------------------------------------------------------
+
+
+def _watch(begun: Fit) -> Callable[[Forest], bool]:
+    """With ``n_estimators="auto"``: a forest so far -> whether its out-of-bag error no longer falls."""
+    trace = begun.model._trace(begun)
+
+    def enough(forest: Forest) -> bool:
+        trace.extend(forest, begun.rows.codes, begun.n_threads)
+        return is_flat(trace.errors, trace.standard_error)
+
+    return enough
+
+
+def _grow_until_flat(
+    make: Callable[..., Forest], enough: Callable[[Forest], bool], progress: Callable[[int], bool] | None
+) -> Forest:
+    """Grow stage by stage until it is enough, or as many trees as there may be."""
+    forest: Forest | None = None
+    for first, last in stages():
+        of_stage = None if progress is None else partial(_from, first, progress)
+        grown = make(first_tree=first, n_trees=last - first, progress=of_stage)
+        forest = join_forests(forest, grown) if forest else grown
+        if enough(forest):
+            break
+    assert forest is not None
+    return forest
+
+
+def _from(first: int, progress: Callable[[int], bool], done: int) -> bool:
+    """Progress of a stage -> progress of the whole."""
+    return progress(first + done)
+
+
+def _grow_with_callbacks(
+    begun: Fit,
+    make: Callable[..., Forest],
+    spans: list[tuple[int, int]],
+    watch: Callable[[Forest], bool] | None,
+) -> Forest:
+    """Grow in batches and tell scikit-learn's callbacks after each; one that says stop ends it there."""
+    model, (X, y) = begun.model, begun.given
+    context = model._init_callback_context(max_subtasks=len(spans))
+    context.call_on_fit_task_begin(estimator=model, X=X, y=y)
+    forest: Forest | None = None
+    so_far: Callable[[], dict[str, Any]] | None = None
+    for first, last in spans:
+        step = context.subcontext(task_name="trees").call_on_fit_task_begin(estimator=model, X=X, y=y)
+        grown = make(first_tree=first, n_trees=last - first)
+        forest = join_forests(forest, grown) if forest else grown
+        so_far = partial(_as_attributes, begun, forest)
+        if step.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far):
+            break
+        if watch and watch(forest):
+            break
+    assert forest is not None
+    context.call_on_fit_task_end(estimator=model, X=X, y=y, reconstruction_attributes=so_far)
+    return forest
+
+
+def _as_attributes(begun: Fit, forest: Forest) -> dict[str, Any]:
+    """What a callback sets on a copy of the estimator to ask the trees grown so far."""
+    return vars(with_fitted(_Holder(), begun.published(forest)))
+
+
+class _Holder:
+    """Something that a fit can be published on."""
+
+
+# ---- what trees have counted --------------------------------------------------------------------------
+
+
+def _origins_after(begun: Fit, forest: Forest) -> tuple[Origin, ...]:
+    """What the trees know of the rows they have counted."""
+    there = begun.there
+    before = begun.before.origins if begun.before else ()
+    grown = begun.rows.origin(forest.n_trees - there, there)
+    if not before or grown.n_trees == 0:
+        return before or (grown,)
+    same = replace(before[-1], n_trees=grown.n_trees, first_tree=there)
+    if same == grown and before[-1].first_tree + before[-1].n_trees == there:
+        return (*before[:-1], replace(before[-1], n_trees=before[-1].n_trees + grown.n_trees))
+    return (*before, grown)

@@ -1,0 +1,107 @@
+"""Settings: what a parameter says, and the size of the table -> the number that trees are grown with."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from hedgerow.judge.oob import MOST_TREES
+
+#: What `resolve_max_features` says where out-of-bag rows are to choose.
+TO_BE_CHOSEN = 0
+
+
+def most_trees(n_estimators: Any) -> int:
+    """``n_estimators`` -> how many trees there may be at most."""
+    return MOST_TREES if isinstance(n_estimators, str) else int(n_estimators)
+
+
+def seed_from(random_state: Any) -> int:
+    """What trees are keyed by; a generator moves on."""
+    if isinstance(random_state, int):
+        return _seed_from_number(random_state)
+    return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
+
+
+def resolve_max_features(value: Any, n_features: int) -> int:
+    """Words, shares and numbers -> how many varying features a split looks at."""
+    if value is None:
+        return n_features
+    if is_whole(value):
+        return min(int(value), n_features)
+    if value == "oob":
+        return TO_BE_CHOSEN
+    words = {"sqrt": math.sqrt, "log2": math.log2}
+    return max(1, int(words[value](n_features) if value in words else value * n_features))
+
+
+def rows_from(value: int | float, n_rows: int, least: int) -> int:
+    """A number of rows, or a share of them -> rows."""
+    return min(int(value), 2**31) if is_whole(value) else max(least, math.ceil(value * n_rows))
+
+
+def bag_mean(bootstrap: bool, max_samples: Any, n_rows: int) -> float:
+    """Size of the bootstrap sample -> expected multiplicity of a row, 0 for no bootstrap."""
+    if not bootstrap:
+        return 0.0
+    if max_samples is None:
+        return 1.0
+    if is_whole(max_samples):
+        if max_samples > n_rows:
+            raise ValueError(f"max_samples must be between 1 and the {n_rows} training rows, got {max_samples!r}")
+        return int(max_samples) / n_rows
+    return max(float(max_samples), 1 / n_rows)
+
+
+def signs_from(given: Any, n_features: int, names: Any, n_classes: int) -> list[int] | None:
+    """``monotonic_cst`` by position or name -> one sign per feature, None when there are none."""
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        unknown = [name for name in given if names is None or name not in set(names)]
+        if unknown:
+            raise ValueError(
+                f"monotonic_cst must name features of the table, got {unknown[:5]}; use their names or an array"
+            )
+        signs = [given.get(name, 0) for name in names]
+    else:
+        signs = list(np.asarray(given).ravel().tolist())
+    if len(signs) != n_features:
+        raise ValueError(f"monotonic_cst must be one sign for each of the {n_features} features, got {signs[:10]!r}")
+    if not all(sign in (-1, 0, 1) for sign in signs):
+        raise ValueError(f"monotonic_cst must be made of -1, 0 and 1, got {signs[:10]!r}")
+    if not any(signs):
+        return None
+    if n_classes > 2:
+        raise ValueError(
+            f"monotonic_cst must be None for more than two classes, got constraints for {n_classes} classes"
+        )
+    return [int(sign) for sign in signs]
+
+
+def is_whole(value: Any, least: float = -math.inf) -> bool:
+    """Whether a value is a whole number, and at least this."""
+    known = isinstance(value, Integral) and not isinstance(value, bool)
+    return known and bool(value >= least)
+
+
+def is_real(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Whether a value is a finite number within these bounds."""
+    known = isinstance(value, Real) and not isinstance(value, bool)
+    return known and math.isfinite(value) and bool(least <= value <= most)
+
+
+def is_share(value: Any) -> bool:
+    """Whether a value is a float above 0 and at most 1."""
+    return is_real(value) and not is_whole(value) and 0 < value <= 1
+
+
+@lru_cache(maxsize=1024)
+def _seed_from_number(number: int) -> int:
+    """The same number gives the same seed; making a generator takes as long as growing two small trees."""
+    return int(check_random_state(number).randint(0, 2**63 - 1, dtype=np.int64))

@@ -1,0 +1,38 @@
+"""Threads: what the user set -> how many threads read or grow trees."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
+
+#: Below this many rows one thread reads the trees: starting a second costs more than it saves.
+_ROWS_PER_THREAD = 500
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """``n_jobs`` as joblib means it -> threads; None is what `joblib.parallel_config` says, else one.
+
+    Not `joblib.effective_n_jobs`, which answers for processes and so says 1 inside a daemonic one.
+    """
+    wanted = get_active_backend()[1] if n_jobs is None else n_jobs
+    if wanted is None:
+        return 1
+    return max(1, cpu_count() + 1 + wanted) if wanted < 0 else int(wanted)
+
+
+def reading_threads(n_jobs: Any, n_rows: int) -> int:
+    """More rows, more threads, up to what `n_jobs` allows."""
+    check_n_jobs(n_jobs)
+    if n_rows < 2 * _ROWS_PER_THREAD:
+        return 1
+    return max(1, min(thread_count(n_jobs), n_rows // _ROWS_PER_THREAD))
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse a wrong number of threads; `set_params` may have changed it since `fit`."""
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if not (n_jobs is None or (whole and n_jobs != 0)):
+        raise ValueError(f"n_jobs must be None or an int other than 0, got {n_jobs!r}")

@@ -1,0 +1,118 @@
+"""Training rows: a binned table and its target -> what trees were grown on, and who may judge which row."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import NO_GRID, Bags, Grid, Judges, Origin
+from hedgerow.table.bins import Codes
+
+
+class Fingerprint(NamedTuple):
+    """What two fits must share for the bags of one to be known to the other."""
+
+    rows: tuple[int, int] | None  # checksums of labels and codes, where a warm start will ask for them
+    n_rows: int
+    bag_mean: float
+    leaf_counts: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingRows:
+    """The binned training rows of a forest, their target, and how bags were drawn from them.
+
+    They stay with a fitted forest (a byte or two per cell) and are left out of pickles and model files.
+
+    Parameters
+    ----------
+    codes : (p, n)
+        Of the rows that weigh something.
+    all_codes : (p, m)
+        Of all rows that were given.
+    kept : (n,) uint32 or None
+        Which of all rows weigh something; None for all of them.
+    target : Target
+        Of the n rows.
+    bags : Bags
+        How bags are drawn from them, and which of them leaves count.
+    """
+
+    codes: Codes
+    all_codes: Codes
+    kept: NDArray[np.uint32] | None
+    target: Any
+    bags: Bags
+
+    @classmethod
+    def of(cls, all_codes: Codes, kept: NDArray[np.uint32] | None, target: Any, settings: GrowSettings) -> TrainingRows:
+        """Codes of all rows, those that weigh something, their target, and how trees are to be grown."""
+        codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
+        return cls(codes, all_codes, kept, target, _bags(settings, codes.shape[1]))
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return int(self.codes.shape[1])
+
+    @property
+    def has_bags(self) -> bool:
+        """Whether trees leave rows out, which can then judge them."""
+        return self.bags.mean > 0
+
+    @property
+    def judges(self) -> Judges:
+        """Which trees may judge a row, and what the row itself has added to their leaves."""
+        own = self.target.labels if self.target.own is None else self.target.own
+        return Judges(self.bags, own if self.bags.count_outside else None, self.target.known)
+
+    def plus(self, codes: Codes, target: Any) -> TrainingRows:
+        """These rows, and after them rows that came later: codes (p, m) with their target."""
+        kept, whole = self.kept, np.concatenate([self.codes, codes], axis=1)
+        if kept is not None:
+            later = self.all_codes.shape[1] + np.arange(codes.shape[1])
+            kept = np.concatenate([kept, later]).astype(np.uint32)
+        everything = whole if kept is None else np.concatenate([self.all_codes, codes], axis=1)
+        bags = replace(self.bags, n_rows=whole.shape[1])
+        return TrainingRows(whole, everything, kept, self.target.plus(target), bags)
+
+    def under(self, settings: GrowSettings) -> TrainingRows:
+        """The same rows, with the bags of other settings."""
+        return replace(self, bags=_bags(settings, self.n_rows))
+
+    def origin(self, n_trees: int, first_tree: int) -> Origin:
+        """What trees that were grown on these rows know of them."""
+        weighing = self.target.weighing()
+        return Origin(
+            n_trees,
+            first_tree,
+            self.bags.seed,
+            self.bags.mean,
+            self.bags.leaf_counts,
+            self.n_rows,
+            self.n_rows,
+            self.target.class_rows,
+            weighing.scale,
+            weighing.unit,
+            NO_GRID if weighing.extremes is None else Grid.of(*weighing.extremes),
+        )
+
+    def fingerprint(self, *, of_rows: bool) -> Fingerprint:
+        """What a later fit must share with this one; `of_rows` is whether the rows themselves are compared."""
+        checksums = self.checksums() if of_rows else None
+        return Fingerprint(checksums, self.n_rows, self.bags.mean, self.bags.leaf_counts)
+
+    def checksums(self) -> tuple[int, int]:
+        """Of the labels and of the codes."""
+        identity = np.ascontiguousarray(self.target.identity)
+        return zlib.crc32(identity.data), zlib.crc32(np.ascontiguousarray(self.codes).data)
+
+
+def _bags(settings: GrowSettings, n_rows: int) -> Bags:
+    """How trees with these settings draw bags from so many rows."""
+    return Bags(settings.seed, settings.bag_mean, n_rows, leaf_counts=settings.leaf_counts)

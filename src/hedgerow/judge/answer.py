@@ -1,0 +1,367 @@
+"""Answer: a fitted model with its present parameters, and samples -> opinions, sets and figures."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief import Opinion, Rule, Setting, resolve_rule
+from hedgerow.belief.rules import Average
+from hedgerow.decide import Decision, decide, resolve_decision
+from hedgerow.forest.fold import StateCache
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags, Judges
+from hedgerow.forest.threads import reading_threads
+from hedgerow.forest.training import TrainingRows
+from hedgerow.judge.evidence import Evidence, Trial, calibrated, choose_caution, score_sets, try_out
+from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
+from hedgerow.judge.variance import VarianceOf, forest_variance
+from hedgerow.metrics import SetTally, tally_sets
+from hedgerow.table import Table, check_table
+from hedgerow.table.bins import Codes, encode
+from hedgerow.target.base import AboutClasses
+
+Floats = NDArray[np.float64]
+
+
+class UncertaintyOf(NamedTuple):
+    """How uncertain a forest is about each of n samples, (n,) each.
+
+    ``total`` = ``aleatoric`` + ``epistemic`` is the entropy in bits of the mean distribution, split into the mean
+    entropy of the leaves and the rest. ``conflict`` and ``vacuity`` are those of the forest's rule.
+    ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of the relative-likelihood pair u_a, u_e.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    conflict: Floats
+    vacuity: Floats
+    relative_aleatoric: Floats
+    relative_epistemic: Floats
+
+
+class Answers:
+    """A fitted model as it answers now: what a call reads of an estimator, it reads once, here.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose parameters count.
+    fitted : Fitted
+        Its last fit, unless told otherwise.
+    """
+
+    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
+        self._model = model
+        self.fitted = fitted_of(model) if fitted is None else fitted
+        self.n_jobs = model.n_jobs
+
+    @property
+    def forest(self) -> Forest:
+        """The trees."""
+        return self.fitted.forest
+
+    @property
+    def known_rows(self) -> TrainingRows | None:
+        """The training rows, where questions about them can be answered."""
+        return self.fitted.rows
+
+    def table(self, X: Any) -> Table:
+        """Samples -> their columns, refused in scikit-learn's words where they do not fit."""
+        # The estimator may be fitted again meanwhile: the words are about this fit.
+        return check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
+
+    def read(self, X: Any) -> Codes:
+        """Samples -> codes (p, n); of a wide table only the features that some tree looks at."""
+        return self.encode(self.table(X))
+
+    def encode(self, table: Table) -> Codes:
+        """A table that has been read -> codes (p, n); of a wide one only the features that some tree looks at."""
+        fitted = self.fitted
+        return encode(table, fitted.bins, wanted=fitted.wanted_features, n_threads=self.threads(table.n_rows))
+
+    def threads(self, n_rows: int) -> int:
+        """More rows, more threads, up to what `n_jobs` allows."""
+        return reading_threads(self.n_jobs, n_rows)
+
+    def many_threads(self, codes: Codes) -> int:
+        """Threads for pairs of rows: a pair costs more than a row."""
+        return self.threads(10 * codes.shape[1])
+
+    def training_codes(self) -> Codes:
+        """(p, n) of the training rows, where they have been kept."""
+        rows = self.known_rows
+        if rows is None:
+            raise ValueError(
+                "the training rows must be given to a forest that has not kept them, got none: it is without a"
+                " bootstrap, unpickled, loaded, or warm-started on other rows; pass them, or fit again"
+            )
+        return rows.codes
+
+    def bags(self) -> Bags:
+        """How bags were drawn; unknown where trees were grown on different rows."""
+        drawn = self.fitted.fingerprint
+        if drawn is None:
+            raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
+        return Bags(self.fitted.seed, drawn.bag_mean, drawn.n_rows, leaf_counts=drawn.leaf_counts)
+
+    def for_file(self) -> Fitted:
+        """The fit without its training rows, as a pickle keeps it."""
+        return self.fitted.without_rows()
+
+
+class ClassAnswers(Answers):
+    """What a classifier says under its rule, caution and decision."""
+
+    #: Whether answers are made of the states of leaves, one tree added to the other.
+    combines_leaves: ClassVar[bool] = True
+
+    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
+        super().__init__(model, fitted)
+        self._asked = (model.rule, model.caution, model.decision)
+
+    # ---- what it thinks with ---------------------------------------------------------------
+
+    @property
+    def about(self) -> AboutClasses:
+        """The classes, and their shares in the training rows."""
+        return self.fitted.about  # type: ignore[return-value]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """(K,): the labels."""
+        return self.fitted.about.names
+
+    @property
+    def known_rows(self) -> TrainingRows | None:
+        """The training rows of a forest whose trees have left some out."""
+        return self.fitted.bagged
+
+    @cached_property
+    def rule(self) -> Rule:
+        """How leaves are combined."""
+        return resolve_rule(self._asked[0])
+
+    @cached_property
+    def caution(self) -> float:
+        """The caution in force; "auto" is chosen when first needed, and again for another rule or decision.
+
+        A model that has lost its training rows keeps the caution it has.
+        """
+        rule, caution, decision = self._asked
+        if not isinstance(caution, str) or caution != "auto":
+            return checked_caution(caution)
+        learned, rows = self.fitted.learned, self.fitted.bagged
+        last = learned.last("caution")
+        if last is not None and rows is None:
+            return float(last[1])
+        # Names stay names: writing out objects takes its time.
+        key = tuple(each if isinstance(each, str) else repr(each) for each in (rule, decision))
+        return float(learned.get("caution", key, self._choose_caution))
+
+    @cached_property
+    def setting(self) -> Setting:
+        """What rules must know."""
+        return Setting.of(self.forest.n_classes, self.caution, self.about.prior)
+
+    @cached_property
+    def weights(self) -> Floats | None:
+        """(T,): tree weights, learned on out-of-bag evidence, for a rule that needs them; None for the others."""
+        if not self.rule.needs_weights:
+            return None
+        return self.fitted.learned.get("weights", self.caution, self._learn_weights)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """How sets are chosen; calibrated on out-of-bag evidence where the decision makes a promise."""
+        decision = resolve_decision(self._asked[2])
+        if not decision.needs_calibration or hasattr(decision, "threshold_"):
+            return decision
+        return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate)
+
+    def under(self, rule: Any = None, caution: float | None = None) -> ClassAnswers:
+        """The same fit under another rule or caution."""
+        other = copy(self)
+        for name in ("rule", "caution", "setting", "weights", "decision"):
+            other.__dict__.pop(name, None)
+        now = (rule, caution, None)
+        other._asked = tuple(old if new is None else new for new, old in zip(now, self._asked, strict=True))
+        return other
+
+    def learn(self) -> None:
+        """Choose caution, tree weights and calibration now, where the present parameters need them."""
+        _ = self.caution, self.weights, self.decision
+
+    def key(self) -> Any:
+        """What a calibrated decision belongs to."""
+        return self._decision_key(resolve_decision(self._asked[2]))
+
+    # ---- what it says ------------------------------------------------------------------------
+
+    def evidence(self, codes: Codes, judges: Judges | None = None) -> Evidence:
+        """Codes (p, n) -> the leaves the samples reach."""
+        fitted, threads = self.fitted, self.threads(codes.shape[1])
+        return Evidence(fitted.forest, codes, self.rule, self.caution, self.about.prior, judges, threads, fitted.cache)
+
+    def probability(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n, K)."""
+        if type(self.rule) is Average:  # the core reads the mean of the shares straight from the counts
+            return self.forest.probability(codes, self.threads(codes.shape[1]))
+        return self.opinion(codes).probability
+
+    def said(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n, K): what is predicted, in numbers."""
+        return self.probability(codes)
+
+    def opinion(self, codes: Codes) -> Opinion:
+        """Codes (p, n) -> what the forest thinks."""
+        return self.evidence(codes).combine(self.rule, weights=self.weights)
+
+    def chosen(self, opinion: Opinion) -> NDArray[np.bool_]:
+        """An opinion -> (n, K): the classes that remain."""
+        return decide(opinion, self.decision)
+
+    def uncertainty(self, codes: Codes) -> UncertaintyOf:
+        """Codes (p, n) -> how much is not known, and of which kind."""
+        parts, opinion = self.evidence(codes).uncertainty(), self.opinion(codes)
+        entropy = (parts.total, parts.aleatoric, parts.epistemic)
+        relative = (parts.relative_aleatoric, parts.relative_epistemic)
+        return UncertaintyOf(*entropy, opinion.conflict, opinion.vacuity, *relative)
+
+    def tally(self, X: Any, y: Any, coverage: float | None = None) -> SetTally:
+        """Samples and their classes -> how many labels and sets are right."""
+        if coverage is not None:
+            raise ValueError(f"coverage must be None for a classifier, which has no intervals, got {coverage!r}")
+        opinion = self.opinion(self.read(X))
+        labels = self.classes[opinion.probability.argmax(axis=1)]
+        return tally_sets(y, labels, self.chosen(opinion), classes=self.classes)
+
+    # ---- what its bags tell --------------------------------------------------------------------
+
+    def bagged_rows(self) -> TrainingRows:
+        """The training rows of a forest whose trees have left some out."""
+        rows = self.fitted.bagged
+        if rows is None:
+            raise AttributeError(
+                "oob_evidence_ must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
+                " unpickled or loaded, or warm-started on other rows or bags; fit it again"
+            )
+        return rows
+
+    def oob_evidence(self) -> Evidence:
+        """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""
+        rows = self.bagged_rows()
+        return self.evidence(rows.codes, rows.judges)
+
+    def oob_errors(self) -> BootstrapErrors:
+        """How often the forest and its trees are wrong about rows they have and have not seen."""
+        rows = self.bagged_rows()
+        codes, labels, judges, threads = rows.codes, rows.target.labels, rows.judges, self.threads(rows.n_rows)
+        ensemble = ensemble_error(
+            self.forest, codes, self.rule, self.setting, labels, judges, tree_weights=self.weights, n_threads=threads
+        )
+        return bootstrap_errors(self.forest, codes, labels, judges, ensemble, threads)
+
+    def oob_trace(self) -> Floats:
+        """(T,): out-of-bag error of the forest after each tree; found in one pass when first asked for."""
+
+        def make() -> Floats:
+            rows = self.bagged_rows()
+            trace = Trace(self.rule, self.setting, rows.target.labels, rows.judges)
+            trace.extend(self.forest, rows.codes, self.threads(rows.n_rows))
+            return np.array(trace.errors)
+
+        return self.fitted.learned.get("trace", (repr(self.rule), self.caution), make)
+
+    def variance(self, codes: Codes) -> VarianceOf:
+        """Codes (p, n) -> how much probabilities would differ with another training table."""
+        rows = self.bagged_rows()
+        threads = self.threads(codes.shape[1])
+        return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
+
+    def judged(self, metric: Any, n_threads: int) -> Fitted:
+        """The fit with what is chosen and reported by looking at rows through the trees that have not seen them.
+
+        `metric` is the parameter ``oob_score``.
+        """
+        fitted, rows = self.fitted, self.fitted.bagged
+        if rows is None:
+            return fitted
+        decision = resolve_decision(self._asked[2])
+        caution = self.caution
+        if not (metric or self.rule.needs_weights or decision.needs_calibration):
+            return fitted
+        evidence = replace(self.evidence(rows.codes, rows.judges), n_threads=n_threads, cache=StateCache())
+        trial, judged = try_out(evidence, rows.target.labels, self.rule, caution, decision)
+        if self.rule.needs_weights:
+            fitted.learned.put("weights", caution, trial.weights)
+        if decision.needs_calibration:
+            fitted.learned.put("decision", self._decision_key(decision), trial.decision)
+        if not metric:
+            return fitted
+        probability = evidence.combine(weights=trial.weights).probability
+        score = _score(metric, self.classes[rows.target.labels][judged], self.classes, probability[judged], trial)
+        answers = _answers_for_all(rows, evidence, probability, trial)
+        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
+
+    # ---- what is learned --------------------------------------------------------------------
+
+    def _choose_caution(self) -> float:
+        rows = self.bagged_rows()
+        prior, threads = self.about.prior, self.threads(rows.n_rows)
+        evidence = Evidence(self.forest, rows.codes, self.rule, 1.0, prior, rows.judges, threads)
+        return choose_caution(evidence, self.classes, rows.target.labels, self._asked[2])
+
+    def _learn_weights(self) -> Floats:
+        return self.oob_evidence().learn_weights(self.bagged_rows().target.labels, self.caution)
+
+    def _calibrate(self) -> Decision:
+        decision, rows = resolve_decision(self._asked[2]), self.fitted.bagged
+        if rows is None:
+            return calibrated(decision, None, np.empty(0))
+        return try_out(self.oob_evidence(), rows.target.labels, self.rule, self.caution, decision)[0].decision
+
+    def _decision_key(self, decision: Decision) -> Any:
+        return repr(decision), repr(self.rule), self.caution
+
+
+def answers_of(model: Any) -> Any:
+    """A fitted tree or forest of ours -> what it answers with, under the parameters it has."""
+    ask = getattr(type(model), "__answers__", None)
+    if ask is None:
+        raise TypeError(f"model must be a fitted estimator of hedgerow, got {type(model).__name__}")
+    return ask(model)
+
+
+def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -> float:
+    """A caution that is a number."""
+    number = isinstance(caution, int | float | np.number) and not isinstance(caution, bool)
+    if not (number and np.isfinite(caution) and caution >= 0):
+        raise ValueError(f"caution must be {constraint}, got {caution!r}")
+    return float(caution)
+
+
+def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
+    """``oob_score_``: on the rows of certain class that some tree can judge."""
+    if callable(metric):
+        return float(metric(y, classes[probability.argmax(axis=1)]))
+    return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
+
+
+def _answers_for_all(rows: TrainingRows, evidence: Evidence, probability: Floats, trial: Trial) -> Floats:
+    """``oob_decision_function_``: (m, K), for all rows that were given."""
+    whole = np.where(evidence.judged[:, None], probability, 1 / probability.shape[1])
+    if rows.kept is None:
+        return whole
+    # Rows without weight: no tree has seen them, so all judge them.
+    everyone = replace(evidence, codes=rows.all_codes, judges=None)
+    of_all = everyone.combine(weights=trial.weights).probability
+    of_all[rows.kept] = whole
+    return of_all

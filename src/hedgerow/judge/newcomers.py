@@ -1,0 +1,72 @@
+"""Newcomers: a fitted forest and new rows -> whether they are of the same kind as the training rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.judge.answer import Answers
+from hedgerow.judge.drift import Drift, Sample, find_drift
+from hedgerow.table.bins import Codes
+
+#: Drift is looked for in at most so many old and so many new rows, evenly spread.
+DRIFT_ROWS = 20_000
+
+
+class Newcomers(NamedTuple):
+    """Rows: codes (p, n), labels (n,) or None, which of all rows they are (n,), and who may judge them or None."""
+
+    codes: Codes
+    labels: NDArray[Any] | None
+    rows: NDArray[np.int64]
+    judges: NDArray[np.bool_] | None = None
+
+
+def compare(
+    now: Answers, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
+) -> Drift:
+    """New rows against the training rows, each in the trees that have not seen it, or against a reference."""
+    old = _training_rows(now, new.labels is not None) if reference is None else reference
+    if old.judges is not None:
+        new = _as_later(now, new)
+    samples = (_sample_of(now, rows) for rows in (old, new))
+    return find_drift(now.fitted.trees(), *samples, classes=classes, **options)
+
+
+def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
+    """Codes (p, n) and labels (n,) of the user -> at most `DRIFT_ROWS` of them."""
+    some = _spread(codes.shape[1])
+    return Newcomers(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
+
+
+def _training_rows(now: Answers, labelled: bool) -> Newcomers:
+    """The training rows, each with the trees that have not seen it."""
+    rows = now.fitted.bagged
+    if rows is None:
+        raise ValueError(
+            "reference must be given where a forest draws no bags or has not kept its training rows, got None; hand in"
+            " old rows that were not used to grow the trees"
+        )
+    some = _spread(rows.n_rows)
+    judges = rows.bags.outside_each(now.forest.n_trees, some)
+    labels = rows.target.truth[some] if labelled else None
+    return Newcomers(np.ascontiguousarray(rows.codes[:, some]), labels, some, judges)
+
+
+def _as_later(now: Answers, new: Newcomers) -> Newcomers:
+    """New rows with the trees whose bags they would not be in, had they come with the others: as many as those."""
+    rows = now.fitted.bagged
+    assert rows is not None
+    return new._replace(judges=rows.bags.outside_each(now.forest.n_trees, rows.n_rows + new.rows))
+
+
+def _sample_of(now: Answers, rows: Newcomers) -> Sample:
+    nodes = now.forest.leaf_nodes(rows.codes, now.threads(rows.codes.shape[1]))
+    return Sample(nodes, rows.judges, rows.labels)
+
+
+def _spread(n_rows: int) -> NDArray[np.int64]:
+    """-> at most `DRIFT_ROWS` of n rows, evenly spread."""
+    return np.linspace(0, n_rows - 1, min(n_rows, DRIFT_ROWS)).astype(np.int64)

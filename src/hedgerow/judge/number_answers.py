@@ -1,0 +1,223 @@
+"""Number answers: a fitted regressor with its present parameters, and samples -> predictions, bounds, intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import r2_score
+
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.quantiles import LeafRows, find_leaf_rows, quantiles_of
+from hedgerow.forest.training import TrainingRows
+from hedgerow.judge.answer import Answers, checked_caution
+from hedgerow.judge.fitted import Fitted
+from hedgerow.judge.intervals import Residuals, jackknife_plus, residuals_from
+from hedgerow.judge.oob import NumberTrace
+from hedgerow.metrics import NumberTally, tally_numbers
+from hedgerow.table.bins import Codes
+from hedgerow.target.base import AboutNumbers
+
+Floats = NDArray[np.float64]
+
+#: What intervals promise unless told otherwise.
+COVERAGE = 0.9
+
+
+class VarianceOf(NamedTuple):
+    """How uncertain a forest is about the targets of n samples, as variances, (n,) each.
+
+    ``total`` = ``aleatoric`` + ``epistemic``: the mean over trees of the variance in the leaf reached, which is noise
+    that further rows would not remove, and the variance over trees of the leaf means. Leaves of a single row show no
+    noise: grow them with ``min_samples_leaf`` of 5 or more to tell the two apart.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+
+
+class NumberAnswers(Answers):
+    """What a regressor says."""
+
+    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
+        super().__init__(model, fitted)
+        self._caution, self._keeps_leaf_rows = model.caution, model.leaf_rows
+
+    @property
+    def about(self) -> AboutNumbers:
+        """The extremes of the training targets."""
+        return self.fitted.about  # type: ignore[return-value]
+
+    @property
+    def caution(self) -> float:
+        """Unseen rows each leaf keeps in reserve."""
+        return checked_caution(self._caution, "a number >= 0")
+
+    def predicted(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n,): the mean over trees of what the leaves reached predict."""
+        assert self.forest.values is not None
+        return self.mean(codes, self.forest.values[:, None])[:, 0]
+
+    def said(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n,): what is predicted, in numbers."""
+        return self.predicted(codes)
+
+    def bounds(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n, 2): the mean if every leaf had `caution` more rows, all lowest or all highest."""
+        return self.mean(codes, np.column_stack(self.leaf_bounds()))
+
+    def leaf_bounds(self) -> list[Floats]:
+        """-> lower and upper mean of each leaf, (L,) each."""
+        assert self.forest.values is not None
+        return number_bounds(self.forest.values, self.forest.counts, self.caution, self.about)
+
+    def variance(self, codes: Codes) -> VarianceOf:
+        """Codes (p, n) -> variance within leaves and between trees."""
+        forest = self.forest
+        assert forest.values is not None
+        assert forest.variances is not None
+        means = forest.values if forest.means is None else forest.means
+        # Near the numbers, so that squares do not swallow their differences.
+        away = means - sum((self.about.low, self.about.high)) / 2
+        mean, square, within = self.mean(codes, np.column_stack([away, away**2, forest.variances])).T
+        between = np.maximum(square - mean**2, 0)
+        return VarianceOf(within + between, within, between)
+
+    def interval(self, codes: Codes, coverage: float) -> Floats:
+        """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap."""
+        residuals = self.residuals()
+        leaves = self.forest.leaves(codes, self.threads(codes.shape[1]))
+        return jackknife_plus(self.forest, leaves, residuals, coverage)
+
+    def quantiles(self, codes: Codes, quantiles: Any, weighting: str, interpolation: str) -> Floats:
+        """Codes (p, n) -> (n, q)."""
+        threads = self.threads(codes.shape[1])
+        leaves = self.forest.leaves(codes, threads)
+        return quantiles_of(self.forest, leaves, self.leaf_rows(), quantiles, weighting, interpolation, threads)
+
+    def tally(self, X: Any, y: Any, coverage: float | None = None) -> NumberTally:
+        """Samples and their numbers -> how far predictions are off, and what intervals hold where there are any."""
+        codes = self.read(X)
+        predicted = self.predicted(codes)
+        if coverage is None and not self.has_residuals:
+            return tally_numbers(y, predicted)
+        return tally_numbers(y, predicted, self.interval(codes, COVERAGE if coverage is None else coverage))
+
+    # ---- what the training rows tell ------------------------------------------------------------
+
+    @property
+    def has_residuals(self) -> bool:
+        """Whether rows were left out of bags, and what is needed of them is still known."""
+        return self.fitted.bagged is not None or self.fitted.learned.last("residuals") is not None
+
+    @property
+    def has_leaf_rows(self) -> bool:
+        """Whether the training rows of the leaves are known, or can be found."""
+        return self.fitted.rows is not None or self.fitted.learned.last("leaf_rows") is not None
+
+    def residuals(self) -> Residuals:
+        """Out-of-bag residuals, found when first needed."""
+
+        def make() -> Residuals:
+            rows = self.fitted.bagged
+            if rows is None:
+                raise ValueError(
+                    "predict_interval must be asked of a forest whose trees leave rows out, got one without a"
+                    " bootstrap, warm-started on other rows, merged, or added to after it was loaded; fit with"
+                    " bootstrap=True"
+                )
+            predicted = out_of_bag_prediction(self.forest, rows, self.threads(rows.n_rows))
+            return residuals_from(rows.target.values, predicted, rows.bags, self.forest.n_trees)
+
+        return self.fitted.learned.get("residuals", None, make)
+
+    def leaf_rows(self) -> LeafRows:
+        """The training rows of every leaf, found when first needed."""
+
+        def make() -> LeafRows:
+            rows = self.fitted.rows
+            if rows is None:
+                raise ValueError(
+                    "predict_quantiles must be asked of a model fitted here or with leaf_rows=True, got one unpickled,"
+                    " loaded, or warm-started on other rows, whose leaves have lost their rows; fit it again"
+                )
+            core = rows.target.core
+            threads = self.threads(rows.n_rows)
+            return find_leaf_rows(self.forest, rows.codes, core.values, core.weights, rows.bags, threads)
+
+        return self.fitted.learned.get("leaf_rows", None, make)
+
+    def oob_trace(self) -> Floats:
+        """(T,): out-of-bag error of the forest after each tree."""
+
+        def make() -> Floats:
+            rows = self.fitted.bagged
+            if rows is None:
+                raise ValueError(
+                    "oob_trace_ must be asked of a forest that still knows the rows its trees have not seen, got one"
+                    " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
+                )
+            trace = number_trace(rows)
+            trace.extend(self.forest, rows.codes, self.threads(rows.n_rows))
+            return np.array(trace.errors)
+
+        return self.fitted.learned.get("trace", None, make)
+
+    def judged(self, metric: Any, *, leaf_rows: bool, n_threads: int) -> Fitted:
+        """The fit with what it reports of rows that trees have not seen; `metric` is the parameter ``oob_score``."""
+        fitted, rows = self.fitted, self.fitted.rows
+        if rows is None:
+            return fitted
+        if leaf_rows:
+            self.leaf_rows()
+        if not metric:
+            return fitted
+        values = rows.target.values
+        predicted = out_of_bag_prediction(self.forest, rows, n_threads)
+        seen = ~np.isnan(predicted)
+        score = float((metric if callable(metric) else r2_score)(values[seen], predicted[seen]))
+        whole = predicted
+        if rows.kept is not None:  # rows without weight: no tree has seen them
+            whole = self.predicted(rows.all_codes)
+            whole[rows.kept] = predicted
+        fitted.learned.put("residuals", None, residuals_from(values, predicted, rows.bags, self.forest.n_trees))
+        return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=whole))
+
+    def for_file(self) -> Fitted:
+        """The fit without its training rows; what intervals need of them is found before."""
+        if self.has_residuals:
+            self.residuals()
+        bare = self.fitted.without_rows()
+        return bare if self._keeps_leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
+
+    def mean(self, codes: Codes, states: Floats) -> Floats:
+        """Codes (p, n), states of leaves (L, S) -> their mean over the leaves reached (n, S)."""
+        forest, n_rows = self.forest, codes.shape[1]
+        merged = np.zeros((n_rows, states.shape[1]))
+        states, threads = np.ascontiguousarray(states), self.threads(n_rows)
+        forest.fold(codes, states, None, 0, 0, forest.n_trees, None, None, threads, merged)
+        return merged / forest.n_trees
+
+
+def number_bounds(values: Floats, counts: NDArray[Any], caution: float, about: AboutNumbers) -> list[Floats]:
+    """Values and rows of leaves or nodes (m,) -> their lower and upper means, (m,) each."""
+    share = counts / (counts + caution)
+    return [share * values + (1 - share) * extreme for extreme in (about.low, about.high)]
+
+
+def number_trace(rows: TrainingRows) -> NumberTrace:
+    """Training rows -> what follows the out-of-bag error while trees grow."""
+    absolute = rows.target.criterion == "absolute_error"
+    return NumberTrace(rows.target.values, rows.judges, absolute=absolute)
+
+
+def out_of_bag_prediction(forest: Forest, rows: TrainingRows, n_threads: int) -> Floats:
+    """-> (n,): the mean of the trees that have not seen each training row, NaN where all have."""
+    assert forest.values is not None
+    merged = np.zeros((rows.n_rows, 2))
+    states = np.column_stack([forest.values, np.ones(len(forest.values))])
+    forest.fold(rows.codes, states, None, 0, 0, forest.n_trees, None, rows.judges.for_core(), n_threads, merged)
+    return np.where(merged[:, 1] > 0, merged[:, 0] / np.maximum(merged[:, 1], 1), np.nan)

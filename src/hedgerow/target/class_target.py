@@ -1,0 +1,184 @@
+"""Class target: labels and weights as given -> the classes of training rows, certain or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.target.base import FINEST_WEIGHT, AboutClasses, Labels, Weighing
+from hedgerow.target.blurred import Blurred, own_weights, weigh_blurred
+from hedgerow.target.classes import (
+    among_classes,
+    make_labels,
+    read_classes,
+    read_uncertain,
+    read_weights,
+    weigh_rows,
+)
+from hedgerow.target.uncertain import read_labels
+
+Floats = NDArray[np.float64]
+
+#: Sums of weights up to two to this many units are exact.
+_WEIGHT_BITS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTarget:
+    """The classes of n training rows.
+
+    Parameters
+    ----------
+    classes : (K,) array
+        The names of all classes, also of those that do not occur.
+    core : Labels
+        What the core grows trees on.
+    weights : (n,) float64 or None
+        What the rows weigh, as given, times the weight of their class.
+    blurred : Blurred or None
+        The labels as they were given, where some are uncertain.
+    shares : (n, K) float64 or None
+        Expected shares of the classes, once they are known, where labels are uncertain.
+    """
+
+    classes: NDArray[Any]
+    core: Labels
+    weights: Floats | None = None
+    blurred: Blurred | None = None
+    shares: Floats | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return len(self.labels)
+
+    @property
+    def labels(self) -> NDArray[np.uint16]:
+        """(n,): the class of each row, the most probable one where it is uncertain."""
+        return self.core.numbers if self.shares is None else self.shares.argmax(axis=1).astype(np.uint16)
+
+    @property
+    def truth(self) -> NDArray[np.uint16]:
+        """(n,): what is to be predicted."""
+        return self.labels
+
+    @property
+    def identity(self) -> NDArray[Any]:
+        """What two tables with the same labels share."""
+        return self.core.numbers if self.shares is None else self.shares
+
+    @property
+    def class_rows(self) -> tuple[float, ...]:
+        """(K,): how many rows there are of each class; shares of rows where labels are uncertain."""
+        if self.shares is not None:
+            return tuple(self.shares.sum(axis=0).tolist())
+        return tuple(np.bincount(self.core.numbers, minlength=len(self.classes)).astype(np.float64).tolist())
+
+    @property
+    def about(self) -> AboutClasses:
+        """The classes and their shares."""
+        return AboutClasses(self.classes, prior_from(np.array(self.class_rows)))
+
+    @property
+    def own(self) -> Floats | None:
+        """(n, K): with uncertain labels, what each row adds to its leaf."""
+        return None if self.blurred is None else own_weights(self.core, self.n_rows)
+
+    @property
+    def known(self) -> NDArray[np.bool_] | None:
+        """(n,): with uncertain labels, which rows are of certain class."""
+        return None if self.blurred is None else self.blurred.labels.certain
+
+    def for_core(self) -> Labels:
+        """What the core grows trees on."""
+        return self.core
+
+    def take(self, rows: NDArray[Any]) -> ClassTarget:
+        """The target of some rows of certain class, in the order given."""
+        core, weights = self.core, None if self.weights is None else self.weights[rows]
+        held = None if core.weights is None else core.weights[rows]
+        return replace(self, core=replace(core, numbers=core.numbers[rows], weights=held), weights=weights)
+
+    def plus(self, later: ClassTarget) -> ClassTarget:
+        """These rows, and after them rows that came later, whose classes are all that are known by then."""
+        places = among_classes(self.classes, later.classes)
+        labels = np.concatenate([places[self.core.numbers], later.core.numbers]).astype(np.intp)
+        weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
+        return ClassTarget(later.classes, make_labels(labels, len(later.classes), weights), weights)
+
+    def weighing(self) -> Weighing:
+        """How the weights of later rows are to be counted."""
+        core, scale = self.core, 1.0
+        if self.weights is not None:
+            held = None if core.weights is None or core.rows is not None else core.weights * core.weight_unit
+            scale = 1.0 if held is not None and np.array_equal(held, self.weights) else float(self.weights.max())
+        return Weighing(scale, weight_steps(core.weights, core.weight_unit))
+
+    def with_shares(self, shares: Floats) -> ClassTarget:
+        """Expected shares (n, K) of the classes -> the target that trees are grown on."""
+        assert self.blurred is not None
+        return replace(self, shares=shares, core=self.blurred.spread(shares))
+
+
+class ReadTarget(NamedTuple):
+    """A target of the rows that weigh something, and which those are (None for all)."""
+
+    target: Any
+    kept: NDArray[np.uint32] | None
+
+
+def read_class_target(
+    y: Any, sample_weight: Any, n_rows: int, *, class_weight: Any = None, declared: NDArray[Any] | None = None
+) -> ReadTarget:
+    """Labels, certain or not, and weights -> the target of the rows that weigh something.
+
+    Classes that are `declared` need not all occur, and no others may.
+    """
+    uncertain = read_labels(y)
+    if uncertain is None:
+        classes, labels = read_classes(y, n_rows)
+    else:
+        classes, labels = read_uncertain(uncertain, n_rows)
+    if declared is not None:
+        classes, labels = declared, among_classes(classes, declared)[labels]
+    weights = read_weights(sample_weight, n_rows)
+    blurred: Blurred | None = None
+    if uncertain is None or uncertain.certain.all():
+        weights = weigh_rows(labels, classes, weights, class_weight)
+    else:
+        weights, blurred = weigh_blurred(uncertain, weights, class_weight)
+    kept = None
+    if weights is not None and (weights == 0).any():
+        kept = np.flatnonzero(weights).astype(np.uint32)
+        labels, weights = labels[kept], weights[kept]
+        blurred = blurred.of_rows(kept) if blurred else None
+    balance_bag = isinstance(class_weight, str) and class_weight == "balanced_subsample"
+    core = make_labels(labels, len(classes), weights, balance_bag=balance_bag)
+    return ReadTarget(ClassTarget(classes, core, weights, blurred), kept)
+
+
+def prior_from(class_rows: Floats) -> Floats:
+    """Rows of each class (K,) -> their shares; a class without rows counts as half a row."""
+    counts = np.maximum(class_rows, 0.5)
+    return np.asarray(counts / counts.sum(), dtype=np.float64)
+
+
+def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
+    """Weights of the first table in fixed point -> the unit that weights of later rows are rounded to.
+
+    Where it is 1, weights were whole numbers; later ones need not be.
+    """
+    if fixed is None or unit != 1.0:
+        return FINEST_WEIGHT if fixed is None else unit
+    spare = _WEIGHT_BITS - int(fixed.sum()).bit_length()
+    return float(2.0 ** -min(24, max(0, spare)))
+
+
+def joined_weights(first: Floats | None, n_first: int, second: Floats | None, n_second: int) -> Floats | None:
+    """Weights of rows and of later rows, None where they weigh one each -> those of all."""
+    if first is None and second is None:
+        return None
+    return np.concatenate([np.ones(n) if w is None else w for w, n in ((first, n_first), (second, n_second))])

@@ -1,0 +1,106 @@
+"""Number target: numbers and weights as given -> the numbers of training rows, on a grid whose sums are exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.target.base import AboutNumbers, Numbers, Weighing
+from hedgerow.target.class_target import ReadTarget, joined_weights
+from hedgerow.target.classes import read_weights
+from hedgerow.target.numbers import numbers_on_grid, read_targets
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTarget:
+    """The numbers of n training rows.
+
+    Parameters
+    ----------
+    core : Numbers
+        What the core grows trees on.
+    weights : (n,) float64 or None
+        What the rows weigh, as given.
+    criterion : str
+        What trees reduce: it decides the grid, and by which error a forest is judged.
+    """
+
+    core: Numbers
+    weights: Floats | None = None
+    criterion: str = "squared_error"
+
+    labels: ClassVar[None] = None
+    own: ClassVar[None] = None
+    known: ClassVar[None] = None
+    shares: ClassVar[None] = None
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return len(self.core.values)
+
+    @property
+    def values(self) -> Floats:
+        """(n,): the numbers as given."""
+        return self.core.values
+
+    @property
+    def truth(self) -> Floats:
+        """(n,): what is to be predicted."""
+        return self.core.values
+
+    @property
+    def identity(self) -> Floats:
+        """What two tables with the same numbers share."""
+        return self.core.values
+
+    @property
+    def class_rows(self) -> tuple[float, ...]:
+        """How many rows there are."""
+        return (float(self.n_rows),)
+
+    @property
+    def about(self) -> AboutNumbers:
+        """The extremes."""
+        return AboutNumbers.between(self.values.min(), self.values.max())
+
+    def for_core(self) -> Numbers:
+        """What the core grows trees on."""
+        return self.core
+
+    def take(self, rows: NDArray[Any]) -> NumberTarget:
+        """The target of some rows, in the order given."""
+        return number_target(self.values[rows], None if self.weights is None else self.weights[rows], self.criterion)
+
+    def plus(self, later: NumberTarget) -> NumberTarget:
+        """These rows, and after them rows that came later."""
+        weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
+        return number_target(np.concatenate([self.values, later.values]), weights, self.criterion)
+
+    def weighing(self) -> Weighing:
+        """How the weights and the numbers of later rows are to be counted."""
+        scale, held = 1.0, self.core.weights
+        if self.weights is not None and (held is None or held[0] != self.weights[0]):
+            scale = float(self.weights.max())
+        return Weighing(scale, extremes=(float(self.values.min()), float(self.values.max())))
+
+
+def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str) -> ReadTarget:
+    """Numbers and weights -> the target of the rows that weigh something."""
+    weights = read_weights(sample_weight, n_rows)
+    kept = None if weights is None or (weights > 0).all() else np.flatnonzero(weights).astype(np.uint32)
+    values = read_targets(y, n_rows, criterion)
+    if kept is not None and weights is not None:
+        values, weights = values[kept], weights[kept]
+    return ReadTarget(number_target(values, weights, criterion), kept)
+
+
+def number_target(values: Floats, weights: Floats | None, criterion: str) -> NumberTarget:
+    """Numbers (n,) and weights above zero (n,) or None -> the target."""
+    core = numbers_on_grid(values, weights, centred=criterion != "poisson")
+    return NumberTarget(core, weights, criterion)

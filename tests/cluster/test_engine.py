@@ -1,0 +1,139 @@
+"""Engine: the same forest, bit for bit, on a cluster that is not Dask."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cluster.futures_engine import FuturesEngine
+from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, each_kind, make_frame
+
+import hedgerow
+from hedgerow.cluster.engine import add_arrays
+from hedgerow.cluster.estimators import fit_on_cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def threads() -> Executor:
+    return ThreadPoolExecutor(2)
+
+
+def processes() -> Executor:
+    return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+
+
+def in_parts(frame: pd.DataFrame, lengths: list[int], target: str, weight: str | None = None) -> list[Any]:
+    """A frame -> partitions of these lengths, which hold features, targets and weights."""
+    frame = frame[[*FEATURES, target, *([] if weight is None else [weight])]]
+    return [(frame.iloc[first:last], None, None, target, weight) for first, last in pairwise(np.cumsum([0, *lengths]))]
+
+
+def fit_both(
+    name: str,
+    target: str,
+    weight: str | None = None,
+    *,
+    make: Callable[[], Executor] = threads,
+    gather_bytes: int | None = LITTLE,
+    **parameters: Any,
+) -> tuple[Any, Any]:
+    """The same estimator fitted here and by the engine."""
+    frame = make_frame()
+    here, there = (getattr(hedgerow, name)(random_state=1, **parameters) for _ in range(2))
+    here.fit(frame[FEATURES], frame[target], None if weight is None else frame[weight])
+    parts = in_parts(frame, [700, 0, 1_000, 700], target, weight)
+    fit_on_cluster(there, parts, FuturesEngine(make(), 2), gather_bytes=gather_bytes)
+    return here, there
+
+
+@each_kind
+def test_every_kind_of_tree_is_the_same_on_another_engine(
+    name: str, target: str, weight: str | None, parameters: dict[str, Any]
+) -> None:
+    assert_same_bytes(*fit_both(name, target, weight, **parameters))
+
+
+@pytest.mark.parametrize("gather_bytes", [LITTLE, None], ids=["tops", "gathered"])
+@pytest.mark.parametrize(("name", "target"), [("RandomForestClassifier", "class"), ("RandomForestRegressor", "number")])
+def test_plain_processes_grow_the_same_forest(name: str, target: str, gather_bytes: int | None) -> None:
+    assert_same_bytes(
+        *fit_both(name, target, "weight", make=processes, gather_bytes=gather_bytes, n_estimators=2, max_depth=6)
+    )
+
+
+def test_a_forest_of_another_engine_is_an_ordinary_one() -> None:
+    frame = make_frame()
+    here, there = fit_both("RandomForestClassifier", "class", n_estimators=3)
+    assert np.array_equal(here.predict_bounds(frame[FEATURES]), there.predict_bounds(frame[FEATURES]))
+    for model in (here, there):
+        model.partial_fit(frame[FEATURES][:50], frame["class"][:50])
+    assert np.array_equal(here.forest_.counts, there.forest_.counts)
+
+
+class _Unreadable(pd.DataFrame):
+    def __len__(self) -> int:
+        raise OSError("no such disk")
+
+
+def test_errors_name_the_partition_and_leave_the_estimator_as_it_was() -> None:
+    frame, forest = make_frame(), hedgerow.RandomForestClassifier(2)
+    parts = in_parts(frame, [800, 1_600], "class")
+    unreadable = (_Unreadable(frame[FEATURES]), frame["class"], None)
+    with pytest.raises(hedgerow.errors.ClusterError, match=r"partition 2 \(see\) must be computed, got .*no such disk"):
+        fit_on_cluster(forest, [*parts, unreadable], FuturesEngine(threads(), 2))
+    weighed = [(frame[FEATURES], frame["class"], sign * frame["weight"]) for sign in (1, -1)]
+    with pytest.raises(ValueError, match=r"partition 1 \(see\): sample_weight must not be negative"):
+        fit_on_cluster(forest, weighed, FuturesEngine(threads(), 2))
+    with pytest.raises(ValueError, match="oob_score must be False on futures, got True"):
+        fit_on_cluster(hedgerow.RandomForestClassifier(oob_score=True), parts, FuturesEngine(threads(), 2))
+    assert not hasattr(forest, "forest_")
+
+
+def test_what_follows_from_the_abstract_methods() -> None:
+    with FuturesEngine(threads(), 2) as engine:
+        numbers = engine.each("number", np.arange, range(1, 20))
+        assert [len(each) for each in engine.gather(numbers, "number {}")] == list(range(1, 20))
+        assert engine.fetch(engine.one("one", max, 3, engine.put("put", 7)), "the greatest") == 7
+        ones = engine.each("ones", np.ones, [3] * 100)
+        assert engine.fetch(engine.sum("ones", ones, add_arrays), "the sum").tolist() == [100] * 3
+        total = engine.total("shared", np.full, [4] * 20, engine.put("two", 2), add=add_arrays)
+        assert total.tolist() == [40] * 4
+        assert set(engine.as_finished(dict.fromkeys(numbers, "a number"))) == set(numbers)
+        with pytest.raises(TypeError, match=r"^partition 1 \(wrong\): "):
+            engine.total("wrong", np.full, [2, "x"], 1, add=add_arrays)
+
+
+def test_only_dask_needs_dask(tmp_path: Path) -> None:
+    """Without Dask, all but the modules that know it can be imported, and another engine fits forests."""
+    program = f"""
+import sys
+sys.modules["dask"] = sys.modules["distributed"] = None
+sys.path.insert(0, {str(ROOT)!r})
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+import hedgerow
+from hedgerow.cluster.estimators import fit_on_cluster
+from tests.cluster.futures_engine import FuturesEngine
+
+X = np.random.default_rng(0).normal(size=({N_ROWS}, 3))
+y = X[:, 0] > 0
+forest = hedgerow.RandomForestClassifier(2, random_state=0)
+fit_on_cluster(forest, [(X[:900], y[:900], None), (X[900:], y[900:], None)], FuturesEngine(ThreadPoolExecutor(1), 1))
+print(np.array_equal(forest.predict(X), hedgerow.RandomForestClassifier(2, random_state=0).fit(X, y).predict(X)))
+try:
+    import hedgerow.dask
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("True\nhedgerow.dask needs dask and distributed; install them with: pip install")

@@ -1,0 +1,114 @@
+"""Threads: one asks while another fits, several add rows at once: every answer is that of one model, no row is lost."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hedgerow import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+
+#: How often the model is fitted again while others ask it; more by hand, to look for what is rare.
+REFITS = int(os.environ.get("HEDGEROW_REFITS", "300"))
+
+
+def small() -> tuple[pd.DataFrame, np.ndarray]:
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"a": random.normal(size=30), "b": pd.Categorical(random.choice(list("xy"), 30))})
+    return X, (X["a"] > 0).to_numpy().astype(int)
+
+
+def large() -> tuple[pd.DataFrame, np.ndarray]:
+    """Other columns, other categories and other classes."""
+    random = np.random.default_rng(1)
+    X = pd.DataFrame(random.normal(size=(40, 5)), columns=list("cdefg"))
+    X["h"] = pd.Categorical(random.choice([f"level {i}" for i in range(90)], 40))
+    return X, random.choice(np.array(["one", "two", "three"]), 40)
+
+
+QUESTIONS: list[Callable[[Any, Any], Any]] = [
+    lambda model, X: model.predict_proba(X),
+    lambda model, X: model.predict_set(X).astype(float),
+    lambda model, X: model.predict_bounds(X),
+]
+
+
+def test_every_answer_during_a_refit_is_that_of_one_of_the_two_models() -> None:
+    tables = [small(), large()]
+    model = RandomForestClassifier(3, random_state=0, n_jobs=1)
+    right = [[ask(model.fit(X, y), X) for ask in QUESTIONS] for X, y in tables]
+    wrong: list[str] = []
+    n_answers = [0, 0]
+    done = threading.Event()
+
+    def ask_again(which: int) -> None:
+        X, number = tables[which][0], 0
+        while not done.is_set():
+            number += 1
+            try:
+                answer = QUESTIONS[number % 3](model, X)
+            except ValueError as refused:  # the other model does not know these columns
+                if "feature" not in str(refused) and "column" not in str(refused):
+                    wrong.append(str(refused))
+                continue
+            n_answers[which] += 1
+            if not np.array_equal(answer, right[which][number % 3]):
+                wrong.append(f"question {number % 3} of table {which} was answered by neither model")
+
+    askers = [threading.Thread(target=ask_again, args=(which,)) for which in (0, 1, 0)]
+    for asker in askers:
+        asker.start()
+    try:
+        for number in range(REFITS):
+            model.fit(*tables[number % 2])
+    finally:
+        done.set()
+        for asker in askers:
+            asker.join()
+    assert wrong == []
+    assert min(n_answers) > 0
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor, ExtraTreesRegressor])
+def test_threads_that_add_rows_at_once_lose_none(kind: Any) -> None:
+    random = np.random.default_rng(2)
+    X, y = random.normal(size=(400, 3)), random.integers(0, 2, 400)
+    classes = {"classes": [0, 1]} if kind is RandomForestClassifier else {}
+    model = kind(3, random_state=0)
+    start = threading.Barrier(4)
+
+    def add(first: int) -> None:
+        start.wait()
+        for row in range(first, 400, 40):
+            model.partial_fit(X[row : row + 10], y[row : row + 10], **classes)
+
+    adders = [threading.Thread(target=add, args=(first,)) for first in (0, 10, 20, 30)]
+    for adder in adders:
+        adder.start()
+    for adder in adders:
+        adder.join()
+    per_tree = [tree.counts[0].sum() for tree in model.trees_]
+    if kind is RandomForestRegressor:  # leaves count rows as often as the bag holds them
+        assert model.grow_more(1).forest_.n_trees == 4
+        assert model.oob_trace_.shape == (4,)
+    else:
+        assert per_tree == [400, 400, 400]
+
+
+def test_what_is_learned_on_bags_is_learned_once_however_many_ask() -> None:
+    X, y = small()
+    model = RandomForestClassifier(20, random_state=0, caution="auto").fit(X, y)
+    model.set_params(rule="belief")
+    found: list[float] = []
+    askers = [threading.Thread(target=lambda: found.append(model.predict_bounds(X).sum())) for _ in range(4)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+    assert len(found) == 4
+    assert len(set(found)) == 1
