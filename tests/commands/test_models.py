@@ -28,7 +28,7 @@ def test_a_description_is_what_loading_finds(path):
     assert np.array_equal(about.classes, getattr(model, "classes_", None))
     assert (about.n_trees, about.n_nodes) == (model.forest_.n_trees, len(model.forest_.nodes))
     assert about.n_leaves == model.forest_.leaf_start[-1]
-    assert about.caution == getattr(model, "_caution", getattr(model, "caution", None))
+    assert about.caution == (getattr(model, "caution_", None) or getattr(model, "caution", None))
     assert repr(about.parameters) == repr(model.get_params(deep=False))
 
 

@@ -409,7 +409,7 @@ def test_intervals_equal_their_twin(coverage: Fraction) -> None:
     forest = RandomForestRegressor(25, random_state=0).fit(X, y)
     fresh = rng.normal(size=(20, 3))
     by_tree = np.array([tree.value[leaf] for tree, leaf in zip(forest.trees_, forest.apply(fresh).T, strict=True)]).T
-    residuals = forest._residuals_or_raise()
+    residuals = answers_of(forest).residuals()
     expected = jackknife_plus(by_tree, residuals.outside, residuals.residuals, coverage)
     assert np.allclose(forest.predict_interval(fresh, float(coverage)), expected)
 
@@ -484,7 +484,7 @@ def test_quantiles_equal_those_of_quantile_forest_on_the_same_leaves(weighted_le
     from quantile_forest._quantile_forest_fast import QuantileForest
 
     forest, _, fresh = fitted_for_quantiles(True)
-    rows = forest._rows_in_leaves()
+    rows = answers_of(forest).leaf_rows()
     sizes = np.diff(rows.row_start)
     start = forest.forest_.leaf_start
     members = np.zeros((8, int(np.diff(start).max()), 1, int(sizes.max())), dtype=np.int64)

@@ -21,7 +21,7 @@ from hedgerow.cluster.progress import progress_on_cluster
 from hedgerow.cluster.target import TableTarget
 from hedgerow.cluster.training import ClusterTable, read_on_cluster
 from hedgerow.decide import resolve_decision
-from hedgerow.fit.parameters import most_trees, resolve_settings
+from hedgerow.fit.parameters import check_parameters, most_trees, resolve_settings
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.prune import prune
@@ -83,7 +83,7 @@ def _refuse_what_needs_the_rows(estimator: Any, cluster: str) -> None:
 
 def checked_target(estimator: Any) -> TableTarget:
     """What an estimator predicts, once its parameters are checked as far as they can be before anything is read."""
-    estimator._check_parameters()
+    check_parameters(estimator)
     return TableNumbers() if is_regressor(estimator) else TableClasses(estimator.class_weight)
 
 

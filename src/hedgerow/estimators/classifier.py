@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
@@ -12,26 +11,20 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from hedgerow.belief import Setting, resolve_rule
 from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
 from hedgerow.estimators.trees import figure
+from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.later import partial_fit
-from hedgerow.fit.parameters import check_parameters, resolve_settings
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.fit.run import Fit, fit
-from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.prune import prune
-from hedgerow.forest.threads import thread_count
+from hedgerow.fit.run import Task, fit
 from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.answer import ClassAnswers, UncertaintyOf
-from hedgerow.judge.evidence import CAUTIONS, Evidence, require_certain, score_sets, try_out
+from hedgerow.judge.evidence import Evidence
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
-from hedgerow.judge.oob import BootstrapErrors, Trace, ensemble_error
+from hedgerow.judge.oob import BootstrapErrors
+from hedgerow.judge.tune import CAUTIONS, tried
 from hedgerow.judge.variance import VarianceOf
-from hedgerow.table import Schema
-from hedgerow.target.class_target import ClassTarget, ReadTarget, read_class_target
-from hedgerow.target.classes import among_classes, declared_classes, first_classes, labels_as_given, read_classes
+from hedgerow.target.classes import labels_as_given
 from hedgerow.target.criteria import Criterion
 from hedgerow.target.uncertain import read_labels
 
@@ -48,6 +41,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     `rule`, `caution` and `decision` change nothing that was fitted.
     """
 
+    _task: ClassVar[Task] = ClassTask()
     _same_when_merged: ClassVar[tuple[str, ...]] = ("monotonic_cst",)
 
     rule: Any
@@ -365,28 +359,8 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         self
             With the best combination set as parameters, and ``tuning_``, a list of (score, parameters), best first.
         """
-        grid = {"caution": list(CAUTIONS)} if over is None else over
-        unknown = [name for name in grid if name not in ("rule", "caution", "decision")]
-        if unknown or not grid or not all(len(values) for values in grid.values()):
-            raise ValueError(
-                f"over must map 'rule', 'caution' or 'decision' to non-empty lists, got {over!r}; other parameters"
-                " need trees to be grown again, as in GridSearchCV"
-            )
-        for caution in grid.get("caution", []):
-            if not (isinstance(caution, int | float | np.number) and caution >= 0):
-                raise ValueError(f"caution in over must be a number >= 0, got {caution!r}; list numbers to try")
         now = self.__answers__()
-        rows, evidence = now.bagged_rows(), now.oob_evidence()
-        results = []
-        for values in product(*grid.values()):
-            setting = dict(zip(grid, values, strict=True))
-            rule = resolve_rule(setting.get("rule", self.rule))
-            caution = float(setting.get("caution", now.caution))
-            decision = setting.get("decision", self.decision)
-            trial, judged = try_out(evidence, rows.target.labels, rule, caution, decision)
-            y = now.classes[rows.target.labels[judged]]
-            results.append((score_sets(metric, now.classes, y, trial.opinion, trial.sets), setting))
-        results.sort(key=lambda result: -result[0])
+        results = tried(now, metric, {"caution": list(CAUTIONS)} if over is None else over)
         self.set_params(**results[0][1])
         figures = replace(now.fitted.figures, tuning=results)
         return with_fitted(self, replace(now.fitted, figures=figures))
@@ -483,74 +457,5 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         """K -> classes that a leaf counts, and how many trees there must be (None: any number)."""
         return n_classes, 1 if cls._one_tree else None
 
-    # ---- stages of fit ------------------------------------------------------------
-
     def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:
         return ClassAnswers(self, fitted)
-
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-
-    def _read_target(
-        self, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: NDArray[Any] | None
-    ) -> ReadTarget:
-        read = read_class_target(y, sample_weight, n_rows, class_weight=self.class_weight, declared=declared)
-        if before is not None and not np.array_equal(read.target.classes, before.about.names):
-            found = read.target.classes[:10]
-            raise ValueError(f"y must hold the classes of the first fit in a warm start, got {found}")
-        return read
-
-    def _settings(self, target: ClassTarget, schema: Schema) -> GrowSettings:
-        return resolve_settings(self, target.n_rows, schema.n_features, schema.names, len(target.classes))
-
-    def _pruned(self, forest: Forest, begun: Fit) -> Forest:
-        return prune(forest, begun.settings.criterion, self.ccp_alpha)
-
-    def _trace(self, begun: Fit) -> Trace:
-        rows = begun.rows
-        require_certain(rows.judges.certain)
-        return Trace(resolve_rule(self.rule), self._setting(rows.target), rows.target.labels, rows.judges)
-
-    def _oob_error(self, forest: Forest, begun: Fit) -> float:
-        rows = begun.rows
-        require_certain(rows.judges.certain)
-        asked = (resolve_rule(self.rule), self._setting(rows.target), rows.target.labels, rows.judges)
-        return ensemble_error(forest, rows.codes, *asked, n_threads=begun.n_threads)
-
-    def _setting(self, target: ClassTarget) -> Setting:
-        """What rules must know, before the fit has chosen a caution."""
-        caution = 1.0 if isinstance(self.caution, str) else float(self.caution)
-        return Setting.of(len(target.classes), caution, target.about.prior)
-
-    def _judged(self, fitted: Fitted) -> Fitted:
-        return self.__answers__(fitted).judged(self.oob_score, thread_count(self.n_jobs))
-
-    # ---- rows that arrive later ------------------------------------------------------
-
-    def _first_classes(self, classes: Any) -> NDArray[Any]:
-        return first_classes(classes)
-
-    def _read_later_target(self, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> ReadTarget:
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                f"class_weight must be None or a dict for partial_fit, got {self.class_weight!r}, which depends on all"
-                " rows; give the weights as numbers"
-            )
-        if read_labels(y) is not None:
-            raise ValueError("y must be certain labels for partial_fit, got uncertain ones; fit them with the others")
-        known = declared_classes(before.about.names, classes)
-        return read_class_target(y, sample_weight, n_rows, class_weight=self.class_weight, declared=known)
-
-    def _drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
-        assert classes is not None
-        found, labels = read_classes(y, n_rows)
-        return np.asarray(among_classes(found, classes)[labels])
-
-    def _drift_classes(self, fitted: Fitted, y: Any) -> NDArray[Any] | None:
-        """The classes known, and after them those that new rows bring: a new class is drift, not an error."""
-        known = fitted.about.names
-        if y is None:
-            return known
-        found = read_classes(y, len(y))[0]
-        new = [name for name in found.tolist() if name not in set(known.tolist())]
-        return np.array([*known.tolist(), *new], dtype=object) if new else known

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.estimators.trees import TreesEstimator, figure
 from hedgerow.fit.later import grow_more
 from hedgerow.fit.parameters import require_count
 from hedgerow.fit.progress import with_callbacks
+from hedgerow.fit.run import Task
 from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of
 from hedgerow.judge.newcomers import compare, newcomers
@@ -34,6 +33,9 @@ class LaterEstimator(TreesEstimator):
     """What classifiers and regressors share: figures of rows outside bags, and rows that arrive later."""
 
     _can_be_added_to: ClassVar[bool] = True
+    #: What a fit does in its own way for what is to be predicted.
+    _task: ClassVar[Task]
+    #: Parameters that say what the leaves are.
     _same_when_merged: ClassVar[tuple[str, ...]]
 
     @with_callbacks
@@ -110,7 +112,7 @@ class LaterEstimator(TreesEstimator):
         now = self.__answers__()
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
-        classes = self._drift_classes(now.fitted, y)
+        classes = self._task.drift_classes(now.fitted, y)
         new = self._newcomers(now, X, y, classes)
         old = None
         if reference is not None:
@@ -140,24 +142,6 @@ class LaterEstimator(TreesEstimator):
             errors, "max_features_errors_", "after a fit with max_features='oob'"
         )
 
-    # ---- what classifiers and regressors do in their own way --------------------------------------
-
     def _newcomers(self, now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Any:
         codes = now.read(X)
-        return newcomers(codes, None if y is None else self._drift_labels(y, codes.shape[1], classes))
-
-    @abstractmethod
-    def _drift_classes(self, fitted: Fitted, y: Any) -> NDArray[Any] | None:
-        """The classes that old and new rows may have; None of numbers."""
-
-    @abstractmethod
-    def _drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[np.generic]:
-        """Labels or numbers as given -> (n,)."""
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse parameters that are wrong, before anything is read."""
-
-    @abstractmethod
-    def _judged(self, fitted: Fitted) -> Fitted:
-        """A fit with what is chosen and reported on rows outside bags."""
+        return newcomers(codes, None if y is None else self._task.drift_labels(y, codes.shape[1], classes))

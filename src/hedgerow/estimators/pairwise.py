@@ -13,6 +13,7 @@ from hedgerow.belief.masses.frame import LARGEST_FRAME
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
 from hedgerow.belief.opinion import opinion_from_bounds
 from hedgerow.estimators.classifier import TreesClassifier
+from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.parameters import PLAIN_CAUTION, estimator, parameter
 from hedgerow.fit.run import Fit
 from hedgerow.forest.counts import Counts
@@ -29,6 +30,30 @@ from hedgerow.target.base import Labels
 from hedgerow.target.class_target import ReadTarget
 
 Floats = NDArray[np.float64]
+
+
+class PairTask(ClassTask):
+    """A tree for each pair of classes, each grown on the rows of its two."""
+
+    def read_target(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
+    ) -> ReadTarget:
+        """Labels and weights -> the target; labels must be certain."""
+        read = super().read_target(model, y, sample_weight, n_rows, before, declared)
+        if read.target.known is not None:
+            raise ValueError(
+                "y must be certain labels for trees of pairs, got uncertain ones: a row must be of one of the two"
+                " classes; use a RandomForestClassifier, or fit label_shares_.argmax(axis=1) of one"
+            )
+        return read
+
+    def grow(self, begun: Fit) -> Forest:
+        """Training rows -> a forest of one tree for each pair."""
+        if begun.checkpoint:
+            raise ValueError("checkpoint must be None for trees of pairs, got a folder; they are few")
+        classes = begun.rows.target.classes
+        trees = [_tree_of_pair(begun, number, *pair) for number, pair in enumerate(pairs_of(len(classes)))]
+        return join_forests(*trees)
 
 
 class _NotOffered:
@@ -116,6 +141,7 @@ class PairwiseTreesClassifier(TreesClassifier):
     explain = _NotOffered("ask predict_mass")
     report = _NotOffered("ask predict_mass")
     predict_uncertainty = _NotOffered("measure that of predict_mass, see hedgerow.belief")
+    _task = PairTask()
     _can_be_added_to = False
     _draws_from_one_table = False
     partial_fit = _NotOffered("fit it again")
@@ -161,25 +187,6 @@ class PairwiseTreesClassifier(TreesClassifier):
 
     def __answers__(self, fitted: Fitted | None = None) -> PairAnswers:
         return PairAnswers(self, fitted)
-
-    def _read_target(
-        self, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: NDArray[Any] | None
-    ) -> ReadTarget:
-        read = super()._read_target(y, sample_weight, n_rows, before, declared)
-        if read.target.known is not None:
-            raise ValueError(
-                "y must be certain labels for trees of pairs, got uncertain ones: a row must be of one of the two"
-                " classes; use a RandomForestClassifier, or fit label_shares_.argmax(axis=1) of one"
-            )
-        return read
-
-    def _grow(self, begun: Fit) -> Forest:
-        """Training rows -> a forest of one tree for each pair, each grown on the rows of its classes."""
-        if begun.checkpoint:
-            raise ValueError("checkpoint must be None for trees of pairs, got a folder; they are few")
-        classes = begun.rows.target.classes
-        trees = [_tree_of_pair(begun, number, *pair) for number, pair in enumerate(pairs_of(len(classes)))]
-        return join_forests(*trees)
 
 
 class PairAnswers(ClassAnswers):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, overload
 
@@ -14,21 +13,12 @@ from sklearn.utils.metaestimators import available_if
 from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
 from hedgerow.estimators.trees import figure
 from hedgerow.fit.later import partial_fit
-from hedgerow.fit.parameters import check_parameters, resolve_settings
+from hedgerow.fit.number_task import NumberTask
 from hedgerow.fit.progress import with_callbacks
-from hedgerow.fit.run import Fit, fit
-from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.prune import prune
-from hedgerow.forest.threads import thread_count
+from hedgerow.fit.run import Task, fit
 from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
-from hedgerow.judge.number_answers import NumberAnswers, VarianceOf, number_trace
-from hedgerow.judge.oob import NumberTrace
-from hedgerow.table import Schema
-from hedgerow.target.class_target import ReadTarget
-from hedgerow.target.number_target import NumberTarget, read_number_target
-from hedgerow.target.numbers import read_targets
+from hedgerow.judge.number_answers import NumberAnswers, VarianceOf
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +26,7 @@ Floats = NDArray[np.float64]
 class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
     """What all tree and forest regressors share; the public classes are presets of it."""
 
+    _task: ClassVar[Task] = NumberTask()
     _same_when_merged: ClassVar[tuple[str, ...]] = ("criterion", "monotonic_cst")
 
     criterion: str
@@ -252,48 +243,5 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         answers = fitted_of(self).figures.oob_answers
         return figure(answers, "oob_prediction_", "after a fit with oob_score")  # type: ignore[no-any-return]
 
-    # ---- stages of fit ------------------------------------------------------------
-
     def __answers__(self, fitted: Fitted | None = None) -> NumberAnswers:
         return NumberAnswers(self, fitted)
-
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-
-    def _read_target(
-        self, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: NDArray[Any] | None
-    ) -> ReadTarget:
-        return read_number_target(y, sample_weight, n_rows, self.criterion)
-
-    def _settings(self, target: NumberTarget, schema: Schema) -> GrowSettings:
-        settings = resolve_settings(self, target.n_rows, schema.n_features, schema.names, 1)
-        return replace(settings, leaf_counts="inbag")  # leaves hold the rows of their bags
-
-    def _pruned(self, forest: Forest, begun: Fit) -> Forest:
-        return prune(forest, begun.settings.criterion, self.ccp_alpha)
-
-    def _trace(self, begun: Fit) -> NumberTrace:
-        return number_trace(begun.rows)
-
-    def _oob_error(self, forest: Forest, begun: Fit) -> float:
-        trace = number_trace(begun.rows)
-        trace.extend(forest, begun.rows.codes, begun.n_threads)
-        return trace.errors[-1]
-
-    def _judged(self, fitted: Fitted) -> Fitted:
-        now = self.__answers__(fitted)
-        return now.judged(self.oob_score, leaf_rows=self.leaf_rows, n_threads=thread_count(self.n_jobs))
-
-    # ---- rows that arrive later ------------------------------------------------------
-
-    def _first_classes(self, classes: Any) -> None:
-        """Numbers have no classes to be declared."""
-
-    def _read_later_target(self, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> ReadTarget:
-        return read_number_target(y, sample_weight, n_rows, before.criterion)
-
-    def _drift_classes(self, fitted: Fitted, y: Any) -> None:
-        return None
-
-    def _drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> Floats:
-        return read_targets(y, n_rows, "squared_error")

@@ -13,8 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from hedgerow.fit.parameters import Parameters
-from hedgerow.fit.progress import CallbackSupport
-from hedgerow.fit.run import Fit, grow
+from hedgerow.fit.progress import sklearn_callbacks
 from hedgerow.forest.fold import StateCache
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.proximity import (
@@ -30,7 +29,7 @@ from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.table.bins import Codes
 
 
-class TreesEstimator(CallbackSupport, Parameters, BaseEstimator, ABC):  # type: ignore[misc]
+class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
     """What classifiers, regressors and trees without labels share.
 
     A fit publishes one `Fitted`, in one assignment, after everything has succeeded. A call reads it once, with the
@@ -190,6 +189,23 @@ class TreesEstimator(CallbackSupport, Parameters, BaseEstimator, ABC):  # type: 
 
         return to_sklearn(self)
 
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Set scikit-learn callbacks, such as ``sklearn.callback.ProgressBar()``.
+
+        Parameters
+        ----------
+        *callbacks : callback instances
+            They hear of every batch of trees; one that says stop ends the fit with the trees grown so far.
+
+        Returns
+        -------
+        self
+        """
+        return sklearn_callbacks().CallbackSupportMixin.set_callbacks(self, *callbacks)  # type: ignore[no-any-return]
+
+    def _init_callback_context(self, **options: Any) -> Any:
+        return sklearn_callbacks().CallbackSupportMixin._init_callback_context(self, **options)
+
     # ---- what a fit has published ------------------------------------------------------------
 
     @property
@@ -252,14 +268,6 @@ class TreesEstimator(CallbackSupport, Parameters, BaseEstimator, ABC):  # type: 
     @abstractmethod
     def __answers__(self, fitted: Fitted | None = None) -> Any:
         """The last fit, or another, as it answers under the parameters the estimator has."""
-
-    def _grow(self, begun: Fit) -> Forest:
-        """Training rows -> the trees, with those of an earlier fit in front."""
-        return grow(begun)
-
-    def _pruned(self, forest: Forest, begun: Fit) -> Forest:
-        """Some trees -> the same without branches that are not worth ``ccp_alpha`` a leaf."""
-        return forest
 
 
 def figure(value: Any, name: str, reason: str) -> Any:

@@ -19,7 +19,7 @@ from hedgerow.fit.parameters import (
     refuse_unsettled,
     resolve_settings,
 )
-from hedgerow.fit.run import MAX_ROWS, Fit
+from hedgerow.fit.run import MAX_ROWS, Fit, grow
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
@@ -167,7 +167,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         rows = TrainingRows.of(codes, None, number_target(noise, None, "squared_error"), settings)
         begun = self._published(X, rows, table, bins, settings)
         fitted = replace(
-            begun.published(self._grow(begun)),
+            begun.published(without_moments(grow(begun))),
             about=AboutRows(np.array(self.__leaf_names__), _ranges(table)),
             fingerprint=Fingerprint(None, table.n_rows, 0.0, "all"),
         )
@@ -214,11 +214,6 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         found = forest_log_density(now.forest, densities, codes, now.threads(codes.shape[1]))
         found[_outside(table, ranges)] = -np.inf
         return found
-
-    def _pruned(self, forest: Forest, begun: Fit) -> Forest:
-        """Without the moments of the noise."""
-        assert isinstance(forest.evidence, Moments)
-        return replace(forest, evidence=forest.evidence.as_counts())
 
 
 @estimator
@@ -288,7 +283,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         target = ClassTarget(np.array(self.__leaf_names__), Labels(labels, None, 1.0, 2))
         rows = TrainingRows.of(codes, None, target, settings)
         begun = self._published(X, rows, table, bins, settings)
-        return with_fitted(self, begun.published(self._grow(begun)))
+        return with_fitted(self, begun.published(grow(begun)))
 
     def score_samples(self, X: Any) -> Floats:
         """How real rows look: the mean share of real rows in the leaves reached.
@@ -319,6 +314,12 @@ class RealAnswers(Answers):
         """(p, n) of the real rows, which come first and so have the bags of a table without the others."""
         both = super().training_codes()
         return np.ascontiguousarray(both[:, : both.shape[1] // 2])
+
+
+def without_moments(forest: Forest) -> Forest:
+    """A forest grown on noise -> the same without the moments of the noise."""
+    assert isinstance(forest.evidence, Moments)
+    return replace(forest, evidence=forest.evidence.as_counts())
 
 
 def _ranges(table: Table) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.parameters import require_count
+from hedgerow.fit.parameters import check_parameters, require_count
 from hedgerow.fit.refine import settings_for_shares
 from hedgerow.fit.run import MAX_ROWS, Fit, finish, fit, with_shares
 from hedgerow.forest.add import add_rows
@@ -30,18 +30,18 @@ Floats = NDArray[np.float64]
 def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
     """Add the evidence of new rows to the leaves that exist; the first rows are fitted."""
     if before is None:
-        return fit(model, X, y, sample_weight, classes=model._first_classes(classes))
-    model._check_parameters()
+        return fit(model, X, y, sample_weight, classes=model._task.first_classes(classes))
+    check_parameters(model)
     before = with_origins(before)
     codes = _read_later(model, before, X)
-    target, kept = model._read_later_target(y, sample_weight, codes.shape[1], before, classes)
+    target, kept = model._task.read_later(model, y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
         raise ValueError(f"X must bring the rows seen to fewer than 2**31, got {target.n_rows} more; fit again")
     wide = widened(before, target.about.names)
     after = _added(wide, codes, target, thread_count(model.n_jobs))
     if after.rows is not None and (model.oob_score or model.leaf_rows):
-        return model._judged(after)  # type: ignore[no-any-return]
+        return model.__answers__(after).judged()  # type: ignore[no-any-return]
     return after
 
 
@@ -55,7 +55,7 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
             " merged forest, or one warm-started on other rows; fit another forest and hedgerow.merge the two"
         )
     rows = _rows_seen(model, before, X, y, sample_weight)
-    settings = replace(model._settings(rows.target, before.schema), seed=before.seed)
+    settings = replace(model._task.settings(model, rows.target, before.schema), seed=before.seed)
     if rows.target.known is not None:
         settings = settings_for_shares(settings, rows.n_rows)
     first = before.origins[0]
@@ -199,8 +199,8 @@ def _rows_seen(model: Any, before: Fitted, X: Any, y: Any, sample_weight: Any) -
             )
         return before.rows
     table = read_table(X, before.schema)
-    target, kept = model._read_target(y, sample_weight, table.n_rows, before, before.about.names)
-    settings = model._settings(target, before.schema)
+    target, kept = model._task.read_target(model, y, sample_weight, table.n_rows, before, before.about.names)
+    settings = model._task.settings(model, target, before.schema)
     settings = replace(settings, seed=before.seed)
     all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))
     rows = TrainingRows.of(all_codes, kept, target, settings)

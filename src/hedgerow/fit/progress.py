@@ -11,37 +11,13 @@ from typing import Any, TypeVar
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class CallbackSupport:
-    """scikit-learn's ``CallbackSupportMixin``, imported when callbacks are first used.
-
-    Importing it with the package would cost 100 ms, since it brings a terminal library along.
-    """
-
-    def set_callbacks(self, *callbacks: Any) -> Any:
-        """Set scikit-learn callbacks, such as ``sklearn.callback.ProgressBar()``.
-
-        Parameters
-        ----------
-        *callbacks : callback instances
-            They hear of every batch of trees; one that says stop ends the fit with the trees grown so far.
-
-        Returns
-        -------
-        self
-        """
-        return _sklearn_callbacks().CallbackSupportMixin.set_callbacks(self, *callbacks)
-
-    def _init_callback_context(self, **options: Any) -> Any:
-        return _sklearn_callbacks().CallbackSupportMixin._init_callback_context(self, **options)
-
-
 def with_callbacks(fit: _Method) -> _Method:
     """Let scikit-learn set callbacks up and tear them down around a fit that has any."""
 
     @wraps(fit)
     def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
         if has_callbacks(estimator):
-            return _sklearn_callbacks().with_callbacks(fit)(estimator, *args, **kwargs)
+            return sklearn_callbacks().with_callbacks(fit)(estimator, *args, **kwargs)
         return fit(estimator, *args, **kwargs)
 
     return managed  # type: ignore[return-value]
@@ -58,7 +34,8 @@ def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
     return [(start, min(start + batch, last)) for start in range(first, last, batch)]
 
 
-def _sklearn_callbacks() -> Any:
+def sklearn_callbacks() -> Any:
+    """scikit-learn's callbacks, imported when first used: they bring a terminal library along, which costs 100 ms."""
     import sklearn.callback
 
     return sklearn.callback

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.fit.parameters import TO_BE_CHOSEN, most_trees, resolve_max_features
+from hedgerow.fit.parameters import TO_BE_CHOSEN, check_parameters, most_trees, resolve_max_features
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar
 from hedgerow.fit.refine import refine, settings_for_shares
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.forest.prune import prune
 from hedgerow.forest.rows import Origin
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
@@ -93,16 +95,58 @@ class Fit:
         )
 
 
+class Task(ABC):
+    """What a fit does in its own way for what is to be predicted: `ClassTask`, `NumberTask`."""
+
+    @abstractmethod
+    def read_target(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
+    ) -> Any:
+        """What the user calls y, and weights -> the target of the rows that weigh something, and which those are."""
+
+    @abstractmethod
+    def settings(self, model: Any, target: Any, schema: Schema) -> GrowSettings:
+        """How trees are grown on these rows."""
+
+    def grow(self, begun: Fit) -> Forest:
+        """Training rows -> the trees, with those of an earlier fit in front."""
+        return grow(begun)
+
+    @abstractmethod
+    def trace(self, begun: Fit) -> Any:
+        """What follows the out-of-bag error while trees grow."""
+
+    @abstractmethod
+    def oob_error(self, forest: Forest, begun: Fit) -> float:
+        """The out-of-bag error of a forest."""
+
+    @abstractmethod
+    def first_classes(self, classes: Any) -> Any:
+        """The classes that the first call of `partial_fit` declares; None of numbers."""
+
+    @abstractmethod
+    def read_later(self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> Any:
+        """The target of rows that arrive later."""
+
+    @abstractmethod
+    def drift_classes(self, fitted: Fitted, y: Any) -> Any:
+        """The classes that old and new rows may have; None of numbers."""
+
+    @abstractmethod
+    def drift_labels(self, y: Any, n_rows: int, classes: Any) -> Any:
+        """Labels or numbers of new rows -> (n,)."""
+
+
 def fit(
     model: Any, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None, classes: Any = None
 ) -> Fitted:
     """Read, bin, settle, grow, judge. Classes that are declared need not all occur."""
-    model._check_parameters()
+    check_parameters(model)
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     before = _earlier(model)
     table = _read(model, X, before)
-    target, kept = model._read_target(y, sample_weight, table.n_rows, before, classes)
-    settings = model._settings(target, table.schema)
+    target, kept = model._task.read_target(model, y, sample_weight, table.n_rows, before, classes)
+    settings = model._task.settings(model, target, table.schema)
     if before:  # trees go on as if all had been grown at once
         settings = replace(settings, seed=before.seed)
     if saved:
@@ -121,8 +165,8 @@ def finish(begun: Fit) -> Fitted:
     """From binned rows to a fitted forest: choose what is open, grow, judge on out-of-bag rows."""
     begun = _choose_features(_settle_criterion(begun))
     begun = replace(begun, figures=replace(begun.figures, label_shares=begun.rows.target.shares))
-    forest: Forest = begun.model._grow(begun)
-    return begun.model._judged(begun.published(forest))  # type: ignore[no-any-return]
+    forest: Forest = begun.model._task.grow(begun)
+    return begun.model.__answers__(begun.published(forest)).judged()  # type: ignore[no-any-return]
 
 
 def grow(begun: Fit) -> Forest:
@@ -156,7 +200,7 @@ def grow_pruned(begun: Fit, **which: Any) -> Forest:
     rows, settings = begun.rows, begun.settings
     labels = rows.target.for_core()
     forest = grow_forest(rows.codes, begun.bins, labels, settings, n_threads=begun.n_threads, **which)
-    return begun.model._pruned(forest, begun)  # type: ignore[no-any-return]
+    return prune(forest, settings.criterion, begun.model.ccp_alpha)
 
 
 def with_shares(
@@ -255,7 +299,7 @@ def _choose_features(begun: Fit) -> Fit:
             grown = grow_forest(
                 rows.codes, begun.bins, labels, pilot.settings, n_trees=PILOT_TREES, n_threads=begun.n_threads
             )
-            errors[number] = begun.model._oob_error(grown, pilot)
+            errors[number] = begun.model._task.oob_error(grown, pilot)
         best = min(errors, key=errors.__getitem__)
     figures = replace(begun.figures, max_features=best, max_features_errors=errors)
     return replace(begun, settings=replace(settings, max_features=best), figures=figures)
@@ -266,7 +310,7 @@ def _choose_features(begun: Fit) -> Fit:
 
 def _watch(begun: Fit) -> Callable[[Forest], bool]:
     """With ``n_estimators="auto"``: a forest so far -> whether its out-of-bag error no longer falls."""
-    trace = begun.model._trace(begun)
+    trace = begun.model._task.trace(begun)
 
     def enough(forest: Forest) -> bool:
         trace.extend(forest, begun.rows.codes, begun.n_threads)

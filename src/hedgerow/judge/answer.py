@@ -16,7 +16,7 @@ from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.forest.fold import StateCache
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags, Judges
-from hedgerow.forest.threads import reading_threads
+from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.evidence import Evidence, Trial, calibrated, choose_caution, score_sets, try_out
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
@@ -148,6 +148,11 @@ class ClassAnswers(Answers):
     def rule(self) -> Rule:
         """How leaves are combined."""
         return resolve_rule(self._asked[0])
+
+    @property
+    def asked_decision(self) -> Any:
+        """The decision as it was asked for, before any calibration."""
+        return self._asked[2]
 
     @cached_property
     def caution(self) -> float:
@@ -286,19 +291,18 @@ class ClassAnswers(Answers):
         threads = self.threads(codes.shape[1])
         return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
 
-    def judged(self, metric: Any, n_threads: int) -> Fitted:
-        """The fit with what is chosen and reported by looking at rows through the trees that have not seen them.
-
-        `metric` is the parameter ``oob_score``.
-        """
-        fitted, rows = self.fitted, self.fitted.bagged
+    def judged(self) -> Fitted:
+        """The fit with what is chosen and reported by looking at rows through the trees that have not seen them."""
+        fitted, rows, metric = self.fitted, self.fitted.bagged, self._model.oob_score
         if rows is None:
             return fitted
         decision = resolve_decision(self._asked[2])
         caution = self.caution
         if not (metric or self.rule.needs_weights or decision.needs_calibration):
             return fitted
-        evidence = replace(self.evidence(rows.codes, rows.judges), n_threads=n_threads, cache=StateCache())
+        evidence = replace(
+            self.evidence(rows.codes, rows.judges), n_threads=thread_count(self.n_jobs), cache=StateCache()
+        )
         trial, judged = try_out(evidence, rows.target.labels, self.rule, caution, decision)
         if self.rule.needs_weights:
             fitted.learned.put("weights", caution, trial.weights)

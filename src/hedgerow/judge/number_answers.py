@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows, find_leaf_rows, quantiles_of
+from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.answer import Answers, checked_caution
 from hedgerow.judge.fitted import Fitted
@@ -166,17 +167,17 @@ class NumberAnswers(Answers):
 
         return self.fitted.learned.get("trace", None, make)
 
-    def judged(self, metric: Any, *, leaf_rows: bool, n_threads: int) -> Fitted:
-        """The fit with what it reports of rows that trees have not seen; `metric` is the parameter ``oob_score``."""
-        fitted, rows = self.fitted, self.fitted.rows
+    def judged(self) -> Fitted:
+        """The fit with what it reports of rows that trees have not seen."""
+        fitted, rows, metric = self.fitted, self.fitted.rows, self._model.oob_score
         if rows is None:
             return fitted
-        if leaf_rows:
+        if self._keeps_leaf_rows:
             self.leaf_rows()
         if not metric:
             return fitted
         values = rows.target.values
-        predicted = out_of_bag_prediction(self.forest, rows, n_threads)
+        predicted = out_of_bag_prediction(self.forest, rows, thread_count(self.n_jobs))
         seen = ~np.isnan(predicted)
         score = float((metric if callable(metric) else r2_score)(values[seen], predicted[seen]))
         whole = predicted

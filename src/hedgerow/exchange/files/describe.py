@@ -7,10 +7,11 @@ from typing import Any, BinaryIO
 
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.container import Contents, Path_, read_file
-from hedgerow.exchange.files.model import ESTIMATORS, header_from, one_exception
+from hedgerow.exchange.files.model import header_from, one_exception
 from hedgerow.exchange.files.parameters import Decoder
 from hedgerow.exchange.files.tables import schema_from_arrays
 from hedgerow.exchange.files.values import Array, labels_from_arrays
+from hedgerow.exchange.named import estimator_named
 from hedgerow.table import Schema
 
 
@@ -92,7 +93,7 @@ def _described(contents: Contents) -> ModelFile:
     name, given, _ = header_from(contents.metadata)
     arrays = dict(contents.arrays)
     classes = labels_from_arrays("classes", given["classes"], arrays) if "classes" in given else None
-    decoder, kind = Decoder(arrays, 1 if classes is None else len(classes)), ESTIMATORS[name].estimator
+    decoder, kind = Decoder(arrays, 1 if classes is None else len(classes)), estimator_named(name)
     parameters = kind(**decoder.parameters(given["parameters"], kind)).get_params(deep=False)
     bag, fitted = given["bag"], given.get("fitted", {})
     starts = [_last(arrays, f"forest.{each}_start") for each in ("node", "leaf")]

@@ -12,21 +12,10 @@ from typing import Any, BinaryIO, NamedTuple
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.errors import ModelFileError
-from hedgerow.estimators import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    PairwiseTreesClassifier,
-    RandomDecisionTreesClassifier,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    RandomTreesEmbedding,
-    UnsupervisedForest,
-)
 from hedgerow.exchange.files import classifiers, regressors, unlabelled
 from hedgerow.exchange.files.container import Contents, Path_, dump_json, parse_object, read_file, write_file
 from hedgerow.exchange.files.values import Arrays
+from hedgerow.exchange.named import estimator_named
 
 #: The format this hedgerow writes. A higher minor number adds what can be ignored, a higher major number what cannot.
 MAJOR, MINOR = 1, 0
@@ -36,37 +25,28 @@ FORMAT = "hedgerow-model"
 class Kind(NamedTuple):
     """How one kind of estimator is written and read."""
 
-    estimator: type
     keys: frozenset[str]
     write: Callable[[Any], tuple[dict[str, Any], Arrays]]
     read: Callable[[Any, dict[str, Any], Arrays], Any]
 
 
-def _classifier(estimator: type) -> Kind:
-    return Kind(estimator, classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)
-
-
-def _regressor(estimator: type) -> Kind:
-    return Kind(estimator, regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
-
-
-def _unlabelled(estimator: type) -> Kind:
-    return Kind(estimator, unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
-
+_CLASSIFIER = Kind(classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)
+_REGRESSOR = Kind(regressors.KEYS, regressors.regressor_to_contents, regressors.regressor_from_contents)
+_UNLABELLED = Kind(unlabelled.KEYS, unlabelled.unlabelled_to_contents, unlabelled.unlabelled_from_contents)
 
 #: Everything a file can be. A name from a file is looked up here and nowhere else.
 ESTIMATORS = MappingProxyType(
     {
-        "DecisionTreeClassifier": _classifier(DecisionTreeClassifier),
-        "RandomForestClassifier": _classifier(RandomForestClassifier),
-        "ExtraTreesClassifier": _classifier(ExtraTreesClassifier),
-        "PairwiseTreesClassifier": _classifier(PairwiseTreesClassifier),
-        "RandomDecisionTreesClassifier": _classifier(RandomDecisionTreesClassifier),
-        "DecisionTreeRegressor": _regressor(DecisionTreeRegressor),
-        "RandomForestRegressor": _regressor(RandomForestRegressor),
-        "ExtraTreesRegressor": _regressor(ExtraTreesRegressor),
-        "RandomTreesEmbedding": _unlabelled(RandomTreesEmbedding),
-        "UnsupervisedForest": _unlabelled(UnsupervisedForest),
+        "DecisionTreeClassifier": _CLASSIFIER,
+        "RandomForestClassifier": _CLASSIFIER,
+        "ExtraTreesClassifier": _CLASSIFIER,
+        "PairwiseTreesClassifier": _CLASSIFIER,
+        "RandomDecisionTreesClassifier": _CLASSIFIER,
+        "DecisionTreeRegressor": _REGRESSOR,
+        "RandomForestRegressor": _REGRESSOR,
+        "ExtraTreesRegressor": _REGRESSOR,
+        "RandomTreesEmbedding": _UNLABELLED,
+        "UnsupervisedForest": _UNLABELLED,
     }
 )
 
@@ -116,7 +96,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
     if hasattr(model, "to_local"):  # fitted on a cluster: what is saved is the ordinary estimator
         model = model.to_local()
     name, kind = type(model).__name__, ESTIMATORS.get(type(model).__name__)
-    if kind is None or type(model) is not kind.estimator:
+    if kind is None or type(model) is not estimator_named(name):
         raise TypeError(
             f"model must be one of {', '.join(ESTIMATORS)}, got {type(model).__module__}.{type(model).__qualname__};"
             " save the hedgerow estimator inside it, or keep the whole with joblib"
@@ -184,7 +164,7 @@ def _model_from(contents: Contents) -> Any:
     name, given, newer = header_from(contents.metadata)
     kind = ESTIMATORS[name]
     arrays = dict(contents.arrays)
-    model = kind.read(kind.estimator, given, arrays)
+    model = kind.read(estimator_named(name), given, arrays)
     if arrays and not newer:
         raise ModelFileError(
             f"a model file must hold the arrays of its model and no others, got {str(sorted(arrays))[:200]}"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators import DecisionTreeClassifier
 from hedgerow.exchange.export.describe import Split, number_words, split_of
+from hedgerow.exchange.named import estimator_named
 from hedgerow.forest.walk import Tree
 from hedgerow.table import Factors, NamedColumns
 
@@ -62,7 +62,7 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
     n_rows = len(is_open)
     if not is_open.any() or is_open.all():
         return []
-    tree = DecisionTreeClassifier(
+    tree = estimator_named("DecisionTreeClassifier")(
         max_leaf_nodes=10, max_depth=4, min_samples_leaf=max(5, n_rows // 50), random_state=0
     ).fit(table, is_open)
     reached = tree.apply(table)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.estimators import RandomForestClassifier, RandomForestRegressor, UnsupervisedForest
+from hedgerow.exchange.named import estimator_named
 from hedgerow.forest.proximity import proximity_blocks
 from hedgerow.judge.answer import answers_of
 from hedgerow.table import Factors, NamedColumns, Schema, Table, check_table, read_training_table, remember_features
@@ -135,9 +135,10 @@ class ProximityImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         if self.forest is not None:
             return clone(self.forest)
         if y is None:
-            return UnsupervisedForest(random_state=self.random_state)
+            return estimator_named("UnsupervisedForest")(random_state=self.random_state)
         is_number = type_of_target(y).startswith("continuous")
-        return (RandomForestRegressor if is_number else RandomForestClassifier)(random_state=self.random_state)
+        kind = estimator_named("RandomForestRegressor" if is_number else "RandomForestClassifier")
+        return kind(random_state=self.random_state)
 
 
 class _Seen(NamedTuple):

@@ -1,0 +1,92 @@
+"""Class task: what a fit does in its own way where classes are predicted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief import Setting, resolve_rule
+from hedgerow.fit.parameters import resolve_settings
+from hedgerow.fit.run import Fit, Task
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.judge.evidence import require_certain
+from hedgerow.judge.fitted import Fitted
+from hedgerow.judge.oob import Trace, ensemble_error
+from hedgerow.table import Schema
+from hedgerow.target.class_target import ClassTarget, ReadTarget, read_class_target
+from hedgerow.target.classes import among_classes, declared_classes, first_classes, read_classes
+from hedgerow.target.uncertain import read_labels
+
+
+class ClassTask(Task):
+    """Labels are read, rules judge, new classes may come."""
+
+    def read_target(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
+    ) -> ReadTarget:
+        """Labels and weights -> the target of the rows that weigh something."""
+        read = read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=declared)
+        if before is not None and not np.array_equal(read.target.classes, before.about.names):
+            found = read.target.classes[:10]
+            raise ValueError(f"y must hold the classes of the first fit in a warm start, got {found}")
+        return read
+
+    def settings(self, model: Any, target: ClassTarget, schema: Schema) -> GrowSettings:
+        """How trees are grown on these rows."""
+        return resolve_settings(model, target.n_rows, schema.n_features, schema.names, len(target.classes))
+
+    def trace(self, begun: Fit) -> Trace:
+        """What follows the out-of-bag error under the rule while trees grow."""
+        rows = begun.rows
+        require_certain(rows.judges.certain)
+        return Trace(*_asked(begun), rows.target.labels, rows.judges)
+
+    def oob_error(self, forest: Forest, begun: Fit) -> float:
+        """How often a forest is wrong about rows its trees have not seen."""
+        rows = begun.rows
+        require_certain(rows.judges.certain)
+        asked = (*_asked(begun), rows.target.labels, rows.judges)
+        return ensemble_error(forest, rows.codes, *asked, n_threads=begun.n_threads)
+
+    def first_classes(self, classes: Any) -> NDArray[Any]:
+        """The classes that the first call of `partial_fit` declares."""
+        return first_classes(classes)
+
+    def read_later(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any
+    ) -> ReadTarget:
+        """Labels of rows that arrive later, among the classes known and those declared now."""
+        if isinstance(model.class_weight, str):
+            raise ValueError(
+                f"class_weight must be None or a dict for partial_fit, got {model.class_weight!r}, which depends on all"
+                " rows; give the weights as numbers"
+            )
+        if read_labels(y) is not None:
+            raise ValueError("y must be certain labels for partial_fit, got uncertain ones; fit them with the others")
+        known = declared_classes(before.about.names, classes)
+        return read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=known)
+
+    def drift_classes(self, fitted: Fitted, y: Any) -> NDArray[Any]:
+        """The classes known, and after them those that new rows bring: a new class is drift, not an error."""
+        known = fitted.about.names
+        if y is None:
+            return known
+        found = read_classes(y, len(y))[0]
+        new = [name for name in found.tolist() if name not in set(known.tolist())]
+        return np.array([*known.tolist(), *new], dtype=object) if new else known
+
+    def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
+        """Labels -> (n,) their places among the classes."""
+        assert classes is not None
+        found, labels = read_classes(y, n_rows)
+        return np.asarray(among_classes(found, classes)[labels])
+
+
+def _asked(begun: Fit) -> tuple[Any, Setting]:
+    """The rule, and what it must know before the fit has chosen a caution."""
+    model, target = begun.model, begun.rows.target
+    caution = 1.0 if isinstance(model.caution, str) else float(model.caution)
+    return resolve_rule(model.rule), Setting.of(len(target.classes), caution, target.about.prior)

@@ -1,0 +1,64 @@
+"""Number task: what a fit does in its own way where numbers are predicted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.fit.parameters import resolve_settings
+from hedgerow.fit.run import Fit, Task
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.judge.fitted import Fitted
+from hedgerow.judge.number_answers import number_trace
+from hedgerow.judge.oob import NumberTrace
+from hedgerow.table import Schema
+from hedgerow.target.class_target import ReadTarget
+from hedgerow.target.number_target import NumberTarget, read_number_target
+from hedgerow.target.numbers import read_targets
+
+Floats = NDArray[np.float64]
+
+
+class NumberTask(Task):
+    """Numbers are read, leaves hold the rows of their bags, and there are no classes to declare."""
+
+    def read_target(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
+    ) -> ReadTarget:
+        """Numbers and weights -> the target of the rows that weigh something."""
+        return read_number_target(y, sample_weight, n_rows, model.criterion)
+
+    def settings(self, model: Any, target: NumberTarget, schema: Schema) -> GrowSettings:
+        """How trees are grown on these rows."""
+        settings = resolve_settings(model, target.n_rows, schema.n_features, schema.names, 1)
+        return replace(settings, leaf_counts="inbag")
+
+    def trace(self, begun: Fit) -> NumberTrace:
+        """What follows the out-of-bag error while trees grow."""
+        return number_trace(begun.rows)
+
+    def oob_error(self, forest: Forest, begun: Fit) -> float:
+        """How far a forest is off for rows its trees have not seen."""
+        trace = number_trace(begun.rows)
+        trace.extend(forest, begun.rows.codes, begun.n_threads)
+        return trace.errors[-1]
+
+    def first_classes(self, classes: Any) -> None:
+        """There are none."""
+
+    def read_later(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any
+    ) -> ReadTarget:
+        """Numbers of rows that arrive later."""
+        return read_number_target(y, sample_weight, n_rows, before.criterion)
+
+    def drift_classes(self, fitted: Fitted, y: Any) -> None:
+        """There are none."""
+
+    def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> Floats:
+        """Numbers as given -> (n,)."""
+        return read_targets(y, n_rows, "squared_error")
