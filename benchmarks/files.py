@@ -30,7 +30,7 @@ from benchmarks import show
 from benchmarks.data import Shape, synthetic
 from benchmarks.measure import in_turns, reset_peak, status
 from hedgerow.exchange.files.forests import tree_rows
-from hedgerow.forest.tree import join_forests
+from hedgerow.forest.forest import join_forests
 from hedgerow.judge.fitted import fitted_of, with_fitted
 
 MEMORY_TARGET = 64 << 20

@@ -21,6 +21,7 @@ from tests.reference.regress import NumberTwin, jackknife_plus, quantile, weight
 from tests.reference.tables import Drawn, draw_case
 
 from hedgerow import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
@@ -59,7 +60,8 @@ def read_tree(forest: Any, number: int, case: Drawn) -> Node:
     moments = np.column_stack(
         [forest.values, forest.values if forest.means is None else forest.means, forest.variances]
     )[forest.leaf_start[number] : forest.leaf_start[number + 1]]
-    marked = replace(forest, weights=np.arange(len(forest.counts), dtype=float))  # the number of each leaf
+    numbers = np.arange(len(forest.counts), dtype=float)
+    marked = Forest.from_arrays(1, forest.arrays() | {"weights": numbers})  # the number of each leaf
     root = node_from_arrays(marked, number, case.bins)
     for node in root.walk():
         if node.kind == "leaf":

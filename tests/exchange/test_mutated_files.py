@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import tracemalloc
 import warnings
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -18,7 +17,7 @@ from tests.reference.validate import is_sound
 import hedgerow
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.forests import tree_rows
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 from hedgerow.judge.fitted import fitted_of
 
 
@@ -86,7 +85,7 @@ def changed(forest: Forest, chance: Random) -> Forest:
             cells[at] = chance.choice([np.nan, np.inf, -1.0, 0.0, 1e308])
         else:
             cells[at] = chance.choice([0, 1, int(cells[at]) + 1, max(0, int(cells[at]) - 1), int(cells[at - 1])])
-        forest = replace(forest, **{name: cells})
+        forest = Forest.from_arrays(forest.n_classes, {**forest.arrays(), name: cells})
     return forest
 
 

@@ -21,7 +21,7 @@ from hedgerow import (
     merge,
 )
 from hedgerow.forest import join
-from hedgerow.forest.join import cuts_in_use, move_codes, unite_bins
+from hedgerow.forest.join import cuts_in_use, join_bins, move_codes
 from hedgerow.judge.fitted import fitted_of
 
 
@@ -142,7 +142,7 @@ def test_cuts_that_no_tree_uses_can_be_left_out() -> None:
     forest = forests()[2]
     few = cuts_in_use(forest.forest_, fitted_of(forest).bins)
     assert len(few.cuts) < len(fitted_of(forest).bins.cuts)
-    back = unite_bins(few, fitted_of(forest).bins, fitted_of(forest).schema)
+    back = join_bins(few, fitted_of(forest).bins, fitted_of(forest).schema)
     assert np.array_equal(back.cuts, fitted_of(forest).bins.cuts)
     assert same_forest(move_codes(forest.forest_, fitted_of(forest).bins, back), forest.forest_)
 

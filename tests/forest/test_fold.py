@@ -19,12 +19,13 @@ from tests.reference.fold import (
 )
 
 import hedgerow.forest.fold
-import hedgerow.forest.tree
+import hedgerow.forest.forest
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.belief import Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
 from hedgerow.belief.rules import Average, Eva, Laplace
+from hedgerow.forest.counts import DENSE_CLASSES
 from hedgerow.forest.fold import StateCache
-from hedgerow.forest.tree import DENSE_CLASSES, Forest
+from hedgerow.forest.forest import Forest
 from hedgerow.judge.answer import answers_of
 
 RULES = list(all_rules())
@@ -124,7 +125,7 @@ def test_a_probability_is_the_same_bits_whether_distinct_leaves_are_known_or_not
 
 def test_shares_beyond_the_budget_are_read_from_the_counts(monkeypatch):
     estimator, X, _, _ = fitted(3)
-    monkeypatch.setattr(hedgerow.forest.tree, "SHARE_BUDGET", 0)
+    monkeypatch.setattr(hedgerow.forest.forest, "SHARE_BUDGET", 0)
     codes = answers_of(estimator).read(X)
     np.testing.assert_array_equal(replace(estimator.forest_).probability(codes), estimator.forest_.probability(codes))
 

@@ -24,7 +24,7 @@ from hedgerow import (
     RandomForestRegressor,
     theory,
 )
-from hedgerow.forest.tree import some_trees
+from hedgerow.forest.forest import some_trees
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.choose import feature_numbers
 from hedgerow.judge.fitted import fitted_of

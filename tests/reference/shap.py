@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 Floats = NDArray[np.float64]
 Game = Callable[[frozenset[int]], Floats]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 from hedgerow.table.bins import Bins
 
 

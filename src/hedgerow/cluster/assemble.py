@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.part import Plan
 from hedgerow.cluster.top import SUBSET, Top, TopNode, leaf_bits, split_bits
-from hedgerow.forest.tree import DENSE_CLASSES, Forest, some_trees
+from hedgerow.forest.counts import DENSE_CLASSES
+from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.target.base import Labels
 
 #: Arrays of a forest with one entry per leaf, in a regression.
@@ -66,15 +67,15 @@ class _Writer:
         """What has been written."""
         n_leaves, words = self.n_leaves, self.words
         starts = {"node_start": self.n_nodes, "leaf_start": n_leaves, "set_start": self.n_words}
-        return Forest(
-            n_classes=self.plan.labels.n_classes if isinstance(self.plan.labels, Labels) else 1,
-            nodes=self.nodes,
-            payload=self.payload,
-            set_words=np.concatenate(words) if words else np.empty(0, dtype=np.uint64),
-            depth=np.array([self.depth]),
-            **{name: np.array([0, size]) for name, size in starts.items()},
-            **self._evidence(),
-        )
+        nodes = {
+            "nodes": self.nodes,
+            "payload": self.payload,
+            "set_words": np.concatenate(words) if words else np.empty(0, dtype=np.uint64),
+            "depth": np.array([self.depth]),
+        }
+        nodes |= {name: np.array([0, size]) for name, size in starts.items()}
+        n_classes = self.plan.labels.n_classes if isinstance(self.plan.labels, Labels) else 1
+        return Forest.from_arrays(n_classes, nodes | self._evidence())
 
     def _settle(self, node: TopNode) -> None:
         self.depth = max(self.depth, node.depth)

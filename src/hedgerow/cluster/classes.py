@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
-from hedgerow.forest.add import weight_steps
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import weight_steps
 from hedgerow.table.sums import Spread, exact_sums_by
 from hedgerow.target.base import AboutClasses, Labels
 from hedgerow.target.classes import (

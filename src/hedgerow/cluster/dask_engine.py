@@ -23,7 +23,10 @@ from hedgerow.cluster.part import Part, Plan
 from hedgerow.cluster.rows import rows_from
 from hedgerow.cluster.target import Targets, Weighed
 from hedgerow.errors import ClusterError
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.counts import Counts
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.moments import Moments
+from hedgerow.forest.nodes import Nodes
 from hedgerow.table.bins import Bins
 from hedgerow.target.base import Labels, Numbers
 
@@ -202,5 +205,6 @@ def _bytes_held(held: Any) -> int:
 
 # Dask must know when to spill and what is dear to send. It takes an object of an unknown type for some fifty bytes,
 # whatever arrays the object holds.
-for _kind in (Bins, Forest, Labels, Numbers, Part, PartClasses, PartNumbers, Plan, Targets, Weighed):
+_KNOWN = (Bins, Counts, Forest, Labels, Moments, Nodes, Numbers, Part, PartClasses, PartNumbers, Plan, Targets, Weighed)
+for _kind in _KNOWN:
     sizeof.register(_kind, _bytes_held)  # type: ignore[no-untyped-call]

@@ -20,10 +20,10 @@ from hedgerow.cluster.progress import progress_on_cluster
 from hedgerow.cluster.target import TableTarget
 from hedgerow.cluster.training import ClusterTable, read_on_cluster
 from hedgerow.fit.parameters import check_parameters, most_trees, refuse_unsettled, resolve_settings
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import Fingerprint
-from hedgerow.forest.tree import Forest
 from hedgerow.judge.fitted import Fitted, with_fitted
 from hedgerow.table import Schema
 
@@ -71,8 +71,7 @@ def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> 
 def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
     """A table on a cluster and the trees grown on it -> what the fit publishes."""
     plan, about, settings = training.plan, training.about, training.plan.settings
-    asked = (settings.criterion, estimator.ccp_alpha)
-    forest = prune(forest, plan.bins, training.schema, about.names, *asked)
+    forest = prune(forest, settings.criterion, estimator.ccp_alpha)
     return Fitted(
         schema=training.schema,
         bins=plan.bins,

@@ -24,7 +24,7 @@ from hedgerow.cluster.part import (
     join_parts,
 )
 from hedgerow.cluster.top import Top, TopGrower, TopNode
-from hedgerow.forest.tree import Forest, join_forests
+from hedgerow.forest.forest import Forest, join_forests
 
 #: Small parts are joined until there are so many for each thread.
 PIECES = 2

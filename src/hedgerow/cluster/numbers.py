@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
-from hedgerow.forest.add import Grid as OriginGrid
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import Grid as OriginGrid
 from hedgerow.target.base import AboutNumbers, Numbers
 from hedgerow.target.numbers import Grid, check_poisson, find_grid, read_targets, values_of, weights_of
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.cluster.target import PartTarget
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings, core_arguments, grow_forest
-from hedgerow.forest.tree import Forest
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 

@@ -16,8 +16,8 @@ from hedgerow.cluster.part import Part, Plan
 from hedgerow.cluster.rows import Rows
 from hedgerow.cluster.target import PartTarget, TableTarget, Weighed, WeighedTable
 from hedgerow.fit.run import MAX_ROWS
-from hedgerow.forest.add import Origin
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import Origin
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
 from hedgerow.target.base import About

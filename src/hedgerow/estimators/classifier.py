@@ -17,7 +17,7 @@ from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.later import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.forest.tree import impurity_importance
+from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.answer import ClassAnswers, UncertaintyOf
 from hedgerow.judge.evidence import Evidence
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.fit.parameters import estimator, parameter
 from hedgerow.forest.prune import PruningPath, path_of
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 
 @estimator

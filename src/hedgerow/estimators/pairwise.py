@@ -16,10 +16,13 @@ from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.parameters import PLAIN_CAUTION, estimator, parameter
 from hedgerow.fit.run import Fit
+from hedgerow.forest.counts import Counts
 from hedgerow.forest.fold import reached_evidence
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.prune import prune_forest
-from hedgerow.forest.tree import Forest, Tree, join_forests
+from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.prune import prune
+from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.table.bins import Codes
@@ -29,8 +32,6 @@ from hedgerow.target.class_target import ReadTarget
 Floats = NDArray[np.float64]
 
 _CAUTION = "How many unseen rows each leaf keeps in reserve; 1 is Dempster's approach to Bernoulli trials."
-#: A node that is a leaf and nothing else.
-_LEAF = 0xFFFF
 
 
 class PairTask(ClassTask):
@@ -231,7 +232,7 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
 
 def _tree_of_pair(begun: Fit, number: int, first: int, second: int) -> Forest:
     """The tree of one pair, grown on the rows of its classes."""
-    labels, classes = begun.rows.target.for_core(), begun.rows.target.classes
+    labels = begun.rows.target.for_core()
     rows = np.flatnonzero((labels.numbers == first) | (labels.numbers == second))
     if len(rows) == 0:  # classes whose rows all weigh nothing
         tree = _vacuous_tree()
@@ -242,24 +243,9 @@ def _tree_of_pair(begun: Fit, number: int, first: int, second: int) -> Forest:
         codes = np.ascontiguousarray(begun.rows.codes[:, rows])
         threads = begun.n_threads
         tree = grow_forest(codes, begun.bins, told, begun.settings, first_tree=number, n_trees=1, n_threads=threads)
-    names, criterion = classes[[first, second]], begun.settings.criterion
-    return prune_forest(tree, begun.bins, begun.schema, names, criterion, begun.model.ccp_alpha)
+    return prune(tree, begun.settings.criterion, begun.model.ccp_alpha)
 
 
 def _vacuous_tree() -> Forest:
     """-> a tree of one leaf that knows nothing."""
-    ends = np.array([0, 1])
-    return Forest(
-        n_classes=2,
-        nodes=np.array([_LEAF], dtype=np.uint64),
-        payload=np.zeros(1, dtype=np.int32),
-        set_words=np.empty(0, dtype=np.uint64),
-        node_start=ends,
-        leaf_start=ends,
-        set_start=np.zeros(2, dtype=np.int64),
-        depth=np.zeros(1, dtype=np.int64),
-        counts=np.zeros(2, dtype=np.uint32),
-        entry_start=None,
-        entry_class=None,
-        weights=None,
-    )
+    return Forest(Nodes.one_leaf(), Counts(2, np.zeros(2, dtype=np.uint32)))

@@ -16,7 +16,7 @@ from hedgerow.fit.later import partial_fit
 from hedgerow.fit.number_task import NumberTask
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.forest.moments import error_importance
+from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.number_answers import NumberAnswers, VarianceOf
 
@@ -221,7 +221,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         """
         fitted = fitted_of(self)
         n_features, criterion = fitted.schema.n_features, fitted.criterion
-        mean = np.mean([error_importance(tree, n_features, criterion) for tree in fitted.trees()], axis=0)
+        mean = np.mean([impurity_importance(tree, n_features, criterion) for tree in fitted.trees()], axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     @property

@@ -17,7 +17,7 @@ from hedgerow.fit.parameters import (
     estimator,
     parameter,
 )
-from hedgerow.forest.moments import NumberTree
+from hedgerow.forest.walk import NumberTree
 
 
 @estimator

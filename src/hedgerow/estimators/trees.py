@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from hedgerow.fit.parameters import Parameters
 from hedgerow.fit.progress import sklearn_callbacks
 from hedgerow.forest.fold import StateCache
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.proximity import (
     NearestRows,
     heaviest_rows,
@@ -23,7 +24,7 @@ from hedgerow.forest.proximity import (
     proximity_table,
     weight_table,
 )
-from hedgerow.forest.tree import Forest, Tree, decision_path
+from hedgerow.forest.walk import Tree, decision_path
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.table.bins import Codes
 

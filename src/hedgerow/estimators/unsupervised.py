@@ -22,10 +22,11 @@ from hedgerow.fit.parameters import (
 )
 from hedgerow.fit.run import MAX_ROWS, Fit, grow
 from hedgerow.forest.density import forest_log_density, leaf_log_density
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.moments import Moments
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.forest.tree import Forest
 from hedgerow.judge.answer import Answers
 from hedgerow.judge.fitted import Fitted, with_fitted
 from hedgerow.table import Table, read_training_table
@@ -318,7 +319,8 @@ class RealAnswers(Answers):
 
 def without_moments(forest: Forest) -> Forest:
     """A forest grown on noise -> the same without the moments of the noise."""
-    return replace(forest, values=None, means=None, variances=None)
+    assert isinstance(forest.evidence, Moments)
+    return replace(forest, evidence=forest.evidence.as_counts())
 
 
 def _ranges(table: Table) -> Floats:

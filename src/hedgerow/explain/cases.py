@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hedgerow.explain.question import Array, Model, Question, plain, read_columns
-from hedgerow.forest.proximity import Bags, heaviest_rows, weight_table
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.proximity import heaviest_rows, weight_table
+from hedgerow.forest.rows import Bags
+from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes
 

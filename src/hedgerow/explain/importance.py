@@ -12,8 +12,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.training import TrainingRows
-from hedgerow.forest.tree import Forest
 from hedgerow.judge.answer import answers_of
 from hedgerow.table.bins import Codes
 
@@ -326,11 +326,11 @@ def permuted_outside(
 ) -> Floats:
     """Training rows -> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
     decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
-    rest = (rows.seed, rows.bag_mean, *groups, key, n_repeats, n_threads, decrease)
+    rest = (rows.bags.seed, rows.bags.mean, *groups, key, n_repeats, n_threads, decrease)
     if trees.values is not None:
         trees._reader.permute_numbers(rows.codes, rows.target.values, trees.values, *rest)
     else:
-        trees._reader.permute(rows.codes, rows.target.labels, WORTHS[worth], rows.counts_itself, *rest)
+        trees._reader.permute(rows.codes, rows.target.labels, WORTHS[worth], rows.bags.count_outside, *rest)
     return _judged(decrease)
 
 
@@ -339,9 +339,9 @@ def gained_outside(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
     gains = np.empty((trees.n_trees, len(rows.codes)))
     if trees.values is not None:  # about their mean, where products lose the fewest digits
         away = rows.target.values - rows.target.values.mean()
-        trees._reader.gains_numbers(rows.codes, away, rows.seed, rows.bag_mean, n_threads, gains)
+        trees._reader.gains_numbers(rows.codes, away, rows.bags.seed, rows.bags.mean, n_threads, gains)
     else:
-        trees._reader.gains(rows.codes, rows.target.labels, rows.seed, rows.bag_mean, n_threads, gains)
+        trees._reader.gains(rows.codes, rows.target.labels, rows.bags.seed, rows.bags.mean, n_threads, gains)
     return _judged(gains)
 
 

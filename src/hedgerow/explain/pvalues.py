@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 
 from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, rows_with_bags, threads_of
 from hedgerow.fit.parameters import resolve_settings
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.moments import error_importance
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import TrainingRows
-from hedgerow.forest.tree import Forest, impurity_importance
+from hedgerow.forest.walk import TreeArrays, impurity_importance
 from hedgerow.judge.answer import answers_of
 
 Floats = NDArray[np.float64]
@@ -168,23 +168,24 @@ class _Again:
         # keep what the fit has chosen.
         self.settings = replace(
             settings,
-            bag_mean=rows.bag_mean,
-            leaf_counts=rows.leaf_counts,
+            bag_mean=rows.bags.mean,
+            leaf_counts=rows.bags.leaf_counts,
             criterion=self.fitted.criterion,
             max_features=figures.max_features or settings.max_features,
         )
 
     def of_other(self, rows: TrainingRows, rng: np.random.RandomState) -> Floats:
         """Other rows -> importances (p,) in a forest grown on them."""
-        rows = replace(rows, seed=int(rng.randint(0, 2**63 - 1, dtype=np.int64)))
+        seed = int(rng.randint(0, 2**63 - 1, dtype=np.int64))
+        rows = replace(rows, bags=replace(rows.bags, seed=seed))
         return self.importance(self.grow(rows), rows)
 
     def grow(self, rows: TrainingRows) -> Forest:
         """Rows -> as many trees as the forest has, pruned like them."""
-        fitted, settings = self.fitted, replace(self.settings, seed=rows.seed)
+        fitted, settings = self.fitted, replace(self.settings, seed=rows.bags.seed)
         size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}
         trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size)
-        return prune(trees, fitted.bins, fitted.schema, fitted.about.names, settings.criterion, self.alpha)
+        return prune(trees, settings.criterion, self.alpha)
 
     def importance(self, trees: Forest, rows: TrainingRows) -> Floats:
         """Trees and the rows they were grown on -> importances (p,)."""
@@ -192,15 +193,14 @@ class _Again:
             return np.asarray(gained_outside(trees, rows, self.n_threads).mean(axis=0))
         if self.statistic == "permutation":
             each = (np.arange(len(rows.codes)), np.arange(len(rows.codes) + 1))
-            key = rows.seed  # the same seed is safe: permutations and bags never share draws
+            key = rows.bags.seed  # the same seed is safe: permutations and bags never share draws
             return np.asarray(permuted_outside(trees, rows, each, "probability", 1, key, self.n_threads).mean(axis=0))
         return np.asarray(np.mean([self.impurity(trees, number) for number in range(trees.n_trees)], axis=0))
 
     def impurity(self, trees: Forest, number: int) -> Floats:
         """One tree -> decrease of impurity (p,)."""
-        tree, n_features = replace(self.fitted, forest=trees).tree(number), self.fitted.schema.n_features
-        measure = impurity_importance if trees.values is None else error_importance
-        return measure(tree, n_features, self.settings.criterion)
+        n_features = self.fitted.schema.n_features
+        return impurity_importance(TreeArrays(trees, number), n_features, self.settings.criterion)
 
 
 def _permuted(rows: TrainingRows, order: NDArray[np.int64], feature: int | None) -> TrainingRows:

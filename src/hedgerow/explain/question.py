@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from hedgerow.belief import Opinion, Rule, Setting, merge_states
 from hedgerow.decide import Decision, decide
 from hedgerow.forest.fold import lift_distinct, reached_evidence
-from hedgerow.forest.tree import Forest, Tree
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table import Schema
 from hedgerow.table.bins import EXACT_ROWS, Bins, Codes, encode

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.belief import Setting
 from hedgerow.belief.additive import Additive, additive
 from hedgerow.forest.fold import fold, leaf_evidence, lift_distinct
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 from hedgerow.judge.answer import ClassAnswers, answers_of, checked_caution
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table.bins import Codes

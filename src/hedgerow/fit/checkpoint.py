@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import CheckpointError
+from hedgerow.forest.forest import Forest, counted_rows, join_forests, some_trees
 from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.tree import Forest, counted_rows, join_forests, some_trees
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 
@@ -183,9 +183,7 @@ def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers) -> Fores
     """A file of trees -> the trees, checked by the core, of the same kind as those grown for such labels."""
     arrays = _read_arrays(path)
     try:
-        n_classes = int(arrays.pop("n_classes"))
-        absent = {each.name: None for each in fields(Forest) if each.name not in ("n_classes", *arrays)}
-        forest = Forest(n_classes=n_classes, **arrays, **absent)  # type: ignore[arg-type]
+        forest = Forest.from_arrays(int(arrays.pop("n_classes")), arrays)
         _check_kind(forest, labels)
         counted_rows(forest, bins)
     except (KeyError, TypeError, ValueError) as reason:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from hedgerow.belief import Setting, resolve_rule
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.fit.run import Fit, Task
-from hedgerow.forest.fold import known_rows
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.tree import Forest
 from hedgerow.judge.evidence import require_certain
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.oob import Trace, ensemble_error
@@ -42,13 +41,13 @@ class ClassTask(Task):
     def trace(self, begun: Fit) -> Trace:
         """What follows the out-of-bag error under the rule while trees grow."""
         rows = begun.rows
-        require_certain(known_rows(rows.judges, rows.n_rows))
+        require_certain(rows.judges.certain)
         return Trace(*_asked(begun), rows.target.labels, rows.judges)
 
     def oob_error(self, forest: Forest, begun: Fit) -> float:
         """How often a forest is wrong about rows its trees have not seen."""
         rows = begun.rows
-        require_certain(known_rows(rows.judges, rows.n_rows))
+        require_certain(rows.judges.certain)
         asked = (*_asked(begun), rows.target.labels, rows.judges)
         return ensemble_error(forest, rows.codes, *asked, n_threads=begun.n_threads)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hedgerow.fit.parameters import check_parameters, require_count
 from hedgerow.fit.refine import settings_for_shares
 from hedgerow.fit.run import MAX_ROWS, Fit, finish, fit, with_shares
-from hedgerow.forest.add import NO_GRID, Grid, Origin, add_rows, drawn_once, widen
-from hedgerow.forest.add_numbers import LaterMoments, add_numbers
+from hedgerow.forest.add import add_rows
+from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.judge.answer import Answers
@@ -74,7 +74,7 @@ def widened(fitted: Fitted, names: NDArray[Any]) -> Fitted:
     if len(names) == len(fitted.about.names):
         return fitted
     places = among_classes(fitted.about.names, names)
-    forest = widen(fitted.forest, places, len(names))
+    forest = fitted.forest.widen(places, len(names))
     origins = tuple(widened_origin(origin, places, len(names)) for origin in fitted.origins)
     about = AboutClasses.counting(names, rows_of(origins))
     return replace(fitted, forest=forest, origins=origins, about=about, learned=fitted.learned.without("decision"))
@@ -121,13 +121,9 @@ def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
 
 def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
     """The fit after rows have been counted; nothing of the estimator changes yet."""
-    origins, later = before.origins, before.later
+    origins = before.origins
     labels = np.zeros(target.n_rows, dtype=np.uint16) if target.labels is None else target.labels
-    if target.labels is not None:
-        forest = add_rows(before.forest, origins, codes, labels, target.weights, n_threads)
-    else:
-        held = later or LaterMoments.none(before.forest)
-        forest, later = add_numbers(before.forest, held, origins, codes, target.values, target.weights, n_threads)
+    forest = add_rows(before.forest, origins, codes, target.truth, target.weights, n_threads)
     after = tuple(origin.after(labels) for origin in origins)
     fingerprint = _fingerprint_after(before, after, codes, target)
     rows = None
@@ -140,7 +136,6 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         about=before.about.joined(target.about, rows_of(after)),
         fingerprint=fingerprint,
         rows=rows,
-        later=later,
         figures=replace(before.figures, oob_score=None, oob_answers=None),
         # What can be learned again is; the rest is kept, since the rows that taught it are gone.
         learned=Learned() if rows is not None else before.learned.without("trace", "residuals", "leaf_rows"),

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from hedgerow.fit.later import rows_of, widened_origin, with_origins
-from hedgerow.forest.add_numbers import LaterMoments
-from hedgerow.forest.join import Part, unite_forests
+from hedgerow.forest.join import Side, merge_forests
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import Fitted, Learned, fitted_of, with_fitted
 from hedgerow.target.base import About
@@ -21,7 +20,7 @@ _Model = TypeVar("_Model")
 
 
 def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
-    """Unite forests with the same columns: all their trees, in the order given.
+    """Merge forests with the same columns: all their trees, in the order given.
 
     Every split stays what it was: where the forests are cut at different places, the new one has all cuts. Classes and
     categories are those of any; a category that a forest does not know is as good as missing in its trees. Predictions
@@ -56,9 +55,9 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
     here, there = (with_origins(fitted_of(model)) for model in (first, second))
     names, places = _all_names(here.about, there.about)
     left, right = (
-        Part(each.forest, each.bins, each.schema, place) for each, place in zip((here, there), places, strict=True)
+        Side(each.forest, each.bins, each.schema, place) for each, place in zip((here, there), places, strict=True)
     )
-    forest, bins, schema = unite_forests(left, right, len(names))
+    forest, bins, schema = merge_forests(left, right, len(names))
     origins = tuple(
         widened_origin(origin, place, len(names))
         for each, place in zip((here, there), places, strict=True)
@@ -80,7 +79,6 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
             seed=here.seed,
             fingerprint=None,
             origins=origins,
-            later=_merged_later(here, there),
             learned=learned,
         ),
     )
@@ -112,11 +110,3 @@ def _all_names(first: About, second: About) -> tuple[NDArray[Any], tuple[NDArray
         )
     names = np.unique(np.concatenate([first.names, second.names]))
     return names, (among_classes(first.names, names), among_classes(second.names, names))
-
-
-def _merged_later(first: Fitted, second: Fitted) -> LaterMoments | None:
-    """What rows that came later have added to the leaves of either."""
-    if first.later is None and second.later is None:
-        return None
-    here, there = (each.later or LaterMoments.none(each.forest) for each in (first, second))
-    return here.joined(there)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.fit.run import Fit, Task
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.tree import Forest
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.number_answers import number_trace
 from hedgerow.judge.oob import NumberTrace

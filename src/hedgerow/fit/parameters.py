@@ -22,7 +22,8 @@ from hedgerow.fit.settings import (
     seed_from,
     signs_from,
 )
-from hedgerow.forest.grow import COUNT_SENSES, NO_LIMIT, GrowSettings
+from hedgerow.forest.grow import NO_LIMIT, GrowSettings
+from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.forest.threads import check_n_jobs
 from hedgerow.metrics.scorers import SCORERS
 from hedgerow.target.criteria import resolve_criterion

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Setting
 from hedgerow.belief.rules import Average
-from hedgerow.forest.fold import OutOfBag, fold
+from hedgerow.forest.fold import fold
 from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.forest.rows import Bags, Judges
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.blurred import Blurred
 
@@ -40,12 +41,12 @@ def refine(
     unsure = ~blurred.labels.certain
     bag_mean = settings.bag_mean or 1.0
     judges = replace(settings, bag_mean=bag_mean, leaf_counts="inbag")
-    outside = OutOfBag(settings.seed, bag_mean, None)
+    outside = Judges(Bags(settings.seed, bag_mean, codes.shape[1]))
     for _ in range(rounds):
         labels = blurred.spread(shares, by_class=False)
         forest = grow_forest(codes, bins, labels, judges, n_trees=TREES, n_threads=n_threads)
         setting = Setting.of(labels.n_classes, 0.0)
-        seen = fold(forest, codes, Average(), setting, out_of_bag=outside, n_threads=n_threads).probability
+        seen = fold(forest, codes, Average(), setting, judges=outside, n_threads=n_threads).probability
         expected = contour * ((1 - DOUBT) * seen + DOUBT / labels.n_classes)
         expected /= expected.sum(axis=1, keepdims=True)
         change = np.abs(expected - shares)[unsure].sum(axis=1).mean() / 2

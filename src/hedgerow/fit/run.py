@@ -12,13 +12,12 @@ from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.parameters import TO_BE_CHOSEN, check_parameters, most_trees, resolve_max_features
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar
 from hedgerow.fit.refine import refine, settings_for_shares
-from hedgerow.forest.add import Origin
-from hedgerow.forest.add_numbers import LaterMoments
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.forest.prune import prune
+from hedgerow.forest.rows import Origin
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.forest.tree import Forest, join_forests, some_trees
 from hedgerow.judge.choose import choose_lam, feature_numbers
 from hedgerow.judge.fitted import Figures, Fitted, with_fitted
 from hedgerow.judge.oob import is_flat, stages
@@ -92,7 +91,6 @@ class Fit:
             fingerprint=self.fingerprint,
             origins=_origins_after(self, forest) if self.model._can_be_added_to else (),
             rows=rows,
-            later=_later_after(self, forest),
             figures=self.figures,
         )
 
@@ -202,8 +200,7 @@ def grow_pruned(begun: Fit, **which: Any) -> Forest:
     rows, settings = begun.rows, begun.settings
     labels = rows.target.for_core()
     forest = grow_forest(rows.codes, begun.bins, labels, settings, n_threads=begun.n_threads, **which)
-    names, criterion = rows.target.about.names, settings.criterion
-    return prune(forest, begun.bins, begun.schema, names, criterion, begun.model.ccp_alpha)
+    return prune(forest, settings.criterion, begun.model.ccp_alpha)
 
 
 def with_shares(
@@ -391,11 +388,3 @@ def _origins_after(begun: Fit, forest: Forest) -> tuple[Origin, ...]:
     if same == grown and before[-1].first_tree + before[-1].n_trees == there:
         return (*before[:-1], replace(before[-1], n_trees=before[-1].n_trees + grown.n_trees))
     return (*before, grown)
-
-
-def _later_after(begun: Fit, forest: Forest) -> LaterMoments | None:
-    """What leaves held after growing, where rows have been added to the trees in front."""
-    if begun.before is None or begun.before.later is None:
-        return None
-    fresh = some_trees(forest, begun.there, forest.n_trees)
-    return begun.before.later.joined(LaterMoments.none(fresh))

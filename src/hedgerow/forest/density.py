@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from hedgerow.forest.tree import Forest, Tree
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.walk import Tree
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
 from hedgerow.belief import Setting, merge_states
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Judges
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -41,42 +40,6 @@ class Foldable(Protocol[Given]):
 
     def finish(self, state: Floats, setting: Setting) -> Given:
         """Merged states -> result for n samples."""
-
-
-@dataclass(frozen=True)
-class OutOfBag:
-    """How to find, for each training row, the trees that have not seen it.
-
-    Parameters
-    ----------
-    seed, bag_mean : int, float
-        What the bags were drawn with.
-    labels : (n,) uint16 or None
-        Class numbers of the rows where the leaves have counted them; their own count is then taken out.
-    own : (n, K) float64 or None
-        The same for rows with uncertain labels: what each has added to the weights of its leaf, in place of `labels`.
-    known : (n,) bool or None
-        Rows whose class is certain, which alone can teach or judge; None for all.
-    as_forest : bool
-        Whether sums over the trees that judge a row are scaled up to all trees. Rules that add up evidence grow surer
-        with every tree, so what is calibrated on a third of them would not fit the whole forest.
-    """
-
-    seed: int
-    bag_mean: float
-    labels: NDArray[np.uint16] | None
-    as_forest: bool = False
-    own: Floats | None = None
-    known: NDArray[np.bool_] | None = None
-
-    def of_rows(self, rows: NDArray[np.int64]) -> OutOfBag:
-        """What is known of some of the rows; who has seen them is not known any more."""
-        return replace(
-            self,
-            labels=None if self.labels is None else self.labels[rows],
-            own=None if self.own is None else self.own[rows],
-            known=None if self.known is None else self.known[rows],
-        )
 
 
 class StateCache:
@@ -127,7 +90,7 @@ def fold(
     setting: Setting,
     *,
     tree_weights: Floats | None = None,
-    out_of_bag: OutOfBag | None = None,
+    judges: Judges | None = None,
     cache: StateCache | None = None,
     n_threads: int = 1,
 ) -> Result:
@@ -139,24 +102,24 @@ def fold(
     """
     key = _key(rule, setting)
     known = None if cache is None else cache.states_of(key)
-    if out_of_bag is None and known is None:
+    if judges is None and known is None:
         n_reached = codes.shape[1] * forest.n_trees
         keeps = None if rule.merge == "stack" else cache
         if 4 * (n_reached if keeps is None else keeps.asked(key, n_reached)) < forest.leaf_start[-1]:
             return _fold_reached(forest, codes, rule, setting, tree_weights, n_threads)
     if rule.merge == "stack":
-        if out_of_bag is not None and out_of_bag.own is not None:
+        if judges is not None and judges.own_weight is not None:
             return rule.finish(
-                _stacked_without_own(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads), setting
+                _stacked_without_own(forest, codes, rule, setting, tree_weights, judges, n_threads), setting
             )
-        return _stack(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
-    if out_of_bag is not None and out_of_bag.own is not None:
-        merged = _merged_without_own(forest, codes, rule, setting, tree_weights, out_of_bag, n_threads)
+        return _stack(forest, codes, rule, setting, tree_weights, judges, n_threads)
+    if judges is not None and judges.own_weight is not None:
+        merged = _merged_without_own(forest, codes, rule, setting, tree_weights, judges, n_threads)
     else:
-        groups = _state_groups(forest, rule, setting, out_of_bag, known, cache, key, n_threads)
-        merged = _merge_groups(forest, codes, rule, groups, tree_weights, out_of_bag, n_threads)
-    if out_of_bag is not None and out_of_bag.as_forest and rule.merge == "add":
-        merged *= _trees_per_judge(forest.n_trees, out_of_bag, len(merged))[:, None]
+        groups = _state_groups(forest, rule, setting, judges, known, cache, key, n_threads)
+        merged = _merge_groups(forest, codes, rule, groups, tree_weights, judges, n_threads)
+    if judges is not None and judges.as_forest and rule.merge == "add":
+        merged *= _trees_per_judge(forest.n_trees, judges)[:, None]
     return finish_rows(rule, merged, setting, n_threads)
 
 
@@ -262,7 +225,7 @@ def _merge_groups(
     rule: Foldable[Any],
     groups: Iterator[_Group],
     tree_weights: Floats | None,
-    out_of_bag: OutOfBag | None,
+    judges: Judges | None,
     n_threads: int,
 ) -> Floats:
     """States of some trees after another -> (n, S): those that the rows meet, merged."""
@@ -272,18 +235,15 @@ def _merge_groups(
             merged = np.zeros((codes.shape[1], group.states.shape[1] * (2 if rule.merge == "both" else 1)))
         weights = None if tree_weights is None else np.ascontiguousarray(tree_weights[group.first : group.last])
         trees = (group.first, group.last, weights)
-        merge, outside = _MERGES[rule.merge], _told(out_of_bag)
+        merge, outside = _MERGES[rule.merge], None if judges is None else judges.for_core()
         forest.fold(codes, group.states, group.distinct, merge, *trees, outside, n_threads, merged)
     assert merged is not None
     return merged
 
 
-def _trees_per_judge(n_trees: int, out_of_bag: OutOfBag, n_rows: int) -> Floats:
+def _trees_per_judge(n_trees: int, judges: Judges) -> Floats:
     """(n,): what a sum over the trees that have not seen a row is multiplied by to stand for all trees."""
-    judges = np.zeros(n_rows)
-    for tree in range(n_trees):
-        judges += out_of_bag_rows(out_of_bag, tree, n_rows)
-    return np.asarray(n_trees / np.maximum(judges, 1))
+    return np.asarray(n_trees / np.maximum(judges.number(n_trees), 1))
 
 
 def _states_reached(forest: Forest, codes: Codes, rule: Foldable[Any], setting: Setting, n_threads: int) -> Floats:
@@ -307,14 +267,14 @@ def _state_groups(
     forest: Forest,
     rule: Foldable[Any],
     setting: Setting,
-    out_of_bag: OutOfBag | None,
+    judges: Judges | None,
     known: Floats | None,
     cache: StateCache | None,
     key: Hashable,
     n_threads: int,
 ) -> Iterator[_Group]:
     """All trees at once with the states of distinct leaves, where these are not too many; else group by group."""
-    own = out_of_bag is not None and out_of_bag.labels is not None
+    own = judges is not None and judges.own_class is not None
     if not own and known is not None:
         yield _Group(0, forest.n_trees, known, None if forest.weights is not None else forest.distinct().of_leaf)
         return
@@ -401,13 +361,13 @@ def _stack(
     rule: Foldable[Result],
     setting: Setting,
     tree_weights: Floats | None,
-    out_of_bag: OutOfBag | None,
+    judges: Judges | None,
     n_threads: int,
 ) -> Result:
     """For rules that are no fold: states (block, T, S) -> result, block by block."""
     width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
     block = max(1, GROUP_BYTES // (8 * forest.n_trees * max(width, forest.n_classes)))
-    own = out_of_bag is not None and out_of_bag.labels is not None
+    own = judges is not None and judges.own_class is not None
     tables = [
         lift_distinct(rule, (without_own_row if own else leaf_evidence)(forest, tree), setting)
         for tree in range(forest.n_trees)
@@ -417,9 +377,9 @@ def _stack(
         leaves = forest.leaves(np.ascontiguousarray(codes[:, first : first + block]), n_threads)
         states = np.empty((len(leaves), forest.n_trees, width))
         for tree, table in enumerate(tables):
-            states[:, tree] = table[_table_rows(forest, tree, leaves[:, tree], out_of_bag, first)]
-            if out_of_bag is not None:
-                states[:, tree] *= out_of_bag_rows(out_of_bag, tree, codes.shape[1])[first : first + block, None]
+            states[:, tree] = table[_table_rows(forest, tree, leaves[:, tree], judges, first)]
+            if judges is not None:
+                states[:, tree] *= judges.of(tree)[first : first + block, None]
         if tree_weights is not None:
             states *= tree_weights[None, :, None]
         return rule.finish(states, setting)
@@ -428,17 +388,17 @@ def _stack(
 
 
 def _states_without_own(
-    forest: Forest, codes: Codes, rule: Foldable[Any], setting: Setting, outside: OutOfBag, n_threads: int
+    forest: Forest, codes: Codes, rule: Foldable[Any], setting: Setting, judges: Judges, n_threads: int
 ) -> Iterator[tuple[int, NDArray[np.bool_], Floats]]:
     """Tree by tree: its number, the rows (n,) it has not seen, and their states (m, S) without what is their own.
 
     Rows with uncertain labels have added something of their own each, so states are lifted by row, not by leaf.
     """
-    assert outside.own is not None
+    assert judges.own_weight is not None
     leaves = forest.leaves(codes, n_threads)
     for tree in range(forest.n_trees):
-        rows = out_of_bag_rows(outside, tree, codes.shape[1])
-        evidence = evidence_without_own(forest, tree, leaves[rows, tree], outside.own[rows])
+        rows = judges.of(tree)
+        evidence = evidence_without_own(forest, tree, leaves[rows, tree], judges.own_weight[rows])
         yield tree, rows, lift_distinct(rule, evidence, setting)
 
 
@@ -448,13 +408,13 @@ def _merged_without_own(
     rule: Foldable[Any],
     setting: Setting,
     tree_weights: Floats | None,
-    outside: OutOfBag,
+    judges: Judges,
     n_threads: int,
 ) -> Floats:
     """-> (n, S) merged states, or (n, 2 S) where both merges are wanted."""
     width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
     sums, largest = np.zeros((codes.shape[1], width)), np.zeros((codes.shape[1], width))
-    for tree, rows, states in _states_without_own(forest, codes, rule, setting, outside, n_threads):
+    for tree, rows, states in _states_without_own(forest, codes, rule, setting, judges, n_threads):
         sums[rows] += states * (1.0 if tree_weights is None else tree_weights[tree])
         largest[rows] = np.maximum(largest[rows], states)
     return {"add": sums, "max": largest, "both": np.hstack([largest, sums])}[rule.merge]
@@ -466,24 +426,24 @@ def _stacked_without_own(
     rule: Foldable[Any],
     setting: Setting,
     tree_weights: Floats | None,
-    outside: OutOfBag,
+    judges: Judges,
     n_threads: int,
 ) -> Floats:
     """-> (n, T, S) states, zero where a tree has seen the row."""
     width = rule.lift(np.zeros((1, forest.n_classes)), setting).shape[1]
     stacked = np.zeros((codes.shape[1], forest.n_trees, width))
-    for tree, rows, states in _states_without_own(forest, codes, rule, setting, outside, n_threads):
+    for tree, rows, states in _states_without_own(forest, codes, rule, setting, judges, n_threads):
         stacked[rows, tree] = states * (1.0 if tree_weights is None else tree_weights[tree])
     return stacked
 
 
 def _table_rows(
-    forest: Forest, tree: int, leaves: NDArray[np.int32], out_of_bag: OutOfBag | None, first: int
+    forest: Forest, tree: int, leaves: NDArray[np.int32], judges: Judges | None, first: int
 ) -> NDArray[np.int64]:
     """Leaves (m,) that samples first, ... reach in a tree -> their rows in its state table."""
-    if out_of_bag is None or out_of_bag.labels is None:
+    if judges is None or judges.own_class is None:
         return leaves.astype(np.int64)
-    labels = out_of_bag.labels[first : first + len(leaves)].astype(np.int64)
+    labels = judges.own_class[first : first + len(leaves)].astype(np.int64)
     if forest.entry_class is None:
         return leaves.astype(np.int64) * forest.n_classes + labels
     return entry_numbers(forest, tree)[leaves, labels]
@@ -495,21 +455,6 @@ def entry_numbers(forest: Forest, tree: int) -> NDArray[np.int64]:
     numbers = np.zeros(counts.shape, dtype=np.int64)
     numbers[np.nonzero(counts)] = np.arange(np.count_nonzero(counts))
     return numbers
-
-
-def out_of_bag_rows(out_of_bag: OutOfBag, tree: int, n_rows: int) -> NDArray[np.bool_]:
-    """-> (n,): which training rows the tree has not seen."""
-    return np.asarray(_core.bag(out_of_bag.seed, tree, n_rows, out_of_bag.bag_mean) == 0)
-
-
-def known_rows(out_of_bag: OutOfBag, n_rows: int) -> NDArray[np.bool_]:
-    """-> (n,): which training rows are of certain class, and so can teach or judge."""
-    return np.ones(n_rows, dtype=bool) if out_of_bag.known is None else out_of_bag.known
-
-
-def _told(out_of_bag: OutOfBag | None) -> tuple[int, float, NDArray[np.uint16] | None] | None:
-    """As the core takes it."""
-    return None if out_of_bag is None else (out_of_bag.seed, out_of_bag.bag_mean, out_of_bag.labels)
 
 
 def _rows_per_tree(forest: Forest, own: bool) -> NDArray[np.int64]:

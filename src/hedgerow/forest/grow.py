@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 
 SPLITTERS = {"best": 0, "random": 1, "random_decision": 2}
-COUNT_SENSES = {"all": 0, "inbag": 1, "distinct": 2, "oob": 3}
 NO_LIMIT = 2**32 - 1
 
 
@@ -88,10 +88,10 @@ def grow_forest(
         grid = [labels.centre, labels.unit, labels.low, labels.high]
         numbers = {name: getattr(labels, name) for name in ("values", "weights", "sums", "amounts")}
         arrays = _core.grow_numbers(**common, **numbers, grid=grid, options=options, criterion=criterion)
-        return Forest(n_classes=1, **arrays)
+        return Forest.from_arrays(1, arrays)
     told: dict[str, Any] = {"labels": labels.numbers, "weights": labels.weights, "rows": labels.rows}
     arrays = _core.grow(**common, **told, options=options, criterion=criterion)
-    return Forest(n_classes=labels.n_classes, **arrays)
+    return Forest.from_arrays(labels.n_classes, arrays)
 
 
 def core_arguments(labels: Labels | Numbers, settings: GrowSettings) -> tuple[dict[str, Any], Any]:

@@ -1,4 +1,4 @@
-"""Unite: forests over different cuts -> one forest over all of them, every split what it was."""
+"""Join: forests over different cuts and categories -> one forest over all of them, every split what it was."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.add import own_numbers, widen
-from hedgerow.forest.tree import Forest, join_forests
+from hedgerow.forest.forest import Forest, join_forests
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, starts_of, words_from
 from hedgerow.table import MAX_CATEGORIES, Schema
 from hedgerow.table.bins import Bins
 from hedgerow.table.schema import label
 
 #: A feature can be cut into this many bins: codes have two bytes, and missing values need one code.
 MOST_BINS = np.iinfo(np.uint16).max
-_SUBSET, _MULTIWAY = 1, 2
 
 
-class Part(NamedTuple):
-    """A forest to be united with another, what its codes mean, and where class k of it stands among all classes."""
+class Side(NamedTuple):
+    """One side of a merge: a forest, what its codes mean, and where class k of it stands among all classes."""
 
     forest: Forest
     bins: Bins
@@ -28,29 +27,29 @@ class Part(NamedTuple):
     places: NDArray[np.intp]
 
 
-def unite_forests(first: Part, second: Part, n_classes: int) -> tuple[Forest, Bins, Schema]:
+def merge_forests(first: Side, second: Side, n_classes: int) -> tuple[Forest, Bins, Schema]:
     """Two forests over the same columns -> the trees of both, all cuts and all categories.
 
     Thresholds are values: in a finer table of bins the same value has another code. A category that a forest did not
-    know goes where it always went in its trees, with the missing ones. So every row goes the same way. Uniting is
+    know goes where it always went in its trees, with the missing ones. So every row goes the same way. Merging is
     associative, and but for the order of the trees commutative.
     """
-    schema = unite_schemas(first.schema, second.schema)
+    schema = join_schemas(first.schema, second.schema)
     parts = [part._replace(forest=move_categories(part.forest, part.schema, schema)) for part in (first, second)]
-    united = unite_bins(first.bins, second.bins, schema)
-    if not _fits(united):
+    joined = join_bins(first.bins, second.bins, schema)
+    if not _fits(joined):
         here, there = (cuts_in_use(part.forest, part.bins) for part in parts)
-        united = unite_bins(here, there, schema)
-    if not _fits(united):
+        joined = join_bins(here, there, schema)
+    if not _fits(joined):
         raise ValueError(
             f"forests must cut each feature in at most {MOST_BINS - 1:,} places together to be merged, got more; merge"
             " fewer of them"
         )
-    moved = [widen(move_codes(part.forest, part.bins, united), part.places, n_classes) for part in parts]
-    return join_forests(*moved), united, schema
+    moved = [move_codes(part.forest, part.bins, joined).widen(part.places, n_classes) for part in parts]
+    return join_forests(*moved), joined, schema
 
 
-def unite_schemas(first: Schema, second: Schema) -> Schema:
+def join_schemas(first: Schema, second: Schema) -> Schema:
     """Two schemas of the same columns -> what both say, with all categories; a ValueError names what differs."""
     if first.n_features != second.n_features:
         raise ValueError(
@@ -79,34 +78,28 @@ def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
     places = [_places(known, more) for known, more in zip(schema.categories, wider.categories, strict=True)]
     if all(place is None for place in places):
         return forest
-    node, feature = _nominal_splits(forest, _SUBSET)
-    across = np.unique(_nominal_splits(forest, _MULTIWAY)[1])
-    for i in across.tolist():
+    nodes = forest.structure
+    feature = nodes.feature
+    for i in np.unique(feature[nodes.splits(MULTIWAY)]).tolist():
         if places[i] is not None:
             raise ValueError(
                 f"{label(schema.names, i)} must have the same categories in forests to be merged whose splits have a"
                 f" child for each, got {_some(schema.categories[i])} of {_some(wider.categories[i])}; fit both on rows"
                 " with all of them"
             )
-    tree = np.searchsorted(forest.node_start, node, side="right") - 1
-    order = np.lexsort((forest.payload[node], tree))
-    node, feature, tree = node[order], feature[order], tree[order]
-    words = [
-        _moved_words(forest, at, f, t, schema, wider, places) for at, f, t in zip(node, feature, tree, strict=True)
-    ]
-    lengths = np.array([len(each) for each in words], dtype=np.int64)
-    of_tree = np.bincount(tree, weights=lengths, minlength=forest.n_trees).astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(of_tree)])
-    payload = forest.payload.copy()
-    payload[node] = (np.cumsum(lengths) - lengths - start[tree]).astype(np.int32)
-    together = np.concatenate(words) if words else forest.set_words
-    return replace(forest, payload=payload, set_words=together, set_start=start)
+    missing_left, words = nodes.missing_left, {}
+    for node in nodes.splits(SUBSET).tolist():
+        known, more = schema.categories[feature[node]], wider.categories[feature[node]]
+        assert known is not None
+        assert more is not None
+        words[node] = _moved_words(nodes, node, places[feature[node]], len(known), len(more), missing_left[node])
+    return replace(forest, structure=nodes.with_words(words))
 
 
-def unite_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
+def join_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
     """All cuts of both; a bin's typical value is where it ends, of the last the largest that either has.
 
-    A choice among the typical values of both would depend on the order in which several are united.
+    A choice among the typical values of both would depend on the order in which several are joined.
     """
     cuts, centers = [], []
     for feature in range(len(first.nominal)):
@@ -123,7 +116,7 @@ def unite_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
 
 def cuts_in_use(forest: Forest, bins: Bins) -> Bins:
     """Bins without the cuts at which no node splits."""
-    feature, code = _thresholds(forest)[1:]
+    feature, code = _thresholds(forest.structure)[1:]
     used = np.zeros(len(bins.cuts), dtype=bool)
     inside = code < np.diff(bins.cut_start)[feature]
     used[bins.cut_start[feature[inside]] + code[inside]] = True
@@ -141,17 +134,15 @@ def move_codes(forest: Forest, bins: Bins, finer: Bins) -> Forest:
     """A forest over some cuts -> the same over more of them: each threshold gets the code its value has there."""
     if np.array_equal(bins.cut_start, finer.cut_start) and np.array_equal(bins.cuts, finer.cuts):
         return forest
-    node, feature, code = _thresholds(forest)
+    node, feature, code = _thresholds(forest.structure)
     n_cuts = np.diff(bins.cut_start)
     moved = np.concatenate(
         [np.searchsorted(finer.cuts_of(i), bins.cuts_of(i), side="left") for i in range(len(n_cuts))] + [np.zeros(1)]
     ).astype(np.int64)
     at = np.minimum(bins.cut_start[feature] + code, len(moved) - 1)
     beyond = np.diff(finer.cut_start)[feature]  # every value goes left: still so
-    new = np.where(code < n_cuts[feature], moved[at], beyond).astype(np.uint64)
-    nodes = forest.nodes.copy()
-    nodes[node] = (nodes[node] & ~np.uint64(0xFFFF)) | new
-    return replace(forest, nodes=nodes)
+    new = np.where(code < n_cuts[feature], moved[at], beyond)
+    return replace(forest, structure=forest.structure.with_codes(node, new))
 
 
 def _fits(bins: Bins) -> bool:
@@ -170,10 +161,10 @@ def _all_categories(known: list[NDArray[Any] | None], column: str) -> NDArray[An
         )
     if first.tolist() == second.tolist():
         return first
-    together = np.array(sorted({*first.tolist(), *second.tolist()}), dtype=first.dtype)
-    if len(together) > MAX_CATEGORIES:
-        raise ValueError(f"{column} must have at most {MAX_CATEGORIES:,} categories together, got {len(together):,}")
-    return together
+    joined = np.array(sorted({*first.tolist(), *second.tolist()}), dtype=first.dtype)
+    if len(joined) > MAX_CATEGORIES:
+        raise ValueError(f"{column} must have at most {MAX_CATEGORIES:,} categories together, got {len(joined):,}")
+    return joined
 
 
 def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[np.int64] | None:
@@ -185,46 +176,20 @@ def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[n
 
 
 def _moved_words(
-    forest: Forest,
-    node: int,
-    feature: int,
-    tree: int,
-    schema: Schema,
-    wider: Schema,
-    places: list[NDArray[np.int64] | None],
+    nodes: Nodes, node: int, places: NDArray[np.int64] | None, n_known: int, n_wider: int, missing_left: bool
 ) -> NDArray[np.uint64]:
-    """A subset split -> the bits of the categories that go left, among all of them."""
-    known, more, place = schema.categories[feature], wider.categories[feature], places[feature]
-    assert known is not None
-    assert more is not None
-    first = forest.set_start[tree] + forest.payload[node]
-    words = forest.set_words[first : first + (len(known) + 63) // 64]
-    if place is None:
-        return words
-    left = np.unpackbits(words.view(np.uint8), bitorder="little")[: len(known)]
-    missing_left = (int(forest.nodes[node]) >> 35) & 1
-    bits = np.zeros(64 * ((len(more) + 63) // 64), dtype=np.uint8)
-    bits[: len(more)] = missing_left
-    bits[place] = left
-    return np.packbits(bits, bitorder="little").view(np.uint64)
+    """A subset split -> the words of the categories that go left, among all of them."""
+    if places is None:
+        return nodes.words_at(node, n_known)
+    left = np.full(n_wider, missing_left)
+    left[places] = nodes.goes_left(np.array([node]), n_known)[0]
+    return words_from(left)
 
 
-def _nominal_splits(forest: Forest, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """-> the nodes that split by subsets of categories, or have a child for each, and their features, (m,) each."""
-    child = (forest.nodes >> np.uint64(36)).astype(np.int64)
-    found = (forest.nodes >> np.uint64(33)) & np.uint64(3)
-    node = np.flatnonzero((child != own_numbers(forest)) & (found == kind))
-    return node, ((forest.nodes[node] >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
-
-
-def _thresholds(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _thresholds(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """-> the nodes that split at a threshold, their features, and the last codes that go left, (m,) each."""
-    child = (forest.nodes >> np.uint64(36)).astype(np.int64)
-    kind = (forest.nodes >> np.uint64(33)) & np.uint64(3)
-    node = np.flatnonzero((child != own_numbers(forest)) & (kind == 0))
-    bits = forest.nodes[node]
-    feature = ((bits >> np.uint64(16)) & np.uint64(0x1FFFF)).astype(np.int64)
-    return node, feature, (bits & np.uint64(0xFFFF)).astype(np.int64)
+    at = nodes.splits(THRESHOLD)
+    return at, nodes.feature[at], nodes.code[at]
 
 
 def _centers_of(bins: Bins, feature: int) -> NDArray[np.float64]:
@@ -234,7 +199,7 @@ def _centers_of(bins: Bins, feature: int) -> NDArray[np.float64]:
 
 def _starts(parts: list[NDArray[np.float64]]) -> NDArray[np.int64]:
     """Arrays -> where each begins when they stand end to end, and the end."""
-    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return starts_of([len(part) for part in parts])
 
 
 def _some(values: Any) -> str:

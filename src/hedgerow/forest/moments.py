@@ -1,109 +1,286 @@
-"""Moments: what the leaves of a regression tree remember -> counts, means and variances of all its nodes."""
+"""Moments: rows with numbers -> how many a leaf holds, what it predicts, and how they vary.
+
+Moments of rows that come later are kept as whole numbers, two per sum: so many units, and so many 2^-30 of a unit,
+which is about 2^-60 of the spread of the first targets. Their sums are exact, and it does not matter in how many parts
+rows come.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.tree import Forest, Tree
-from hedgerow.table import Schema
-from hedgerow.table.bins import Bins
+from hedgerow import _core
+from hedgerow.forest.counts import Counts, join_weights
+from hedgerow.forest.leaves import Adding, Leaves
+from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.rows import Origin
 
 Floats = NDArray[np.float64]
 
+_FINE = 30  # bits of either part of a sum
+_MOST = 2.0**62
 
-class NumberTree(Tree):
-    """One tree of a fitted regressor: read-only arrays over nodes, and a root to walk from.
 
-    Attributes
+@dataclass(frozen=True, eq=False, repr=False)
+class LaterMoments:
+    """What leaves held after growing, and the exact sums of what has come since.
+
+    Parameters
     ----------
-    counts : (N, 1) int64
-        Rows at each node, as often as the bag holds them.
-    mean, variance : (N,) float64
-        Of the targets at each node, by weight.
-    value : (N,) float64
-        What a leaf predicts: its mean, or its median where absolute errors were reduced; the mean of other nodes.
-    feature, threshold, parent, first_child, n_children, node_depth, missing_left
-        As in `Tree`.
+    weight, mean, variance : (L,) float64
+        Of each leaf after growing.
+    sums : (L, 3, 2) int64
+        Of the later rows in each leaf: weights, weighted differences from the centre, and their squares.
     """
 
-    def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema) -> None:
-        super().__init__(forest, number, bins, schema, np.array(["rows"]))
+    weight: Floats
+    mean: Floats
+    variance: Floats
+    sums: NDArray[np.int64]
 
-    @cached_property
-    def _moments(self) -> Floats:
-        """(N, 3): weight, mean and variance of each node."""
-        leaves = leaf_moments(self._forest, self._number)
-        weight, mean, variance = leaves.T
-        centre = np.average(mean, weights=weight)  # near the numbers, so that squares do not swallow their differences
-        away = mean - centre
-        sums = self._sums(np.column_stack([weight, weight * away, weight * (variance + away**2)]))
-        means = sums[:, 1] / sums[:, 0]
-        moments = np.column_stack([sums[:, 0], centre + means, np.maximum(sums[:, 2] / sums[:, 0] - means**2, 0)])
-        moments[self.is_leaf] = leaves[self._payload[self.is_leaf]]
-        return moments
+    @classmethod
+    def none(cls, leaves: Moments) -> LaterMoments:
+        """Leaves as they were grown."""
+        sums = np.zeros((leaves.n_leaves, 3, 2), dtype=np.int64)
+        return cls(leaves.amount, leaves.mean, leaves.variances, sums)
+
+    def some(self, first: int, last: int) -> LaterMoments:
+        """Those of leaves number `first` to ``last - 1``."""
+        return LaterMoments(*(held[first:last] for held in vars(self).values()))
+
+    @classmethod
+    def join(cls, *parts: LaterMoments) -> LaterMoments:
+        """Those of all parts, one after the other."""
+        return cls(*(np.concatenate(held) for held in zip(*(vars(part).values() for part in parts), strict=True)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments(Leaves):
+    """What leaves hold where rows have numbers.
+
+    Parameters
+    ----------
+    counts : (L,) uint32
+        Rows in each leaf.
+    values : (L,) float64
+        What each leaf predicts: the mean of its rows, or their median where absolute errors were reduced.
+    variances : (L,) float64
+        Variance of its rows.
+    weights : (L,) float64 or None
+        Weight of its rows, where rows were weighted.
+    means : (L,) float64 or None
+        The mean of its rows, where leaves predict something else.
+    later : LaterMoments or None
+        Where rows have come after the trees were grown: what leaves held before, and what has come.
+    """
+
+    TYPES: ClassVar[dict[str, Any]] = {
+        "counts": np.uint32,
+        "weights": np.float64,
+        "values": np.float64,
+        "means": np.float64,
+        "variances": np.float64,
+    }
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("weights", "means")
+    TOLD_BY: ClassVar[str] = "values"
+
+    counts: NDArray[np.uint32]
+    values: Floats
+    variances: Floats
+    weights: Floats | None = None
+    means: Floats | None = None
+    later: LaterMoments | None = None
+
+    n_classes: ClassVar[int] = 1  # type: ignore[misc]  # rows are counted as if they were of one class
+
+    @classmethod
+    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Moments:
+        """Arrays by the names they have in files, as they are -> the leaves."""
+        if n_classes != 1:
+            raise ValueError(f"trees must count 1 classes, got {n_classes}")
+        return cls(**{name: arrays.get(name) for name in cls.TYPES})  # type: ignore[arg-type]
 
     @property
-    def weight(self) -> Floats:
-        """(N,) weight of the rows at each node; their number where rows have no weights."""
-        return self._moments[:, 0]
+    def n_leaves(self) -> int:
+        """L."""
+        return len(self.counts)
+
+    @property
+    def amount(self) -> Floats:
+        """(L,): weight of the rows in each leaf, their number where rows have no weights."""
+        return self.counts.astype(np.float64) if self.weights is None else self.weights
 
     @property
     def mean(self) -> Floats:
-        """(N,) mean target at each node."""
-        return self._moments[:, 1]
+        """(L,): mean of the rows in each leaf."""
+        return self.values if self.means is None else self.means
 
-    @property
-    def variance(self) -> Floats:
-        """(N,) variance of the targets at each node."""
-        return self._moments[:, 2]
+    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
+        """Leaves (m,) -> (m, 1): their rows, or the weight of these where rows are weighted."""
+        return (self.weights if weighted and self.weights is not None else self.counts)[which, None]
 
-    @cached_property
-    def value(self) -> Floats:
-        """(N,) what a leaf predicts; the mean of other nodes."""
-        assert self._forest.values is not None
-        first, last = self._forest.leaf_start[self._number], self._forest.leaf_start[self._number + 1]
-        result = self.mean.copy()
-        result[self.is_leaf] = self._forest.values[first:last][self._payload[self.is_leaf]]
-        return result
+    def some(self, first: int, last: int) -> Moments:
+        """Leaves number `first` to ``last - 1``, their arrays parts of these."""
+        later = None if self.later is None else self.later.some(first, last)
+        return replace(self._each(lambda held: held[first:last]), later=later)
 
-    def impurity(self, criterion: str) -> Floats:
-        """(N,) impurity of each node: variance, or half the mean Poisson deviance up to a constant of the tree."""
+    def join(self, *others: Moments) -> Moments:
+        """These leaves, and then the others."""
+        parts = (self, *others)
+        has_means = any(part.means is not None for part in parts)
+        has_later = any(part.later is not None for part in parts)
+        return Moments(
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.variances for part in parts]),
+            join_weights(parts),
+            np.concatenate([part.mean for part in parts]) if has_means else None,
+            LaterMoments.join(*(part.later or LaterMoments.none(part) for part in parts)) if has_later else None,
+        )
+
+    def widen(self, places: NDArray[np.intp], n_classes: int) -> Moments:
+        """Nothing changes: numbers have no classes."""
+        return self
+
+    def at_nodes(self, tree: Nodes) -> Moments:
+        """The leaves of a tree -> what each of its N nodes holds; one that is no leaf predicts the mean of its rows."""
+
+        def sums(leaves: NDArray[Any]) -> NDArray[Any]:
+            return _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(leaves))
+
+        leaf, number = tree.is_leaf, tree.payload[tree.is_leaf]
+        centre = np.average(self.mean, weights=self.amount)  # near the numbers: squares do not swallow differences
+        away = self.mean - centre
+        weight, sum_, square = sums(
+            np.column_stack([self.amount, self.amount * away, self.amount * (self.variances + away**2)])
+        ).T
+        mean = sum_ / weight
+        values, means, variances = centre + mean, centre + mean, np.maximum(square / weight - mean**2, 0)
+        values[leaf], means[leaf], variances[leaf] = self.values[number], self.mean[number], self.variances[number]
+        return Moments(
+            sums(self.counts[:, None].astype(np.int64))[:, 0],
+            values,
+            variances,
+            None if self.weights is None else weight,
+            None if self.means is None else means,
+        )
+
+    def cut(self, nodes: NDArray[np.int64]) -> Moments:
+        """What the nodes of a tree hold -> the leaves that some of them (m,) become."""
+        kept = self._each(lambda held: held[nodes])
+        return replace(kept, counts=kept.counts.astype(np.uint32))
+
+    def adding(
+        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
+    ) -> _Adding:
+        """Numbers (m,) and weights (m,) of rows that come -> what adds their moments."""
+        return _Adding(self, target, weights, origins, ends)
+
+    def cannot_be_cut(self, criterion: Any) -> str | None:
+        """Medians of several leaves are not known."""
+        return "leaves do not keep what the median of two of them is" if criterion == "absolute_error" else None
+
+    def as_counts(self) -> Counts:
+        """The rows alone, without what is known of their numbers."""
+        return Counts(1, self.counts, None, None, self.weights)
+
+    def impurity(self, criterion: Any) -> Floats:
+        """(L,): variance, or half the mean Poisson deviance up to a constant of the tree."""
         if criterion != "poisson":
-            return self.variance
+            return self.variances
         return np.asarray(-self.mean * np.log(np.where(self.mean > 0, self.mean, 1.0)))
 
-    def leaf_moments(self, nodes: NDArray[np.int64]) -> dict[str, Any]:
-        """Nodes (m,) that become leaves -> what a forest keeps of them."""
-        means = None if self._forest.means is None else self.mean[nodes]
-        return {"values": self.value[nodes], "means": means, "variances": self.variance[nodes]}
-
-    def _held(self, node: int, decimals: int) -> str:
-        rows = int(self.counts[node, 0])
-        deviation = float(np.sqrt(self.variance[node]))
+    def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
+        """What is predicted, the standard deviation, and how many rows there are."""
+        rows, deviation = int(self.counts[number]), float(np.sqrt(self.variances[number]))
         spread = f" ± {deviation:.{decimals}f}" if rows > 1 else ""
-        return f"{self.value[node]:.{decimals}f}{spread} ({rows} {'row' if rows == 1 else 'rows'})"
+        return f"{self.values[number]:.{decimals}f}{spread} ({rows} {'row' if rows == 1 else 'rows'})"
+
+    def check(self) -> None:
+        """Refuse leaves that cannot predict; one without rows says nothing."""
+        for name, held in self.arrays().items():
+            if len(held) != self.n_leaves:
+                raise ValueError(f"{name} must have {self.n_leaves} values, got {len(held)}")
+            if name in ("values", "means", "variances") and not np.isfinite(held).all():
+                raise ValueError(f"{name} must be finite, got NaN or infinity")
+        if (self.variances < 0).any() or (self.counts == 0).any():
+            raise ValueError("leaves must have rows and variances >= 0, got others")
+
+    def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Moments:
+        """The same change of every array."""
+        changed: dict[str, Any] = {name: change(held) for name, held in self.arrays().items()}
+        return Moments(**changed)
 
 
-def leaf_moments(forest: Forest, tree: int) -> Floats:
-    """-> (leaves of the tree, 3): weight, mean and variance."""
-    span = slice(forest.leaf_start[tree], forest.leaf_start[tree + 1])
-    assert forest.values is not None
-    assert forest.variances is not None
-    weight = forest.counts if forest.weights is None else forest.weights
-    mean = forest.values if forest.means is None else forest.means
-    return np.column_stack([weight[span].astype(np.float64), mean[span], forest.variances[span]])
+class _Adding(Adding):
+    """Leaves, and the exact sums of the moments that rows bring."""
+
+    def __init__(
+        self,
+        leaves: Moments,
+        numbers: Floats,
+        weights: Floats | None,
+        origins: Sequence[Origin],
+        ends: NDArray[np.int64],
+    ) -> None:
+        self._leaves, self._later = leaves, leaves.later or LaterMoments.none(leaves)
+        self._numbers, self._origins, self._ends = numbers, origins, ends
+        self._weights = np.ones(len(numbers)) if weights is None else weights
+        self._counts, self._sums = leaves.counts.copy(), self._later.sums.copy()
+        self._room = _MOST - float(np.abs(self._sums).max(initial=0))
+
+    def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
+        """Add the moments of some of the rows to the leaves they reach."""
+        known = self._origins[origin]
+        away = self._numbers[rows] - known.grid.centre
+        heavy = self._weights[rows] / known.weight_scale
+        amount = heavy if times is None else heavy * times
+        np.add.at(self._counts, at, np.uint32(1) if times is None else times)
+        for power in range(3):
+            parts = _in_parts(amount * away**power, power * known.grid.exponent)
+            self._room -= float(np.abs(parts[0]).sum())
+            if self._room < 0:
+                raise ValueError(
+                    "y must be of the size of the first targets, got numbers whose squares are too large to add"
+                    " up exactly; fit again with them"
+                )
+            for part in (0, 1):
+                np.add.at(self._sums[:, power, part], at, parts[part].astype(np.int64))
+
+    def added(self) -> Moments:
+        """Exact sums -> means, variances and weights of the leaves that have any; the others stay as they are."""
+        leaves, later = self._leaves, self._later
+        new = np.flatnonzero(self._sums[:, 0].any(axis=1))
+        owner = np.searchsorted(self._ends, new, side="right")
+        centre = np.array([origin.grid.centre for origin in self._origins])[owner]
+        exponent = np.array([origin.grid.exponent for origin in self._origins])[owner]
+        weight, sum_, squares = (_of_parts(self._sums[new, power], power * exponent) for power in range(3))
+        away = later.mean[new] - centre
+        total = later.weight[new] + weight
+        mean = (later.weight[new] * away + sum_) / total
+        square = (later.weight[new] * (later.variance[new] + away**2) + squares) / total
+        values, variances, weights = leaves.values.copy(), leaves.variances.copy(), leaves.weights
+        values[new], variances[new] = centre + mean, np.maximum(square - mean**2, 0)
+        if weights is not None or (total != self._counts[new]).any():
+            weights = self._counts.astype(np.float64) if weights is None else weights.copy()
+            weights[new] = total
+        later = replace(later, sums=self._sums)
+        return replace(leaves, counts=self._counts, values=values, variances=variances, weights=weights, later=later)
 
 
-def error_importance(tree: Any, n_features: int, criterion: str) -> Floats:
-    """-> (p,) decrease of squared error (or Poisson deviance) at the splits on each feature, summing to one or zero."""
-    error = tree.weight * tree.impurity(criterion)
-    children = np.flatnonzero(tree.parent >= 0)
-    below = np.bincount(tree.parent[children], weights=error[children], minlength=tree.n_nodes)
-    inner = np.flatnonzero(~tree.is_leaf)
-    gain = np.bincount(tree.feature[inner], weights=error[inner] - below[inner], minlength=n_features)
-    gain = np.maximum(gain, 0).astype(np.float64)
-    return np.asarray(gain / gain.sum() if gain.sum() > 0 else gain)
+def _in_parts(values: Floats, exponent: int) -> tuple[Floats, Floats]:
+    """Numbers (m,) in units of two to the exponent -> whole numbers of 2^-30 of it, and of 2^-60."""
+    units = np.ldexp(values, _FINE - exponent)
+    coarse = np.rint(units)
+    return coarse, np.rint(np.ldexp(units - coarse, _FINE))
+
+
+def _of_parts(parts: NDArray[np.int64], exponent: NDArray[np.int64]) -> Floats:
+    """The inverse of `_in_parts`: (m, 2) -> (m,)"""
+    units = parts[:, 0].astype(np.float64) + np.ldexp(parts[:, 1].astype(np.float64), -_FINE)
+    return np.asarray(np.ldexp(units, exponent - _FINE))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,31 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow import _core
-from hedgerow.forest.grow import COUNT_SENSES
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import COUNT_SENSES, Bags
 from hedgerow.table.bins import Codes
 
 #: Rows that are compared with all others at a time.
 BLOCK_ROWS = 1024
 
 _SHARE_OF_TREES, _SHARE_OF_OUTSIDE, _SHARE_OF_LEAF = 0, 1, 2
-
-
-@dataclass(frozen=True)
-class Bags:
-    """What the bags of a forest were drawn with, and which rows its leaves count.
-
-    Parameters
-    ----------
-    seed, bag_mean : int, float
-        As in growing; a mean of 0 is no bootstrap.
-    leaf_counts : {"all", "inbag", "distinct", "oob"}
-        Which rows a leaf counts.
-    """
-
-    seed: int = 0
-    bag_mean: float = 0.0
-    leaf_counts: str = "all"
 
 
 class NearestRows(NamedTuple):
@@ -76,7 +58,7 @@ def outside_proximity_table(
     """Codes (p, n) of the training rows -> (n, n): share of the trees in which two rows fall into one leaf, among the
     trees that have seen neither of them."""
     leaves = _leaves(forest, codes, n_threads)
-    known = _core.RowsInLeaves(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.bag_mean)
+    known = _core.RowsInLeaves(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.mean)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_OUTSIDE, most, n_threads), codes.shape[1])
 
 
@@ -86,8 +68,8 @@ def weight_table(
     """Codes (p, n), codes of the training rows (p, m) -> (n, m): the weight of each training row in the mean of the
     leaves reached; rows sum to one unless `most` leaves some out."""
     leaves = _leaves(forest, training, n_threads)
-    sense = COUNT_SENSES[bags.leaf_counts if bags.bag_mean > 0 else "all"]
-    known = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.bag_mean)
+    sense = COUNT_SENSES[bags.leaf_counts if bags.mean > 0 else "all"]
+    known = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_LEAF, most, n_threads), training.shape[1])
 
 

@@ -6,16 +6,13 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.moments import NumberTree
-from hedgerow.forest.tree import DENSE_CLASSES, Forest, Tree, join_forests
-from hedgerow.table import Schema
-from hedgerow.table.bins import Bins
-from hedgerow.target.criteria import Criterion, resolve_criterion
+from hedgerow.forest.forest import Forest, join_forests
+from hedgerow.forest.walk import TreeArrays
+from hedgerow.target.criteria import Criterion
 
 
 @dataclass(frozen=True)
@@ -27,18 +24,13 @@ class PruningStep:
     impurity: float
 
 
-def pruning_path(tree: Tree, criterion: str | Criterion) -> Iterator[PruningStep]:
+def pruning_path(tree: TreeArrays, criterion: str | Criterion) -> Iterator[PruningStep]:
     """The weakest links of a tree, weakest first, until only the root is left (Breiman et al., 1984).
 
     The risk of a node is its impurity times its share of the tree's weight; a branch is worth keeping while
     it lowers the risk by at least alpha per leaf.
     """
-    yield from weakest_links(tree, node_risk(tree, criterion))
-
-
-def weakest_links(tree: Tree, risk: NDArray[np.float64]) -> Iterator[PruningStep]:
-    """The same for any risk (N,) of the nodes."""
-    risk = np.where(tree.is_borrowed, 0.0, risk)
+    risk = node_risk(tree, criterion)
     below, leaves = _sums_below(tree, risk)
     alive = ~tree.is_leaf
     gone = np.zeros(tree.n_nodes, dtype=bool)
@@ -77,7 +69,7 @@ class PruningPath:
     impurities: NDArray[np.float64]
 
 
-def path_of(tree: Tree, criterion: str | Criterion) -> PruningPath:
+def path_of(tree: TreeArrays, criterion: str | Criterion) -> PruningPath:
     """All weakest links of a tree, as scikit-learn lists them: the whole tree first, then one entry for each link."""
     risk = node_risk(tree, criterion)
     steps = list(pruning_path(tree, criterion))
@@ -87,87 +79,30 @@ def path_of(tree: Tree, criterion: str | Criterion) -> PruningPath:
     )
 
 
-def node_risk(tree: Tree, criterion: str | Criterion) -> NDArray[np.float64]:
+def node_risk(tree: TreeArrays, criterion: str | Criterion) -> NDArray[np.float64]:
     """-> (N,): impurity of each node times its share of the tree's weight; nothing for borrowed leaves."""
-    weights = tree.weights
-    amount = weights.sum(axis=1)
-    risk = resolve_criterion(criterion).impurity(weights) * amount / amount[0]
-    risk[tree.is_borrowed] = 0
-    return np.asarray(risk)
+    amount = tree.evidence.amount
+    risk = tree.evidence.impurity(criterion) * amount / amount[0]
+    return np.where(tree.is_borrowed, 0.0, risk)
 
 
-def prune(forest: Forest, bins: Bins, schema: Schema, names: NDArray[Any], criterion: Any, ccp_alpha: float) -> Forest:
-    """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
-    if forest.values is None:
-        return prune_forest(forest, bins, schema, names, criterion, ccp_alpha)
-    return prune_numbers(forest, bins, schema, criterion, ccp_alpha)
-
-
-def prune_forest(
-    forest: Forest, bins: Bins, schema: Schema, classes: NDArray[Any], criterion: str | Criterion, ccp_alpha: float
-) -> Forest:
+def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float) -> Forest:
     """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
     if _checked_cost(ccp_alpha) == 0:
         return forest
-    pruned: Forest | None = None
-    for number in range(forest.n_trees):
-        tree = Tree(forest, number, bins, schema, classes)
-        one = _cut_below_cost(forest, number, tree, pruning_path(tree, criterion), ccp_alpha)
-        pruned = one if pruned is None else join_forests(pruned, one)
-    assert pruned is not None
-    return pruned
-
-
-def prune_numbers(forest: Forest, bins: Bins, schema: Schema, criterion: str, ccp_alpha: float) -> Forest:
-    """The same for the forest of a regression; leaves by absolute error cannot be joined from what they remember."""
-    if _checked_cost(ccp_alpha) == 0:
-        return forest
-    if criterion == "absolute_error":
+    if reason := forest.evidence.cannot_be_cut(criterion):
         raise ValueError(
-            f"ccp_alpha must be 0 with criterion='absolute_error', got {ccp_alpha!r}: leaves do not keep what the"
-            " median of two of them is; limit the depth or the number of leaves instead"
+            f"ccp_alpha must be 0 with criterion={criterion!r}, got {ccp_alpha!r}: {reason}; limit the depth or the"
+            " number of leaves instead"
         )
-    pruned: Forest | None = None
-    for number in range(forest.n_trees):
-        tree = NumberTree(forest, number, bins, schema)
-        links = weakest_links(tree, tree.impurity(criterion) * tree.weight / tree.weight[0])
-        one = _cut_below_cost(forest, number, tree, links, ccp_alpha)
-        pruned = one if pruned is None else join_forests(pruned, one)
-    assert pruned is not None
-    return pruned
+    trees = (TreeArrays(forest, number) for number in range(forest.n_trees))
+    return join_forests(*(cut_tree(tree, _costly(tree, criterion, ccp_alpha)) for tree in trees))
 
 
-def cut_tree(forest: Forest, number: int, tree: Tree, cut: NDArray[np.bool_]) -> Forest:
-    """Make leaves of the nodes in `cut` (N,), drop what is below them -> a forest of one tree."""
-    gone = np.zeros(tree.n_nodes, dtype=bool)
-    for node in np.flatnonzero(cut):
-        _mark_below(tree, int(node), gone)
-    kept = np.flatnonzero(~gone)
-    new_number = np.cumsum(~gone) - 1
-    is_leaf = tree.is_leaf[kept] | cut[kept]
-    bits = forest.nodes[forest.node_start[number] : forest.node_start[number + 1]][kept]
-    payload = forest.payload[forest.node_start[number] : forest.node_start[number + 1]][kept].copy()
-    child = np.where(is_leaf, np.arange(len(kept)), new_number[np.maximum(tree.first_child[kept], 0)])
-    low = bits & np.uint64((1 << 36) - 1)
-    newly_cut = is_leaf & ~tree.is_leaf[kept]
-    low[newly_cut] = np.uint64(0xFFFF)
-    leaf_nodes = kept[is_leaf]
-    payload[is_leaf] = np.arange(len(leaf_nodes))
-    counts = tree.counts[leaf_nodes].astype(np.uint32)
-    weights = None if forest.weights is None else tree.weights[leaf_nodes]
-    words = forest.set_words[forest.set_start[number] : forest.set_start[number + 1]]
-    return Forest(
-        n_classes=forest.n_classes,
-        nodes=low | (child.astype(np.uint64) << np.uint64(36)),
-        payload=payload,
-        set_words=words,
-        node_start=np.array([0, len(kept)]),
-        leaf_start=np.array([0, len(leaf_nodes)]),
-        set_start=np.array([0, len(words)]),
-        depth=np.array([tree.node_depth[kept].max()]),
-        **_packed(counts, weights),
-        **tree.leaf_moments(leaf_nodes),
-    )
+def cut_tree(tree: TreeArrays, at: NDArray[np.bool_]) -> Forest:
+    """Make leaves of some nodes (N,), drop what is below them -> a forest of one tree."""
+    nodes, leaves = tree.nodes.cut(at)
+    return Forest(nodes, tree.evidence.cut(leaves))
 
 
 def _checked_cost(ccp_alpha: float) -> float:
@@ -177,33 +112,17 @@ def _checked_cost(ccp_alpha: float) -> float:
     return ccp_alpha
 
 
-def _cut_below_cost(forest: Forest, number: int, tree: Tree, links: Iterator[PruningStep], ccp_alpha: float) -> Forest:
-    """Cut the links that cost at most `ccp_alpha` per leaf -> a forest of one tree."""
+def _costly(tree: TreeArrays, criterion: str | Criterion, ccp_alpha: float) -> NDArray[np.bool_]:
+    """-> (N,): the nodes below which a branch costs at most `ccp_alpha` per leaf."""
     cut = np.zeros(tree.n_nodes, dtype=bool)
-    for step in links:
+    for step in pruning_path(tree, criterion):
         if step.alpha > ccp_alpha:
             break
         cut[step.node] = True
-    return cut_tree(forest, number, tree, cut)
+    return cut
 
 
-def _packed(counts: NDArray[np.uint32], weights: NDArray[np.float64] | None) -> dict[str, Any]:
-    """(L, K) -> the arrays of a forest's leaves, sparse when classes are many."""
-    n_classes = counts.shape[1]
-    if n_classes <= DENSE_CLASSES:
-        flat = None if weights is None else weights.ravel()
-        return {"counts": counts.ravel(), "entry_start": None, "entry_class": None, "weights": flat}
-    leaf, label = np.nonzero(counts if weights is None else counts + weights)
-    start = np.concatenate([[0], np.cumsum(np.bincount(leaf, minlength=len(counts)))])
-    return {
-        "counts": counts[leaf, label],
-        "entry_start": start.astype(np.int64),
-        "entry_class": label.astype(np.uint16),
-        "weights": None if weights is None else weights[leaf, label],
-    }
-
-
-def _sums_below(tree: Tree, risk: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _sums_below(tree: TreeArrays, risk: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """(N,) -> (N,), (N,): risk and number of the leaves below each node, the node itself if it is one."""
     below = np.where(tree.is_leaf, risk, 0.0)
     leaves = np.where(tree.is_leaf, 1, 0)
@@ -219,7 +138,7 @@ def _link(risk: NDArray[np.float64], below: NDArray[np.float64], leaves: NDArray
     return float((risk[node] - below[node]) / (leaves[node] - 1))
 
 
-def _mark_below(tree: Tree, node: int, marked: NDArray[np.bool_]) -> None:
+def _mark_below(tree: TreeArrays, node: int, marked: NDArray[np.bool_]) -> None:
     """Mark everything below a node (not the node)."""
     waiting = [node]
     while waiting:

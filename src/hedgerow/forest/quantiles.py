@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -41,14 +42,14 @@ class LeafRows:
 
 
 def find_leaf_rows(
-    forest: Forest, codes: Codes, y: Floats, weights: Floats | None, seed: int, bag_mean: float, n_threads: int
+    forest: Forest, codes: Codes, y: Floats, weights: Floats | None, bags: Bags, n_threads: int
 ) -> LeafRows:
     """The training table, codes (p, n) and targets (n,), sent down the trees once -> which rows each leaf holds."""
     order = np.argsort(y, kind="stable")
     leaves = forest.leaves(np.ascontiguousarray(codes[:, order]), n_threads)
     starts, ranks = [np.zeros(1, dtype=np.int64)], []
     for tree in range(forest.n_trees):
-        times = _core.bag(seed, tree, len(y), bag_mean)[order]
+        times = bags.times(tree)[order]
         rank = np.repeat(np.arange(len(y), dtype=np.uint32), times)
         leaf = leaves[rank, tree]
         ranks.append(rank[np.argsort(leaf, kind="stable")])

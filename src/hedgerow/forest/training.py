@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.add import NO_GRID, Grid, Origin
-from hedgerow.forest.fold import OutOfBag
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import NO_GRID, Bags, Grid, Judges, Origin
 from hedgerow.table.bins import Codes
 
 
@@ -40,25 +39,21 @@ class TrainingRows:
         Which of all rows weigh something; None for all of them.
     target : Target
         Of the n rows.
-    seed, bag_mean : int, float
-        What the bags are drawn with; a mean of 0 for no bootstrap.
-    leaf_counts : str
-        Which rows leaves count.
+    bags : Bags
+        How bags are drawn from them, and which of them leaves count.
     """
 
     codes: Codes
     all_codes: Codes
     kept: NDArray[np.uint32] | None
     target: Any
-    seed: int
-    bag_mean: float
-    leaf_counts: str
+    bags: Bags
 
     @classmethod
     def of(cls, all_codes: Codes, kept: NDArray[np.uint32] | None, target: Any, settings: GrowSettings) -> TrainingRows:
         """Codes of all rows, those that weigh something, their target, and how trees are to be grown."""
         codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
-        return cls(codes, all_codes, kept, target, settings.seed, settings.bag_mean, settings.leaf_counts)
+        return cls(codes, all_codes, kept, target, _bags(settings, codes.shape[1]))
 
     @property
     def n_rows(self) -> int:
@@ -68,20 +63,13 @@ class TrainingRows:
     @property
     def has_bags(self) -> bool:
         """Whether trees leave rows out, which can then judge them."""
-        return self.bag_mean > 0
+        return self.bags.mean > 0
 
     @property
-    def counts_itself(self) -> bool:
-        """Whether a leaf counts a row that its tree has not seen."""
-        return self.leaf_counts in ("all", "oob")
-
-    @property
-    def judges(self) -> OutOfBag:
-        """How to find the trees that have not seen a row, and what the row itself has added to its leaves."""
-        counted, own = self.counts_itself, self.target.own
-        if own is not None:
-            return OutOfBag(self.seed, self.bag_mean, None, own=own if counted else None, known=self.target.known)
-        return OutOfBag(self.seed, self.bag_mean, self.target.labels if counted else None)
+    def judges(self) -> Judges:
+        """Which trees may judge a row, and what the row itself has added to their leaves."""
+        own = self.target.labels if self.target.own is None else self.target.own
+        return Judges(self.bags, own if self.bags.count_outside else None, self.target.known)
 
     def plus(self, codes: Codes, target: Any) -> TrainingRows:
         """These rows, and after them rows that came later: codes (p, m) with their target."""
@@ -90,11 +78,12 @@ class TrainingRows:
             later = self.all_codes.shape[1] + np.arange(codes.shape[1])
             kept = np.concatenate([kept, later]).astype(np.uint32)
         everything = whole if kept is None else np.concatenate([self.all_codes, codes], axis=1)
-        return replace(self, codes=whole, all_codes=everything, kept=kept, target=self.target.plus(target))
+        bags = replace(self.bags, n_rows=whole.shape[1])
+        return TrainingRows(whole, everything, kept, self.target.plus(target), bags)
 
     def under(self, settings: GrowSettings) -> TrainingRows:
         """The same rows, with the bags of other settings."""
-        return replace(self, seed=settings.seed, bag_mean=settings.bag_mean, leaf_counts=settings.leaf_counts)
+        return replace(self, bags=_bags(settings, self.n_rows))
 
     def origin(self, n_trees: int, first_tree: int) -> Origin:
         """What trees that were grown on these rows know of them."""
@@ -102,9 +91,9 @@ class TrainingRows:
         return Origin(
             n_trees,
             first_tree,
-            self.seed,
-            self.bag_mean,
-            self.leaf_counts,
+            self.bags.seed,
+            self.bags.mean,
+            self.bags.leaf_counts,
             self.n_rows,
             self.n_rows,
             self.target.class_rows,
@@ -116,9 +105,14 @@ class TrainingRows:
     def fingerprint(self, *, of_rows: bool) -> Fingerprint:
         """What a later fit must share with this one; `of_rows` is whether the rows themselves are compared."""
         checksums = self.checksums() if of_rows else None
-        return Fingerprint(checksums, self.n_rows, self.bag_mean, self.leaf_counts)
+        return Fingerprint(checksums, self.n_rows, self.bags.mean, self.bags.leaf_counts)
 
     def checksums(self) -> tuple[int, int]:
         """Of the labels and of the codes."""
         identity = np.ascontiguousarray(self.target.identity)
         return zlib.crc32(identity.data), zlib.crc32(np.ascontiguousarray(self.codes).data)
+
+
+def _bags(settings: GrowSettings, n_rows: int) -> Bags:
+    """How trees with these settings draw bags from so many rows."""
+    return Bags(settings.seed, settings.bag_mean, n_rows, leaf_counts=settings.leaf_counts)

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, Rule, Setting, resolve_rule
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.forest.fold import OutOfBag, StateCache
-from hedgerow.forest.proximity import Bags
+from hedgerow.forest.fold import StateCache
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags, Judges
 from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import TrainingRows
-from hedgerow.forest.tree import Forest
 from hedgerow.judge.evidence import Evidence, Trial, calibrated, choose_caution, score_sets, try_out
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
-from hedgerow.judge.variance import Grown, VarianceOf, forest_variance
+from hedgerow.judge.variance import VarianceOf, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
@@ -109,7 +109,7 @@ class Answers:
         drawn = self.fitted.fingerprint
         if drawn is None:
             raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
-        return Bags(self.fitted.seed, drawn.bag_mean, drawn.leaf_counts)
+        return Bags(self.fitted.seed, drawn.bag_mean, drawn.n_rows, leaf_counts=drawn.leaf_counts)
 
     def for_file(self) -> Fitted:
         """The fit without its training rows, as a pickle keeps it."""
@@ -209,7 +209,7 @@ class ClassAnswers(Answers):
 
     # ---- what it says ------------------------------------------------------------------------
 
-    def evidence(self, codes: Codes, judges: OutOfBag | None = None) -> Evidence:
+    def evidence(self, codes: Codes, judges: Judges | None = None) -> Evidence:
         """Codes (p, n) -> the leaves the samples reach."""
         fitted, threads = self.fitted, self.threads(codes.shape[1])
         return Evidence(fitted.forest, codes, self.rule, self.caution, self.about.prior, judges, threads, fitted.cache)
@@ -287,8 +287,8 @@ class ClassAnswers(Answers):
     def variance(self, codes: Codes) -> VarianceOf:
         """Codes (p, n) -> how much probabilities would differ with another training table."""
         rows = self.bagged_rows()
-        grown = Grown(rows.codes, rows.target.labels, rows.seed, rows.bag_mean, rows.leaf_counts)
-        return forest_variance(self.forest, codes, grown, self.threads(codes.shape[1]))
+        threads = self.threads(codes.shape[1])
+        return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
 
     def judged(self) -> Fitted:
         """The fit with what is chosen and reported by looking at rows through the trees that have not seen them."""
@@ -364,7 +364,7 @@ def _answers_for_all(rows: TrainingRows, evidence: Evidence, probability: Floats
     if rows.kept is None:
         return whole
     # Rows without weight: no tree has seen them, so all judge them.
-    everyone = replace(evidence, codes=rows.all_codes, out_of_bag=None)
+    everyone = replace(evidence, codes=rows.all_codes, judges=None)
     of_all = everyone.combine(weights=trial.weights).probability
     of_all[rows.kept] = whole
     return of_all

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 Floats = NDArray[np.float64]
 

@@ -18,20 +18,18 @@ from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.rules import UncertaintyParts
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.forest.fold import (
-    OutOfBag,
     StateCache,
     distinct_rows,
     entry_numbers,
     evidence_without_own,
     fold,
-    known_rows,
     leaf_evidence,
-    out_of_bag_rows,
     reached_evidence,
     without_own_row,
 )
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Judges
 from hedgerow.forest.together import Together, group_by_merge
-from hedgerow.forest.tree import Forest
 from hedgerow.metrics.scorers import scorer
 from hedgerow.table.bins import Codes
 
@@ -58,8 +56,8 @@ class Evidence:
         What `combine` uses unless told otherwise.
     prior : (K,) float64
         Class shares of the training rows.
-    out_of_bag : OutOfBag or None
-        Which trees may judge a row.
+    judges : Judges or None
+        Which trees may judge a row; None for all.
     """
 
     forest: Forest
@@ -67,7 +65,7 @@ class Evidence:
     rule: Rule
     caution: float
     prior: Floats
-    out_of_bag: OutOfBag | None = None
+    judges: Judges | None = None
     n_threads: int = 1
     cache: StateCache = field(default_factory=StateCache)
 
@@ -82,12 +80,16 @@ class Evidence:
         return self.forest.leaves(self.codes, self.n_threads)
 
     @property
-    def seen(self) -> NDArray[np.bool_]:
+    def may_judge(self) -> NDArray[np.bool_]:
         """(n, T): whether the tree may judge the sample; for out-of-bag evidence, whether it has not seen the row."""
-        if self.out_of_bag is None:
+        if self.judges is None:
             return np.ones((self.n_samples, self.forest.n_trees), dtype=bool)
-        trees = range(self.forest.n_trees)
-        return np.stack([out_of_bag_rows(self.out_of_bag, tree, self.n_samples) for tree in trees], axis=1)
+        return self.judges.table(self.forest.n_trees)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """(n, T): another name of `may_judge`."""
+        return self.may_judge
 
     @property
     def counts(self) -> Floats:
@@ -95,7 +97,7 @@ class Evidence:
 
         This is the one large array; `combine` does without it. Trees that may not judge a sample have zeros.
         """
-        return self._counts() if self.out_of_bag is None else self._counts() * self.seen[:, :, None]
+        return self._counts() if self.judges is None else self._counts() * self.may_judge[:, :, None]
 
     def combine(
         self,
@@ -131,7 +133,7 @@ class Evidence:
             chosen,
             setting,
             tree_weights=weights,
-            out_of_bag=self.out_of_bag,
+            judges=self.judges,
             cache=self.cache,
             n_threads=self.n_threads,
         )
@@ -164,7 +166,7 @@ class Evidence:
                 self.codes,
                 together,
                 settings[group[0]],
-                out_of_bag=self.out_of_bag,
+                judges=self.judges,
                 n_threads=self.n_threads,
             )
             opinions.update(zip(group, found, strict=True))
@@ -198,14 +200,16 @@ class Evidence:
 
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
         """Counts (m, K) -> masses (m, S); (n, S): their mean over the leaves reached, of no rows where none is."""
-        leaves, seen = self.leaves.astype(np.int64), self.seen
+        leaves, judge = self.leaves.astype(np.int64), self.may_judge
+        own = None if self.judges is None else self.judges.own
         blank = mass_of(np.zeros((1, self.forest.n_classes)))
         total = np.zeros((self.n_samples, blank.shape[1]))
         for tree in range(self.forest.n_trees):
-            distinct, where = distinct_rows(self._counts_in(tree, leaves[:, tree])[seen[:, tree]])
-            total[seen[:, tree]] += mass_of(distinct)[where]
-        judges = seen.sum(axis=1)[:, None]
-        return np.where(judges > 0, total / np.maximum(judges, 1), blank)
+            rows = judge[:, tree]
+            distinct, where = distinct_rows(self._counts_in(tree, leaves[:, tree], own)[rows])
+            total[rows] += mass_of(distinct)[where]
+        number = judge.sum(axis=1)[:, None]
+        return np.where(number > 0, total / np.maximum(number, 1), blank)
 
     def uncertainty(self) -> UncertaintyParts:
         """Entropy split into aleatoric and epistemic, and the relative-likelihood pair, (n,) each."""
@@ -214,7 +218,7 @@ class Evidence:
             self.codes,
             Uncertainty(),
             self._setting(None, None),
-            out_of_bag=self.out_of_bag,
+            judges=self.judges,
             cache=self.cache,
             n_threads=self.n_threads,
         )
@@ -225,39 +229,27 @@ class Evidence:
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
         known = np.flatnonzero(self.known)
         rows = known[np.linspace(0, len(known) - 1, min(most, len(known))).astype(np.int64)]  # it may be sorted
-        seen = self.seen[rows]
-        counts = self._of_rows(rows)._counts() * seen[:, :, None]
+        judge = self.may_judge[rows]
+        counts = self._counts(rows) * judge[:, :, None]
         amount = self.caution if caution is None else caution
         lower, upper = idm_bounds(counts.reshape(-1, n_classes), amount)
-        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=seen)
+        return learn_tree_weights(lower.reshape(counts.shape), upper.reshape(counts.shape), labels[rows], seen=judge)
 
     @property
     def judged(self) -> NDArray[np.bool_]:
         """(n,): whether any tree may judge the sample; a training row can be in every bag."""
-        if self.out_of_bag is None:
+        if self.judges is None:
             return np.ones(self.n_samples, dtype=bool)
-        judged = np.zeros(self.n_samples, dtype=bool)
-        for tree in range(self.forest.n_trees):
-            judged |= out_of_bag_rows(self.out_of_bag, tree, self.n_samples)
-        return judged
+        return np.asarray(self.judges.number(self.forest.n_trees) > 0)
 
     @property
     def known(self) -> NDArray[np.bool_]:
         """(n,): whether the class of the sample is certain, so that it can teach or judge."""
-        if self.out_of_bag is None:
-            return np.ones(self.n_samples, dtype=bool)
-        return known_rows(self.out_of_bag, self.n_samples)
+        return np.ones(self.n_samples, dtype=bool) if self.judges is None else self.judges.certain
 
     def as_forest(self) -> Evidence:
         """Out-of-bag evidence with the sums of each row's judges scaled up to the whole forest, to calibrate on."""
-        if self.out_of_bag is None:
-            return self
-        return replace(self, out_of_bag=replace(self.out_of_bag, as_forest=True))
-
-    def _of_rows(self, rows: NDArray[np.int64]) -> Evidence:
-        """The evidence of some samples; who has seen them is not known any more."""
-        outside = None if self.out_of_bag is None else self.out_of_bag.of_rows(rows)
-        return replace(self, codes=np.ascontiguousarray(self.codes[:, rows]), out_of_bag=outside)
+        return self if self.judges is None else replace(self, judges=replace(self.judges, as_forest=True))
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
         amount = self.caution if caution is None else caution
@@ -265,28 +257,28 @@ class Evidence:
             return _setting_of(self.forest.n_classes, amount, self.prior.tobytes())
         return Setting.of(self.forest.n_classes, amount, prior)
 
-    def _counts(self) -> Floats:
-        """(n, T, K): the leaves reached, without the rows' own counts where they have been counted."""
-        leaves = self.leaves
-        if self.out_of_bag is None:
+    def _counts(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
+        """(n, T, K): the leaves that some samples reach, without the rows' own counts where they have been counted."""
+        leaves = self.forest.leaves(np.ascontiguousarray(self.codes[:, rows]), self.n_threads)
+        if self.judges is None:
             return reached_evidence(self.forest, leaves)
+        own = None if self.judges.own is None else self.judges.own[rows]
         trees = range(self.forest.n_trees)
-        return np.stack([self._counts_in(tree, leaves[:, tree].astype(np.int64)) for tree in trees], axis=1)
+        return np.stack([self._counts_in(tree, leaves[:, tree].astype(np.int64), own) for tree in trees], axis=1)
 
-    def _counts_in(self, tree: int, leaves: NDArray[np.int64]) -> Floats:
+    def _counts_in(self, tree: int, leaves: NDArray[np.int64], own: NDArray[Any] | None) -> Floats:
         """Leaves (n,) reached in one tree -> (n, K), without the rows' own counts where they have been counted."""
-        outside = self.out_of_bag
-        if outside is not None and outside.own is not None:
-            return evidence_without_own(self.forest, tree, leaves, outside.own)
-        if outside is None or outside.labels is None:
+        if own is None:
             return leaf_evidence(self.forest, tree)[leaves]
-        labels = outside.labels.astype(np.int64)
+        if own.ndim == 2:
+            return evidence_without_own(self.forest, tree, leaves, own)
+        labels = own.astype(np.int64)
         dense = self.forest.entry_class is None
         rows = leaves * self.forest.n_classes + labels if dense else entry_numbers(self.forest, tree)[leaves, labels]
         return without_own_row(self.forest, tree)[rows]
 
     def __repr__(self) -> str:
-        kind = "" if self.out_of_bag is None else "out-of-bag, "
+        kind = "" if self.judges is None else "out-of-bag, "
         return f"Evidence({kind}{self.n_samples} samples, {self.forest.n_trees} trees, {self.forest.n_classes} classes)"
 
 

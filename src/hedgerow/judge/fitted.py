@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.forest.add import Origin
-from hedgerow.forest.add_numbers import LaterMoments
 from hedgerow.forest.fold import StateCache
-from hedgerow.forest.moments import NumberTree
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Origin
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.forest.tree import Forest, Tree
+from hedgerow.forest.walk import NumberTree, Tree
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
 from hedgerow.target.base import About
@@ -116,8 +115,6 @@ class Fitted:
         What the trees have counted; empty where no rows can be added.
     rows : TrainingRows or None
         The training rows, where they have been kept.
-    later : LaterMoments or None
-        Of a regression, what rows that came later have added.
     figures, learned : Figures, Learned
         What the fit reports, and what has been learned on out-of-bag rows.
     cache : StateCache
@@ -133,7 +130,6 @@ class Fitted:
     fingerprint: Fingerprint | None
     origins: tuple[Origin, ...] = ()
     rows: TrainingRows | None = None
-    later: LaterMoments | None = None
     figures: Figures = field(default_factory=Figures)
     learned: Learned = field(default_factory=Learned)
     cache: StateCache = field(default_factory=StateCache)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.fold import OutOfBag, out_of_bag_rows
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Residuals:
         return np.unpackbits(self.bits, axis=1, count=self.n_trees).astype(bool)
 
 
-def residuals_from(y: Floats, predicted: Floats, bags: OutOfBag, n_trees: int) -> Residuals:
+def residuals_from(y: Floats, predicted: Floats, bags: Bags, n_trees: int) -> Residuals:
     """Targets and out-of-bag predictions (n,), NaN where every tree has seen the row -> residuals.
 
     At most `MAX_ROWS` rows are taken, evenly spread; which, depends on their numbers alone.
@@ -51,7 +51,7 @@ def residuals_from(y: Floats, predicted: Floats, bags: OutOfBag, n_trees: int) -
     judged = np.flatnonzero(~np.isnan(predicted))
     if len(judged) > MAX_ROWS:
         judged = judged[np.linspace(0, len(judged) - 1, MAX_ROWS).astype(np.int64)]
-    outside = np.stack([out_of_bag_rows(bags, tree, len(y))[judged] for tree in range(n_trees)], axis=1)
+    outside = np.stack([bags.outside(tree)[judged] for tree in range(n_trees)], axis=1)
     return Residuals(np.abs(y[judged] - predicted[judged]), np.packbits(outside, axis=1), n_trees)
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.add import outside_bags
 from hedgerow.judge.answer import Answers
 from hedgerow.judge.drift import Drift, Sample, find_drift
 from hedgerow.table.bins import Codes
@@ -51,7 +50,7 @@ def _training_rows(now: Answers, labelled: bool) -> Newcomers:
             " old rows that were not used to grow the trees"
         )
     some = _spread(rows.n_rows)
-    judges = outside_bags(rows.seed, rows.bag_mean, now.forest.n_trees, rows.n_rows, some)
+    judges = rows.bags.outside_each(now.forest.n_trees, some)
     labels = rows.target.truth[some] if labelled else None
     return Newcomers(np.ascontiguousarray(rows.codes[:, some]), labels, some, judges)
 
@@ -60,8 +59,7 @@ def _as_later(now: Answers, new: Newcomers) -> Newcomers:
     """New rows with the trees whose bags they would not be in, had they come with the others: as many as those."""
     rows = now.fitted.bagged
     assert rows is not None
-    places = rows.n_rows + new.rows
-    return new._replace(judges=outside_bags(rows.seed, rows.bag_mean, now.forest.n_trees, rows.n_rows, places))
+    return new._replace(judges=rows.bags.outside_each(now.forest.n_trees, rows.n_rows + new.rows))
 
 
 def _sample_of(now: Answers, rows: Newcomers) -> Sample:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows, find_leaf_rows, quantiles_of
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
-from hedgerow.forest.tree import Forest
 from hedgerow.judge.answer import Answers, checked_caution
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.intervals import Residuals, jackknife_plus, residuals_from
@@ -131,7 +131,7 @@ class NumberAnswers(Answers):
                     " bootstrap=True"
                 )
             predicted = out_of_bag_prediction(self.forest, rows, self.threads(rows.n_rows))
-            return residuals_from(rows.target.values, predicted, rows.judges, self.forest.n_trees)
+            return residuals_from(rows.target.values, predicted, rows.bags, self.forest.n_trees)
 
         return self.fitted.learned.get("residuals", None, make)
 
@@ -146,8 +146,8 @@ class NumberAnswers(Answers):
                     " loaded, or warm-started on other rows, whose leaves have lost their rows; fit it again"
                 )
             core = rows.target.core
-            bags, threads = (rows.seed, rows.bag_mean), self.threads(rows.n_rows)
-            return find_leaf_rows(self.forest, rows.codes, core.values, core.weights, *bags, threads)
+            threads = self.threads(rows.n_rows)
+            return find_leaf_rows(self.forest, rows.codes, core.values, core.weights, rows.bags, threads)
 
         return self.fitted.learned.get("leaf_rows", None, make)
 
@@ -184,7 +184,7 @@ class NumberAnswers(Answers):
         if rows.kept is not None:  # rows without weight: no tree has seen them
             whole = self.predicted(rows.all_codes)
             whole[rows.kept] = predicted
-        fitted.learned.put("residuals", None, residuals_from(values, predicted, rows.judges, self.forest.n_trees))
+        fitted.learned.put("residuals", None, residuals_from(values, predicted, rows.bags, self.forest.n_trees))
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=whole))
 
     def for_file(self) -> Fitted:
@@ -220,6 +220,5 @@ def out_of_bag_prediction(forest: Forest, rows: TrainingRows, n_threads: int) ->
     assert forest.values is not None
     merged = np.zeros((rows.n_rows, 2))
     states = np.column_stack([forest.values, np.ones(len(forest.values))])
-    bags = (rows.seed, rows.bag_mean, None)
-    forest.fold(rows.codes, states, None, 0, 0, forest.n_trees, None, bags, n_threads, merged)
+    forest.fold(rows.codes, states, None, 0, 0, forest.n_trees, None, rows.judges.for_core(), n_threads, merged)
     return np.where(merged[:, 1] > 0, merged[:, 0] / np.maximum(merged[:, 1], 1), np.nan)

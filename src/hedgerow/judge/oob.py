@@ -14,17 +14,15 @@ from numpy.typing import NDArray
 from hedgerow.belief import Rule, Setting
 from hedgerow.belief.leaf import vote_shares
 from hedgerow.forest.fold import (
-    OutOfBag,
     entry_numbers,
     evidence_without_own,
     fold,
-    known_rows,
     leaf_evidence,
     lift_distinct,
-    out_of_bag_rows,
     without_own_row,
 )
-from hedgerow.forest.tree import Forest, some_trees
+from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.rows import Judges
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -88,22 +86,22 @@ class BootstrapErrors:
 
 
 def bootstrap_errors(
-    forest: Forest, codes: Codes, labels: NDArray[Any], out_of_bag: OutOfBag, ensemble: float, n_threads: int = 1
+    forest: Forest, codes: Codes, labels: NDArray[Any], judges: Judges, ensemble: float, n_threads: int = 1
 ) -> BootstrapErrors:
     """Training rows (p, n), their class numbers (n,), how to find their judges -> errors; three folds of votes."""
-    known = known_rows(out_of_bag, len(labels))
+    known = judges.certain
 
-    def votes(bags: OutOfBag | None) -> Floats:
+    def votes(of: Judges | None) -> Floats:
         setting = Setting.of(forest.n_classes)
-        return fold(forest, codes, _Votes(), setting, out_of_bag=bags, n_threads=n_threads).sums[known]
+        return fold(forest, codes, _Votes(), setting, judges=of, n_threads=n_threads).sums[known]
 
     everyone = votes(None)
-    insiders = everyone - votes(OutOfBag(out_of_bag.seed, out_of_bag.bag_mean, None))
+    insiders = everyone - votes(Judges(judges.bags))
     answers = everyone.sum(axis=0) / max(everyone.sum(), 1)
     sure = labels[known]
     classes = np.bincount(sure, minlength=forest.n_classes) / max(len(sure), 1)
     return BootstrapErrors(
-        out_of_bag=_mean_error(votes(out_of_bag), sure),
+        out_of_bag=_mean_error(votes(judges), sure),
         resubstitution=_mean_error(insiders, sure),
         ensemble=ensemble,
         no_information=float(1 - classes @ answers),
@@ -116,7 +114,7 @@ def ensemble_error(
     rule: Rule,
     setting: Setting,
     labels: NDArray[Any],
-    out_of_bag: OutOfBag,
+    judges: Judges,
     *,
     tree_weights: Floats | None = None,
     n_threads: int = 1,
@@ -125,12 +123,9 @@ def ensemble_error(
 
     Rows of uncertain class are left out, here as everywhere: nobody knows whether an answer about them is wrong.
     """
-    judged = np.zeros(len(labels), dtype=bool)
-    for tree in range(forest.n_trees):
-        judged |= out_of_bag_rows(out_of_bag, tree, len(labels))
-    judged &= known_rows(out_of_bag, len(labels))
-    whole = replace(out_of_bag, as_forest=True)
-    opinion = fold(forest, codes, rule, setting, tree_weights=tree_weights, out_of_bag=whole, n_threads=n_threads)
+    judged = (judges.number(forest.n_trees) > 0) & judges.certain
+    whole = replace(judges, as_forest=True)
+    opinion = fold(forest, codes, rule, setting, tree_weights=tree_weights, judges=whole, n_threads=n_threads)
     wrong = opinion.probability.argmax(axis=1) != labels
     return float(wrong[judged].mean()) if judged.any() else math.nan
 
@@ -171,8 +166,8 @@ class AnyTrace(ABC):
     ----------
     n_rows : int
         Training rows.
-    out_of_bag : OutOfBag
-        How to find the trees that have not seen a row.
+    judges : Judges
+        Which trees may judge a row.
 
     Attributes
     ----------
@@ -180,9 +175,9 @@ class AnyTrace(ABC):
         Mean over the rows of certain class judged so far of how wrong the trees so far are; NaN while there are none.
     """
 
-    def __init__(self, n_rows: int, out_of_bag: OutOfBag) -> None:
-        self._n_rows, self._out_of_bag = n_rows, out_of_bag
-        self._judges, self._known = np.zeros(n_rows), known_rows(out_of_bag, n_rows)
+    def __init__(self, n_rows: int, judges: Judges) -> None:
+        self._n_rows, self._judges = n_rows, judges
+        self._number, self._known = np.zeros(n_rows), judges.certain
         self.errors: list[float] = []
 
     def extend(self, forest: Forest, codes: Codes, n_threads: int = 1) -> None:
@@ -192,10 +187,10 @@ class AnyTrace(ABC):
             last = min(first + group, forest.n_trees)
             leaves = some_trees(forest, first, last).leaves(codes, n_threads)
             for tree in range(first, last):
-                outside = out_of_bag_rows(self._out_of_bag, tree, self._n_rows)
-                self._judges += outside
+                outside = self._judges.of(tree)
+                self._number += outside
                 self._add(forest, codes, tree, leaves[:, tree - first].astype(np.int64), np.flatnonzero(outside))
-                judged = (self._judges > 0) & self._known
+                judged = (self._number > 0) & self._known
                 self.errors.append(float(self._losses[judged].mean()) if judged.any() else math.nan)
 
     @abstractmethod
@@ -221,12 +216,12 @@ class Trace(AnyTrace):
         How the leaves are combined. Rules that learn tree weights weigh all trees alike here.
     labels : (n,) class numbers
         Of the training rows.
-    out_of_bag : OutOfBag
-        How to find the trees that have not seen a row.
+    judges : Judges
+        Which trees may judge a row.
     """
 
-    def __init__(self, rule: Rule, setting: Setting, labels: NDArray[Any], out_of_bag: OutOfBag) -> None:
-        super().__init__(len(labels), out_of_bag)
+    def __init__(self, rule: Rule, setting: Setting, labels: NDArray[Any], judges: Judges) -> None:
+        super().__init__(len(labels), judges)
         self._rule, self._setting, self._labels = rule, setting, labels
         self._wrong = np.zeros(len(labels), dtype=bool)
         self._merged: Floats | None = None
@@ -245,11 +240,11 @@ class Trace(AnyTrace):
             return
         self._merge(rows, self._states(forest, tree, leaves, rows))
         # Under a steady rule only rows that have a new judge change.
-        self._finish(rows if self._rule.steady else np.flatnonzero(self._judges), tree + 1)
+        self._finish(rows if self._rule.steady else np.flatnonzero(self._number), tree + 1)
 
     def _states(self, forest: Forest, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> Floats:
         """States (m, S) of the leaves that the rows (m,) reach in a tree, without the rows themselves."""
-        at, labels, added = leaves[rows], self._out_of_bag.labels, self._out_of_bag.own
+        at, labels, added = leaves[rows], self._judges.own_class, self._judges.own_weight
         if added is not None:
             return lift_distinct(self._rule, evidence_without_own(forest, tree, at, added[rows]), self._setting)
         if labels is None:
@@ -275,13 +270,13 @@ class Trace(AnyTrace):
         assert self._merged is not None
         state = self._merged[rows]
         if self._rule.merge == "add":
-            state = state * (n_trees / np.maximum(self._judges[rows], 1))[:, None]
+            state = state * (n_trees / np.maximum(self._number[rows], 1))[:, None]
         probability = self._rule.finish(state, self._setting).probability
         self._wrong[rows] = probability.argmax(axis=1) != self._labels[rows]
 
     def _finish_stack(self, forest: Forest, codes: Codes, tree: int) -> None:
         """For rules that are no fold the trees so far are read again: the pass is quadratic in their number."""
-        opinion = fold(some_trees(forest, 0, tree + 1), codes, self._rule, self._setting, out_of_bag=self._out_of_bag)
+        opinion = fold(some_trees(forest, 0, tree + 1), codes, self._rule, self._setting, judges=self._judges)
         self._wrong[:] = opinion.probability.argmax(axis=1) != self._labels
 
 
@@ -292,20 +287,20 @@ class NumberTrace(AnyTrace):
     ----------
     targets : (n,) float64
         Of the training rows.
-    out_of_bag : OutOfBag
-        How to find the trees that have not seen a row.
+    judges : Judges
+        Which trees may judge a row.
     absolute : bool
         Which error.
     """
 
-    def __init__(self, targets: Floats, out_of_bag: OutOfBag, *, absolute: bool) -> None:
-        super().__init__(len(targets), out_of_bag)
+    def __init__(self, targets: Floats, judges: Judges, *, absolute: bool) -> None:
+        super().__init__(len(targets), judges)
         self._targets, self._absolute = targets, absolute
         self._sums, self._found = np.zeros(len(targets)), np.zeros(len(targets))
 
     def standard_error(self, error: float) -> float:
         """That of a mean; how far single rows are from it is what they are now."""
-        judged = self._losses[self._judges > 0]
+        judged = self._losses[self._number > 0]
         return float(judged.std() / math.sqrt(max(1, len(judged))))
 
     @property
@@ -315,7 +310,7 @@ class NumberTrace(AnyTrace):
     def _add(self, forest: Forest, codes: Codes, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> None:
         assert forest.values is not None
         self._sums[rows] += forest.values[forest.leaf_start[tree] + leaves[rows]]
-        off = self._sums[rows] / self._judges[rows] - self._targets[rows]
+        off = self._sums[rows] / self._number[rows] - self._targets[rows]
         self._found[rows] = np.abs(off) if self._absolute else off**2
 
 

@@ -11,15 +11,14 @@ grown without it (Efron's jackknife after bootstrap), once the row is taken out 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
 from hedgerow.forest.fold import leaf_evidence
-from hedgerow.forest.tree import Forest, some_trees
+from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.rows import Bags
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -42,60 +41,44 @@ class VarianceOf(NamedTuple):
     limit: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Grown:
-    """What a forest was grown on: training rows (p, n), class numbers (n,), bags, and which rows its leaves count."""
-
-    codes: Codes
-    labels: NDArray[np.uint16]
-    seed: int
-    bag_mean: float
-    leaf_counts: str
-
-    def outside(self, tree: int) -> NDArray[np.bool_]:
-        """-> (n,): which rows the tree has not seen."""
-        return np.asarray(_core.bag(self.seed, tree, len(self.labels), self.bag_mean) == 0)
-
-    @property
-    def counted(self) -> bool:
-        """Whether leaves count rows the tree has not seen."""
-        return self.leaf_counts in ("all", "oob")
-
-
-def forest_variance(forest: Forest, samples: Codes, grown: Grown, n_threads: int = 1) -> VarianceOf:
-    """Samples (p, m) -> variance of each class's probability, (m, K) each."""
+def forest_variance(
+    forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
+) -> VarianceOf:
+    """Samples (p, m), training rows (p, n) with labels (n,) and bags -> variance of each probability, (m, K) each."""
     if forest.n_trees < 2:
         raise ValueError("variance must be asked of a forest of two trees or more, got one tree; grow more")
-    if forest.weights is not None and grown.leaf_counts in ("all", "oob"):
+    if forest.weights is not None and bags.count_outside:
         raise ValueError(
             f"leaf_counts must be 'inbag' or 'distinct' for the variance of a weighted forest, got"
-            f" {grown.leaf_counts!r}; the weight of single rows is not kept"
+            f" {bags.leaf_counts!r}; the weight of single rows is not kept"
         )
-    block = max(1, BLOCK_BYTES // (8 * len(grown.labels) * forest.n_classes))
+    block = max(1, BLOCK_BYTES // (8 * len(labels) * forest.n_classes))
     parts = []
     for first in range(0, samples.shape[1], block):
         part = np.ascontiguousarray(samples[:, first : first + block])
-        parts.append(_variance_of_block(forest, part, grown, n_threads))
+        parts.append(_variance_of_block(forest, part, codes, labels, bags, n_threads))
     limit, between = (np.concatenate(each) for each in zip(*parts, strict=True))
     tree = limit + between
     correlation = np.divide(limit, tree, out=np.zeros_like(tree), where=tree > 0)
     return VarianceOf(limit + between / forest.n_trees, tree, correlation, limit)
 
 
-def _variance_of_block(forest: Forest, samples: Codes, grown: Grown, n_threads: int) -> tuple[Floats, Floats]:
+def _variance_of_block(
+    forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int
+) -> tuple[Floats, Floats]:
     """Samples (p, m) -> what all trees have in common and what is between them, (m, K) each."""
     reached = forest.leaves(samples, n_threads)
     shares = _shares(forest, reached)
     centred = shares - shares.mean(axis=1, keepdims=True)
     between = np.asarray(centred.var(axis=1, ddof=1))
-    n_rows = len(grown.labels)
+    n_rows = len(labels)
     change, judges = np.zeros((n_rows, *between.shape)), np.zeros(n_rows)
-    for tree, leaves in _leaves_by_tree(forest, grown, n_threads):
-        outside = grown.outside(tree)
+    for tree, leaves in _leaves_by_tree(forest, codes, n_threads):
+        outside = bags.outside(tree)
         judges += outside
         change[outside] += centred[None, :, tree]
-        if grown.counted:
-            row, sample, moved = _without_rows(forest, tree, leaves, grown.labels, outside, reached[:, tree])
+        if bags.count_outside:
+            row, sample, moved = _without_rows(forest, tree, leaves, labels, outside, reached[:, tree])
             silent = np.isnan(moved)
             change[row, sample] += np.where(silent, -centred[sample, tree], moved)
     judged = judges > 0
@@ -149,11 +132,11 @@ def _shares(forest: Forest, reached: NDArray[np.int32]) -> Floats:
     return shares
 
 
-def _leaves_by_tree(forest: Forest, grown: Grown, n_threads: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Tree by tree, the leaves that the training rows reach (n,)."""
-    group = max(1, BLOCK_BYTES // (4 * len(grown.labels)))
+def _leaves_by_tree(forest: Forest, codes: Codes, n_threads: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """Tree by tree, the leaves that the training rows (p, n) reach (n,)."""
+    group = max(1, BLOCK_BYTES // (4 * codes.shape[1]))
     for first in range(0, forest.n_trees, group):
         last = min(first + group, forest.n_trees)
-        leaves = some_trees(forest, first, last).leaves(grown.codes, n_threads)
+        leaves = some_trees(forest, first, last).leaves(codes, n_threads)
         for tree in range(first, last):
             yield tree, leaves[:, tree - first]

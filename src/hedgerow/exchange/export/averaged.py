@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hedgerow.exchange.export.describe import evidence_of
 from hedgerow.exchange.export.fitted import FittedClassifier, FittedRegressor
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 Floats = NDArray[np.float64]
 

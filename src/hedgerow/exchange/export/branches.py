@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.exchange.export.describe import split_of
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 #: Where an answer leads: whether to a leaf, and the number of the leaf's node or of the next question.
 Target = tuple[bool, int]

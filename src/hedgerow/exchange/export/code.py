@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.exchange.export.describe import Split, evidence_of, split_of, tree_of
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 #: Branches at this depth become functions of their own, because parsers limit nesting.
 DEEPEST = 24

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import idm_bounds
-from hedgerow.forest.tree import Tree, TreeNode
+from hedgerow.forest.walk import Tree, TreeNode
 
 Floats = NDArray[np.float64]
 

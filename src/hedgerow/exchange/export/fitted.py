@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from hedgerow.belief.rules import Rule, Setting
 from hedgerow.decide import Decision
 from hedgerow.forest.fold import leaf_evidence
-from hedgerow.forest.moments import NumberTree
-from hedgerow.forest.tree import Forest, Tree
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.walk import NumberTree, Tree
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table import Schema

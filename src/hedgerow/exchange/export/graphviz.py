@@ -15,7 +15,7 @@ from hedgerow.exchange.export.describe import (
     title_words,
     tree_of,
 )
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 #: A node names at most this many classes, and counts the rest.
 _NAMED_CLASSES = 4

@@ -13,8 +13,7 @@ from hedgerow.exchange.export.averaged import check_averages, node_answers
 from hedgerow.exchange.export.fitted import FittedClassifier, FittedRegressor, fitted_model
 from hedgerow.fit.fields import parameters_of
 from hedgerow.fit.parameters import NUMBER_CRITERIA
-from hedgerow.forest.moments import NumberTree
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import NumberTree, Tree
 from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]

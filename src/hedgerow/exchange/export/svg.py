@@ -20,7 +20,7 @@ from hedgerow.exchange.export.describe import (
     title_words,
     tree_of,
 )
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 #: Colours that colour-blind readers can tell apart (Okabe and Ito); further classes repeat them, paler.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")

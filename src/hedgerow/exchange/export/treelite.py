@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.exchange.export.averaged import check_averages, node_answers, node_bounds
 from hedgerow.exchange.export.branches import Question, questions_of
 from hedgerow.exchange.export.fitted import FittedClassifier, FittedRegressor, fitted_model, require
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 Floats = NDArray[np.float64]
 

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.values import Arrays, take
-from hedgerow.forest.tree import DENSE_CLASSES, OF_NUMBERS, TYPES, Forest, counted_rows
+from hedgerow.forest.counts import DENSE_CLASSES
+from hedgerow.forest.forest import TYPES, Forest, counted_rows
 from hedgerow.table.bins import Bins
-
-_SPARSE = ("entry_start", "entry_class")
 
 
 def forest_to_arrays(forest: Forest, bins: Bins, n_threads: int = 1) -> Arrays:
@@ -23,11 +22,11 @@ def forest_from_arrays(
     arrays: Arrays, bins: Bins, n_classes: int, *, weighted: bool, n_threads: int, moments: tuple[str, ...] = ()
 ) -> tuple[Forest, NDArray[np.uint64]]:
     """The inverse of `forest_to_arrays`, everything checked -> the forest, and the rows each tree counts."""
-    absent = set() if n_classes > DENSE_CLASSES else set(_SPARSE)
+    absent = set() if n_classes > DENSE_CLASSES else {"entry_start", "entry_class"}
     absent |= set() if weighted else {"weights"}
-    absent |= set(OF_NUMBERS) - set(moments)
-    given = {name: None if name in absent else take(arrays, f"forest.{name}", TYPES[name]) for name in TYPES}
-    forest = Forest(n_classes=n_classes, **given)  # type: ignore[arg-type]
+    absent |= {"values", "means", "variances"} - set(moments)
+    given = {name: take(arrays, f"forest.{name}", dtype) for name, dtype in TYPES.items() if name not in absent}
+    forest = Forest.from_arrays(n_classes, given)
     counted = tree_rows(forest, bins, n_threads)
     rows = take(arrays, "forest.rows", np.uint64, length=forest.n_trees)
     if not np.array_equal(rows, counted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,10 +12,10 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import checked_number
 from hedgerow.exchange.files.values import Array, Arrays, take
 from hedgerow.fit.run import MAX_ROWS
-from hedgerow.forest.add import Grid, Origin
-from hedgerow.forest.add_numbers import LaterMoments
-from hedgerow.forest.grow import COUNT_SENSES
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.leaves import Leaves
+from hedgerow.forest.moments import LaterMoments, Moments
+from hedgerow.forest.rows import COUNT_SENSES, Grid, Origin
 from hedgerow.judge.fitted import Fitted
 
 Json: TypeAlias = Any
@@ -45,7 +46,7 @@ def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
         listed.append([origin.leaf_counts, *(known[name] for name, *_ in _NUMBERS)])
     arrays: Arrays = {"origins.class_rows": np.array([origin.class_rows for origin in fitted.origins])}
     reported: dict[str, Json] = {"origins": listed}
-    later = fitted.later
+    later = fitted.forest.evidence.later
     if later is not None:
         reported["later"] = True
         arrays |= {f"later.{name}": vars(later)[name] for name in _MOMENTS}
@@ -53,12 +54,10 @@ def origins_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     return reported, arrays
 
 
-def origins_from_contents(
-    forest: Forest, given: dict[str, Json], arrays: Arrays
-) -> tuple[tuple[Origin, ...], LaterMoments | None]:
-    """The inverse of `origins_to_contents`, everything checked."""
+def origins_from_contents(forest: Forest, given: dict[str, Json], arrays: Arrays) -> tuple[tuple[Origin, ...], Forest]:
+    """The inverse of `origins_to_contents`, everything checked -> origins, and the forest with what came later."""
     if "origins" not in given:
-        return (), None
+        return (), forest
     listed = given["origins"]
     if not isinstance(listed, list) or not 1 <= len(listed) <= forest.n_trees:
         raise ModelFileError("origins must be a list with at most one entry for each tree, got something else")
@@ -68,7 +67,9 @@ def origins_from_contents(
     origins = tuple(_origin_from(each, counted) for each, counted in zip(listed, rows, strict=True))
     if sum(origin.n_trees for origin in origins) != forest.n_trees:
         raise ModelFileError(f"origins must be those of {forest.n_trees} trees, got another number")
-    return origins, _later_from(forest, arrays) if given.get("later") is True else None
+    if given.get("later") is True:
+        forest = replace(forest, evidence=_with_later(forest.evidence, arrays))
+    return origins, forest
 
 
 def _origin_from(given: Json, class_rows: Array) -> Origin:
@@ -85,13 +86,12 @@ def _origin_from(given: Json, class_rows: Array) -> Origin:
     return Origin(leaf_counts=given[0], class_rows=tuple(class_rows.tolist()), grid=grid, **numbers)
 
 
-def _later_from(forest: Forest, arrays: Arrays) -> LaterMoments:
-    """The evidence of leaves after growing, and the sums of later rows."""
-    n_leaves = int(forest.leaf_start[-1])
-    moments = [take(arrays, f"later.{name}", np.float64, length=n_leaves) for name in _MOMENTS]
-    if forest.variances is None or not all(np.isfinite(each).all() for each in moments):
+def _with_later(leaves: Leaves, arrays: Arrays) -> Moments:
+    """Leaves with their evidence after growing, and the sums of later rows."""
+    moments = [take(arrays, f"later.{name}", np.float64, length=leaves.n_leaves) for name in _MOMENTS]
+    if not isinstance(leaves, Moments) or not all(np.isfinite(each).all() for each in moments):
         raise ModelFileError("moments of leaves after growing must be finite, and of a regression, got something else")
     if not (moments[0] > 0).all() or not (moments[2] >= 0).all():
         raise ModelFileError("leaves must have had rows and variances >= 0 after growing, got others")
-    sums = take(arrays, "later.sums", np.int64, shape=(n_leaves, 6))
-    return LaterMoments(moments[0], moments[1], moments[2], sums.reshape(n_leaves, 3, 2))
+    sums = take(arrays, "later.sums", np.int64, shape=(leaves.n_leaves, 6))
+    return replace(leaves, later=LaterMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))

@@ -22,8 +22,8 @@ from hedgerow.exchange.files.state import (
 )
 from hedgerow.exchange.files.values import Array, Arrays, check_starts, take
 from hedgerow.fit.parameters import NUMBER_CRITERION
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows
-from hedgerow.forest.tree import OF_NUMBERS, Forest
 from hedgerow.judge.answer import answers_of, checked_caution
 from hedgerow.judge.fitted import Fitted, Learned, with_fitted
 from hedgerow.judge.intervals import MAX_ROWS, Residuals
@@ -61,7 +61,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
     """The inverse of `regressor_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     decoder = Decoder(arrays, 1)
     model = kind(**decoder.parameters(given["parameters"], kind))
-    moments = OF_NUMBERS if given["has_means"] is True else ("values", "variances")
+    moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
     state = state_from_contents(given, arrays, 1, model.n_jobs, moments=moments)
     low, high = _finite("range", take(arrays, "range", np.float64, length=2)).tolist()
     if not low <= high:
@@ -77,18 +77,17 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
         learned.put("residuals", None, _residuals_from(arrays, state.forest.n_trees))
     if "leaf_rows" in reported:
         learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest))
-    origins, later = origins_from_contents(state.forest, reported, arrays)
+    origins, forest = origins_from_contents(state.forest, reported, arrays)
     _check_reading(model)
     fitted = Fitted(
         schema=state.schema,
         bins=state.bins,
         about=AboutNumbers.between(low, high),
-        forest=state.forest,
+        forest=forest,
         criterion=_checked_criterion(reported.get("criterion_", model.criterion)),
         seed=state.seed,
         fingerprint=state.fingerprint,
         origins=origins,
-        later=later,
         figures=figures,
         learned=learned,
     )

@@ -13,10 +13,10 @@ from hedgerow.exchange.files.parameters import Decoder
 from hedgerow.exchange.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
 from hedgerow.exchange.files.values import Arrays
 from hedgerow.fit.run import MAX_ROWS
-from hedgerow.forest.grow import COUNT_SENSES
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint
-from hedgerow.forest.tree import Forest
 from hedgerow.judge.fitted import Figures, Fitted
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins

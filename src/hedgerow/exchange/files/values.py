@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
-from hedgerow.forest.tree import ascends
+from hedgerow.forest.nodes import ascends
 
 Array: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = dict[str, Array]

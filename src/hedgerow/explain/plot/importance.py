@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from hedgerow.explain.plot.canvas import ACCENT, INK, Display, Floats, calm, cut
-from hedgerow.forest.tree import impurity_importance
+from hedgerow.forest.walk import impurity_importance
 
 #: Names under which objects of hedgerow and scikit-learn keep importances and their spread.
 _MEANS, _SPREADS = ("importances_mean", "mean"), ("importances_std", "deviation")

@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow.exchange.export.describe import answer_words, check_caution, split_of, tree_of
 from hedgerow.exchange.export.svg import Box, colour_of, lay_out
 from hedgerow.explain.plot.canvas import INK, SOFT, Display, class_legend, class_names, patches
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 
 #: Sizes of letters and gaps, in units of the layout; a new figure has 72 of them per inch.
 _LETTERS, _SMALL, _PAD, _LINE, _BAR = 12.0, 10.0, 9.0, 17.0, 8.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.belief.plausibility import preference
 from hedgerow.explain.report.pack import packed
 from hedgerow.forest.fold import evidence_of_leaves
-from hedgerow.forest.tree import Forest
+from hedgerow.forest.forest import Forest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.exchange.export.describe import Split, number_words, split_of
 from hedgerow.exchange.named import estimator_named
-from hedgerow.forest.tree import Tree
+from hedgerow.forest.walk import Tree
 from hedgerow.table import Factors, NamedColumns
 
 #: Show at most this many rules.

@@ -16,9 +16,9 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.forest.forest import join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import pruning_path
-from hedgerow.forest.tree import join_forests
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table.bins import encode
 

@@ -1,0 +1,373 @@
+"""Counts: rows with classes -> how many of each class a leaf holds, and what they weigh."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.forest.leaves import Adding, Leaves
+from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
+from hedgerow.forest.rows import Origin
+from hedgerow.target.criteria import resolve_criterion
+
+Floats = NDArray[np.float64]
+
+#: Up to this many classes a leaf stores a count for each; above, only for those that occur in it.
+DENSE_CLASSES = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts(Leaves):
+    """What leaves hold where rows have classes.
+
+    Parameters
+    ----------
+    n_classes : int
+        K.
+    counts : (L * K,) uint32, or (E,) uint32 when classes are many
+        Rows of each class in each leaf.
+    entry_start, entry_class : (L + 1,) int64 and (E,) uint16, or None
+        With many classes: which entries of `counts` belong to a leaf, and their class.
+    weights : like counts, float64, or None
+        Weight of the rows of each class, where rows were weighted; they give the shares, counts the amount.
+    """
+
+    TYPES: ClassVar[dict[str, Any]] = {
+        "counts": np.uint32,
+        "entry_start": np.int64,
+        "entry_class": np.uint16,
+        "weights": np.float64,
+    }
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("entry_start", "entry_class", "weights")
+    TOLD_BY: ClassVar[str] = "counts"
+
+    n_classes: int
+    counts: NDArray[np.uint32]
+    entry_start: NDArray[np.int64] | None = None
+    entry_class: NDArray[np.uint16] | None = None
+    weights: Floats | None = None
+
+    @classmethod
+    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Counts:
+        """Arrays by the names they have in files, as they are -> the leaves."""
+        return cls(n_classes, *(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
+
+    @classmethod
+    def of_tables(cls, counts: NDArray[np.integer[Any]], weights: Floats | None) -> Counts:
+        """Counts and weights (L, K) -> the leaves, with entries for what is there when classes are many."""
+        n_classes = counts.shape[1]
+        if n_classes <= DENSE_CLASSES:
+            return cls(n_classes, counts.astype(np.uint32).ravel(), None, None, _raveled(weights))
+        leaf, label = np.nonzero(counts if weights is None else counts + weights)
+        return cls(
+            n_classes,
+            counts[leaf, label].astype(np.uint32),
+            starts_of(np.bincount(leaf, minlength=len(counts))),
+            label.astype(np.uint16),
+            None if weights is None else weights[leaf, label],
+        )
+
+    @classmethod
+    def of_cells(
+        cls,
+        n_classes: int,
+        n_leaves: int,
+        cells: NDArray[np.int64],
+        counts: NDArray[np.integer[Any]],
+        weights: Floats | None,
+    ) -> Counts:
+        """Cells (m,), ascending numbers leaf · K + class, and what they hold -> leaves that hold nothing else."""
+        rows = counts.astype(np.uint32)
+        if n_classes <= DENSE_CLASSES:
+            size = n_leaves * n_classes
+            return cls(n_classes, _spread(rows, cells, size), None, None, _spread(weights, cells, size))
+        held = (rows > 0) if weights is None else (rows > 0) | (weights > 0)
+        cells = cells[held]
+        return cls(
+            n_classes,
+            rows[held],
+            starts_of(np.bincount(cells // n_classes, minlength=n_leaves)),
+            (cells % n_classes).astype(np.uint16),
+            None if weights is None else weights[held],
+        )
+
+    @property
+    def n_leaves(self) -> int:
+        """L."""
+        return len(self.counts) // self.n_classes if self.entry_start is None else len(self.entry_start) - 1
+
+    @property
+    def amount(self) -> Floats:
+        """(L,): weight of the rows in each leaf, their number where rows have no weights."""
+        return np.asarray(self.table(weighted=True).sum(axis=1, dtype=np.float64))
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """(E,): leaf · K + class of every count that is kept."""
+        if self.entry_start is None or self.entry_class is None:
+            return np.arange(len(self.counts))
+        leaf = np.repeat(np.arange(self.n_leaves), np.diff(self.entry_start))
+        return leaf * self.n_classes + self.entry_class
+
+    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
+        """Leaves (m,) -> (m, K): rows of each class, or their weight where rows are weighted."""
+        values = self.weights if weighted and self.weights is not None else self.counts
+        if self.entry_start is None or self.entry_class is None:
+            return values.reshape(-1, self.n_classes)[which]
+        first, last = self.entry_start[:-1][which], self.entry_start[1:][which]
+        row = np.repeat(np.arange(len(first)), last - first)
+        entry = each_from(first, last - first)
+        table = np.zeros((len(first), self.n_classes), dtype=values.dtype)
+        table[row, self.entry_class[entry]] = values[entry]
+        return table
+
+    def some(self, first: int, last: int) -> Counts:
+        """Leaves number `first` to ``last - 1``, their arrays parts of these."""
+        start, label = self.entry_start, self.entry_class
+        if start is None or label is None:
+            cells = slice(first * self.n_classes, last * self.n_classes)
+        else:
+            cells = slice(start[first], start[last])
+            start, label = start[first : last + 1] - cells.start, label[cells]
+        return Counts(
+            self.n_classes, self.counts[cells], start, label, None if self.weights is None else self.weights[cells]
+        )
+
+    def take(self, leaves: NDArray[np.int64]) -> Counts:
+        """Leaves (m,), each at most once and -1 for an empty one -> these, in this order."""
+        place = np.full(self.n_leaves, -1)
+        place[leaves[leaves >= 0]] = np.flatnonzero(leaves >= 0)
+        leaf, label = np.divmod(self.cells, self.n_classes)
+        kept = np.flatnonzero(place[leaf] >= 0)
+        cells = place[leaf[kept]] * self.n_classes + label[kept]
+        order = np.argsort(cells)
+        at = kept[order]
+        weights = None if self.weights is None else self.weights[at]
+        return Counts.of_cells(self.n_classes, len(leaves), cells[order], self.counts[at], weights)
+
+    def join(self, *others: Counts) -> Counts:
+        """These leaves, and then the others."""
+        parts = (self, *others)
+        counts = np.concatenate([part.counts for part in parts])
+        weights = join_weights(parts)
+        if self.entry_start is None:
+            return Counts(self.n_classes, counts, None, None, weights)
+        start = join_starts([_there(part.entry_start) for part in parts])
+        label = np.concatenate([_there(part.entry_class) for part in parts])
+        return Counts(self.n_classes, counts, start, label, weights)
+
+    def widen(self, places: NDArray[np.intp], n_classes: int) -> Counts:
+        """Room for more classes: class k of before becomes ``places[k]``, ascending, of `n_classes`."""
+        leaf, label = np.divmod(self.cells, self.n_classes)
+        return Counts.of_cells(n_classes, self.n_leaves, leaf * n_classes + places[label], self.counts, self.weights)
+
+    def at_nodes(self, tree: Nodes) -> Counts:
+        """The leaves of a tree -> what each of its N nodes holds, a count for each class."""
+        counts = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table().astype(np.int64)))
+        weights = None
+        if self.weights is not None:
+            weights = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table(weighted=True)))
+        return Counts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
+
+    def cut(self, nodes: NDArray[np.int64]) -> Counts:
+        """What the nodes of a tree hold -> the leaves that some of them (m,) become."""
+        weights = None if self.weights is None else self.table(nodes, weighted=True)
+        return Counts.of_tables(self.table(nodes), weights)
+
+    def repeat(self, borrowers: NDArray[np.int64], lenders: NDArray[np.int64]) -> Counts:
+        """Pairs of leaves (m,): the first of each pair holds what all that are paired with it hold together."""
+        cells, n_classes = self.cells, self.n_classes
+        leaf, label = np.divmod(cells, n_classes)
+        kept = np.flatnonzero(~np.isin(leaf, borrowers))
+        first, last = (np.searchsorted(leaf, lenders, side=side) for side in ("left", "right"))
+        entry = each_from(first, last - first)
+        sums, where = np.unique(np.repeat(borrowers, last - first) * n_classes + label[entry], return_inverse=True)
+        all_cells = np.concatenate([cells[kept], sums])
+        order = np.argsort(all_cells)
+        counts = np.concatenate([self.counts[kept], exact_sums(where, self.counts[entry], len(sums))])
+        weights = None
+        if self.weights is not None:
+            repeated = np.bincount(where, weights=self.weights[entry], minlength=len(sums))
+            weights = np.concatenate([self.weights[kept], repeated])[order]
+        return Counts.of_cells(n_classes, self.n_leaves, all_cells[order], counts[order], weights)
+
+    def adding(
+        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
+    ) -> _Adding:
+        """Class numbers (m,) and weights (m,) of rows that come -> what counts them."""
+        kind = _AddingToAll if self.entry_start is None else _AddingToSome
+        return kind(self, target, weights, origins, ends)
+
+    def impurity(self, criterion: Any) -> Floats:
+        """(L,): by what a criterion of classes makes of their weights."""
+        return np.asarray(resolve_criterion(criterion).impurity(self.table(weighted=True).astype(np.float64)))
+
+    def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
+        """Rows of each class that occurs."""
+        held = zip(classes.tolist(), self.table(slice(number, number + 1))[0].tolist(), strict=True)
+        return ", ".join(f"{label}: {count}" for label, count in held if count) or "no rows"
+
+    def check(self) -> None:
+        """Refuse counts, classes and weights that are not of the same leaves."""
+        n_classes, n_cells = self.n_classes, len(self.counts)
+        if n_classes < 1:
+            raise ValueError(f"a forest must have at least one class, got {n_classes}")
+        if self.weights is not None and len(self.weights) != n_cells:
+            raise ValueError(f"there must be a weight for each of {n_cells} counts, got {len(self.weights)}")
+        if (self.entry_start is None) != (n_classes <= DENSE_CLASSES):
+            raise ValueError(
+                f"leaves must list their classes where there are more than {DENSE_CLASSES}, got {n_classes}"
+            )
+        if self.entry_start is None:
+            if n_cells % n_classes or self.entry_class is not None:
+                raise ValueError(f"there must be a count for each leaf and each of {n_classes} classes, got {n_cells}")
+            return
+        if not ascends(self.entry_start[:: max(1, self.n_leaves)], n_cells):  # its ends; the core looks between them
+            raise ValueError(f"entry_start must go from 0 to {n_cells}, got other values")
+        if self.entry_class is None or len(self.entry_class) != n_cells:
+            raise ValueError(f"there must be a class for each of {n_cells} counts, got others")
+
+
+class _Adding(Adding):
+    """What counts rows in their cells, leaf · K + class, and their weights in units of the leaves' trees."""
+
+    def __init__(
+        self,
+        leaves: Counts,
+        labels: NDArray[Any],
+        weights: Floats | None,
+        origins: Sequence[Origin],
+        ends: NDArray[np.int64],
+    ) -> None:
+        self._leaves, self._labels, self._origins, self._ends = leaves, labels.astype(np.int64), origins, ends
+        self._units = [_in_units(weights, origin, len(labels)) for origin in origins]
+        self._weighted = leaves.weights is not None or any(each is not None for each in self._units)
+
+    def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
+        """Count some of the rows in the leaves they reach; where one counts nought times, neither does its weight."""
+        labels, units = self._labels[rows], None
+        if self._weighted:
+            known, given = self._origins[origin], self._units[origin]
+            units = np.full(len(labels), known.whole_weight) if given is None else given[rows]
+            if times is not None:
+                units = units * times if known.leaf_counts == "inbag" else np.where(times > 0, units, 0)
+        self._count(at * self._leaves.n_classes + labels, times, units)
+
+    @abstractmethod
+    def _count(
+        self, cells: NDArray[np.int64], times: NDArray[np.uint32] | None, units: NDArray[np.int64] | None
+    ) -> None:
+        """Count rows (m,) in their cells."""
+
+    def _heavier(self, weights: Floats, cells: NDArray[np.int64], added: NDArray[np.int64]) -> Floats:
+        """Weights (m,) of cells (m,), whole numbers of units up to rounding, and units to add -> sums, rounded once."""
+        owner = np.searchsorted(self._ends, cells // self._leaves.n_classes, side="right")
+        unit = np.array([origin.weight_unit for origin in self._origins])[owner]
+        return np.asarray((np.rint(weights / unit) + added) * unit)
+
+
+class _AddingToAll(_Adding):
+    """Where every leaf has a cell for each class."""
+
+    def __init__(self, leaves: Counts, *given: Any) -> None:
+        super().__init__(leaves, *given)
+        self._counts = leaves.counts.copy()
+        self._sums = np.zeros(len(self._counts), dtype=np.int64)
+
+    def _count(
+        self, cells: NDArray[np.int64], times: NDArray[np.uint32] | None, units: NDArray[np.int64] | None
+    ) -> None:
+        np.add.at(self._counts, cells, np.uint32(1) if times is None else times)
+        if units is not None:
+            np.add.at(self._sums, cells, units)
+
+    def added(self) -> Counts:
+        """The leaves with what has been counted."""
+        if not self._weighted:
+            return replace(self._leaves, counts=self._counts)
+        weights = self._leaves.heavy.copy()
+        cells = np.flatnonzero(self._sums)
+        weights[cells] = self._heavier(weights[cells], cells, self._sums[cells])
+        return replace(self._leaves, counts=self._counts, weights=weights)
+
+
+class _AddingToSome(_Adding):
+    """Where classes are many and only the cells that hold rows are kept."""
+
+    def __init__(self, leaves: Counts, *given: Any) -> None:
+        super().__init__(leaves, *given)
+        self._cells: list[NDArray[np.int64]] = []
+        self._times: list[NDArray[np.int64]] = []
+        self._sums: list[NDArray[np.int64]] = []
+
+    def _count(
+        self, cells: NDArray[np.int64], times: NDArray[np.uint32] | None, units: NDArray[np.int64] | None
+    ) -> None:
+        counted = slice(None) if times is None else times > 0
+        distinct, where = np.unique(cells[counted], return_inverse=True)
+        self._cells.append(distinct)
+        self._times.append(exact_sums(where, None if times is None else times[counted], len(distinct)))
+        if units is not None:
+            self._sums.append(exact_sums(where, units[counted], len(distinct)))
+
+    def added(self) -> Counts:
+        """The leaves with what has been counted; cells that were empty are put in their places."""
+        leaves, there = self._leaves, self._leaves.cells
+        cells, where = np.unique(np.concatenate([there, *self._cells]), return_inverse=True)
+        counts = exact_sums(where, np.concatenate([leaves.counts, *self._times]), len(cells))
+        weights = None
+        if self._weighted:
+            weights = np.zeros(len(cells))
+            weights[where[: len(there)]] = leaves.heavy
+            units = exact_sums(where[len(there) :], np.concatenate(self._sums), len(cells))
+            new = np.flatnonzero(units)
+            weights[new] = self._heavier(weights[new], cells[new], units[new])
+        return Counts.of_cells(leaves.n_classes, leaves.n_leaves, cells, counts, weights)
+
+
+def _in_units(weights: Floats | None, origin: Origin, n_rows: int) -> NDArray[np.int64] | None:
+    """Weights of the user (m,) -> units of the origin's leaves (m,); None where every row weighs one."""
+    relative = (np.ones(n_rows) if weights is None else weights) / origin.weight_scale
+    if (relative == 1).all():
+        return None
+    return np.maximum(1, np.rint(relative / origin.weight_unit)).astype(np.int64)
+
+
+def join_weights(parts: tuple[Leaves, ...]) -> Floats | None:
+    """Weights of all parts, one after the other; where only some are weighted, the others' counts."""
+    if all(part.weights is None for part in parts):
+        return None
+    return np.concatenate([part.heavy for part in parts])
+
+
+def exact_sums(where: NDArray[Any], values: NDArray[Any] | None, size: int) -> NDArray[np.int64]:
+    """Places (m,) and whole numbers (m,), or ones -> their sums (size,)."""
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, where, np.int64(1) if values is None else values.astype(np.int64))
+    return total
+
+
+def _spread(values: NDArray[Any] | None, cells: NDArray[np.int64], size: int) -> Any:
+    """Values (m,) in their cells, zero in all others."""
+    if values is None:
+        return None
+    spread = np.zeros(size, dtype=values.dtype)
+    spread[cells] = values
+    return spread
+
+
+def _raveled(table: Floats | None) -> Floats | None:
+    """(m, K) -> (m * K,)"""
+    return None if table is None else table.ravel()
+
+
+def _there(array: NDArray[Any] | None) -> NDArray[Any]:
+    """An array that all leaves of many classes have."""
+    assert array is not None
+    return array

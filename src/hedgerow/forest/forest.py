@@ -1,0 +1,298 @@
+"""Forest: nodes and leaves of all trees -> the leaves that rows reach, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.forest.counts import Counts
+from hedgerow.forest.leaves import Leaves
+from hedgerow.forest.moments import Moments
+from hedgerow.forest.nodes import Nodes
+from hedgerow.table.bins import Bins, Codes
+
+#: Class shares of the distinct leaves of a forest are kept while they take at most this many bytes.
+SHARE_BUDGET = 32 << 20
+#: What leaves may hold: the last kind whose arrays are there.
+LEAVES: tuple[type[Leaves], ...] = (Counts, Moments)
+#: What the arrays of a `Forest` are made of: model files and checkpoints hold them as they lie in memory.
+TYPES: dict[str, Any] = Nodes.TYPES | {name: dtype for kind in LEAVES for name, dtype in kind.TYPES.items()}
+
+
+class Distinct(NamedTuple):
+    """What the leaves of a forest hold, each content once: few of them among many leaves.
+
+    Attributes
+    ----------
+    examples : (D,) int64
+        For each content the first leaf that has it, leaves numbered over all trees.
+    of_leaf : (L,) int32
+        Which content each leaf has.
+    """
+
+    examples: NDArray[np.int64]
+    of_leaf: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forest:
+    """All trees of a model, end to end, and what their leaves hold.
+
+    A node takes 12 bytes: 8 of `nodes` and 4 of `payload`. Everything a forest knows is in the arrays of its two parts,
+    which it shows under the names they have in files.
+
+    Parameters
+    ----------
+    structure : Nodes
+        What the nodes ask, and where one goes from them: `nodes` (its `bits`), `payload`, `set_words`, `node_start`,
+        `leaf_start`, `set_start`, `depth`.
+    evidence : Leaves
+        What the leaves hold: `Counts` of classes (`counts`, `entry_start`, `entry_class`, `weights`), or `Moments` of
+        numbers (`counts`, `weights`, `values`, `means`, `variances`).
+    """
+
+    structure: Nodes
+    evidence: Leaves
+
+    @classmethod
+    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Forest:
+        """Arrays by their names, None or left out where there are none -> a forest; `counted_rows` checks it."""
+        there = {name: array for name, array in arrays.items() if array is not None}
+        kind = next(kind for kind in reversed(LEAVES) if kind is LEAVES[0] or kind.TOLD_BY in there)
+        if unknown := there.keys() - Nodes.TYPES.keys() - kind.TYPES.keys():
+            raise ValueError(f"arrays must be those of {kind.__name__} of leaves, got {', '.join(sorted(unknown))} too")
+        return cls(Nodes.from_arrays(there), kind.from_arrays(n_classes, there))
+
+    @property
+    def n_trees(self) -> int:
+        """T."""
+        return self.structure.n_trees
+
+    @property
+    def n_classes(self) -> int:
+        """K, the number of classes that leaves count; 1 in a regression."""
+        return self.evidence.n_classes
+
+    @property
+    def nodes(self) -> NDArray[np.uint64]:
+        """(N,): the bits of each node."""
+        return self.structure.bits
+
+    @property
+    def payload(self) -> NDArray[np.int32]:
+        """(N,): of a leaf, its number within the tree; of a subset split, where its words begin."""
+        return self.structure.payload
+
+    @property
+    def set_words(self) -> NDArray[np.uint64]:
+        """(W,): bits of the categories that go left."""
+        return self.structure.set_words
+
+    @property
+    def node_start(self) -> NDArray[np.int64]:
+        """(T + 1,): where each tree's nodes begin."""
+        return self.structure.node_start
+
+    @property
+    def leaf_start(self) -> NDArray[np.int64]:
+        """(T + 1,): where each tree's leaves begin."""
+        return self.structure.leaf_start
+
+    @property
+    def set_start(self) -> NDArray[np.int64]:
+        """(T + 1,): where each tree's words begin."""
+        return self.structure.set_start
+
+    @property
+    def depth(self) -> NDArray[np.int64]:
+        """(T,): longest path of each tree."""
+        return self.structure.depth
+
+    @property
+    def counts(self) -> NDArray[np.uint32]:
+        """(L * K,), or (E,) when classes are many: rows of each class in each leaf."""
+        return self.evidence.counts
+
+    @property
+    def entry_start(self) -> NDArray[np.int64] | None:
+        """(L + 1,): which counts belong to a leaf, when classes are many."""
+        return self.evidence.entry_start
+
+    @property
+    def entry_class(self) -> NDArray[np.uint16] | None:
+        """(E,): the classes of the counts, when classes are many."""
+        return self.evidence.entry_class
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Like counts: weight of the rows, where rows were weighted."""
+        return self.evidence.weights
+
+    @property
+    def values(self) -> NDArray[np.float64] | None:
+        """(L,): of a regression, what each leaf predicts."""
+        return self.evidence.values
+
+    @property
+    def means(self) -> NDArray[np.float64] | None:
+        """(L,): of a regression, the mean of the rows in each leaf where it predicts something else."""
+        return self.evidence.means
+
+    @property
+    def variances(self) -> NDArray[np.float64] | None:
+        """(L,): of a regression, the variance of the rows in each leaf."""
+        return self.evidence.variances
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Name -> array, for those that are there."""
+        return self.structure.arrays() | self.evidence.arrays()
+
+    def probability(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
+        """Codes (p, n) -> (n, K): mean over trees of the class shares of the leaves reached."""
+        shares = self._distinct_shares(n_threads) if self.repays_distinct(codes.shape[1]) else None
+        if shares is None:
+            return self._reader.average(codes, n_threads)
+        return self._reader.average_known(codes, shares, self.distinct(n_threads).of_leaf, n_threads)
+
+    def leaves(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
+        """Codes (p, n) -> (n, T): number of the leaf reached within each tree."""
+        return self._reader.leaves(codes, n_threads, False)
+
+    def leaf_nodes(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
+        """Codes (p, n) -> (n, T): the node, within each tree, that is the leaf reached."""
+        return self._reader.leaves(codes, n_threads, True)
+
+    def distinct(self, n_threads: int = 1) -> Distinct:
+        """The distinct contents of all leaves, found once and kept: 4 bytes a leaf."""
+        found: Distinct | None = self.__dict__.get("_distinct")
+        if found is None:
+            found = self.__dict__["_distinct"] = Distinct(*self._reader.distinct(n_threads))
+        return found
+
+    def repays_distinct(self, n_rows: int) -> bool:
+        """Whether so many rows reach enough leaves for their distinct contents to be worth finding, if not known.
+
+        Weights make the contents of nearly all leaves different.
+        """
+        known = "_distinct" in self.__dict__
+        return self.weights is None and (known or 2 * n_rows * self.n_trees >= self.leaf_start[-1])
+
+    def fold(
+        self,
+        codes: Codes,
+        states: NDArray[np.float64],
+        distinct: NDArray[np.int32] | None,
+        merge: int,
+        first: int,
+        last: int,
+        tree_weights: NDArray[np.float64] | None,
+        out_of_bag: tuple[int, float, NDArray[np.uint16] | None] | None,
+        n_threads: int,
+        merged: NDArray[np.float64],
+    ) -> None:
+        """Take the states of the leaves reached in trees first to last - 1 into `merged` (n, S).
+
+        States are those of `distinct` contents (L,), or one per leaf of these trees.
+        """
+        self._reader.fold(
+            codes, states, distinct, merge, first, last - first, tree_weights, out_of_bag, n_threads, merged
+        )
+
+    def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
+        """-> (leaves of the tree, K): rows (or their weight) of each class in each leaf."""
+        return self.evidence.table(slice(*self.leaf_start[tree : tree + 2]), weighted=weighted)
+
+    def counts_of(self, leaves: NDArray[np.int64], *, weighted: bool = False) -> NDArray[Any]:
+        """Leaves (m,), numbered over all trees -> (m, K): rows (or their weight) of each class."""
+        return self.evidence.table(leaves, weighted=weighted)
+
+    def widen(self, places: NDArray[np.intp], n_classes: int) -> Forest:
+        """Leaves with room for more classes: class k of before becomes ``places[k]``, ascending, of `n_classes`."""
+        return Forest(self.structure, self.evidence.widen(places, n_classes))
+
+    def _distinct_shares(self, n_threads: int) -> NDArray[np.float64] | None:
+        """-> (D, K): class shares of each distinct content; None where some leaf is empty or they take too much."""
+        if "_shares" not in self.__dict__:
+            examples = self.distinct(n_threads).examples
+            shares = None
+            if len(examples) * self.n_classes * 8 <= SHARE_BUDGET:
+                counts = self.counts_of(examples)
+                total = counts.sum(axis=1, dtype=np.float64)
+                shares = counts / total[:, None] if (total > 0).all() else None
+            self.__dict__["_shares"] = shares
+        kept: NDArray[np.float64] | None = self.__dict__["_shares"]
+        return kept
+
+    @cached_property
+    def used_features(self) -> NDArray[np.int64]:
+        """Ascending numbers of the features that some node splits on."""
+        nodes = self.structure
+        return np.unique(nodes.feature[~nodes.is_leaf])
+
+    @cached_property
+    def _reader(self) -> _core.Reader:
+        nodes, leaves = self.structure, self.evidence
+        return _core.Reader(
+            nodes.bits,
+            nodes.payload,
+            nodes.set_words,
+            nodes.node_start,
+            nodes.leaf_start,
+            nodes.set_start,
+            leaves.counts,
+            leaves.entry_start,
+            leaves.entry_class,
+            leaves.weights,
+            leaves.n_classes,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"structure": self.structure, "evidence": self.evidence}
+
+    def __repr__(self) -> str:
+        return f"Forest({self.n_trees} trees, {len(self.nodes)} nodes, {self.nbytes / 1e6:.1f} MB)"
+
+
+def join_forests(*forests: Forest) -> Forest:
+    """Forests over the same bins and classes -> one with the trees of all."""
+    first, *others = (forest.evidence for forest in forests)
+    return Forest(Nodes.join(*(forest.structure for forest in forests)), first.join(*others))
+
+
+def some_trees(forest: Forest, first: int, last: int) -> Forest:
+    """Trees number `first` to ``last - 1`` as a forest of their own, whose arrays are parts of the other's."""
+    leaves = forest.leaf_start[first], forest.leaf_start[last]
+    return Forest(forest.structure.some(first, last), forest.evidence.some(*leaves))
+
+
+def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
+    """-> (T,): rows that each tree counts; a ValueError says what is wrong with one that cannot be read."""
+    _check_types(forest)  # the core takes types, lengths, and where trees begin, for granted
+    forest.evidence.check()
+    forest.structure.check(forest.evidence.n_leaves)
+    names = [*Nodes.TYPES, *Counts.TYPES, "n_classes"]
+    arrays: dict[str, Any] = {name: getattr(forest, name) for name in names}
+    return _core.check_forest(**arrays, n_bins=bins.n_bins, nominal=bins.nominal, n_threads=n_threads)
+
+
+def _check_types(forest: Forest) -> None:
+    """Refuse arrays of other types than files hold."""
+    held = forest.arrays()
+    for name, dtype in (Nodes.TYPES | forest.evidence.TYPES).items():
+        array = held.get(name)
+        if array is None and name in forest.evidence.OPTIONAL:
+            continue
+        if array is None or array.dtype != dtype or array.ndim != 1:
+            got = "none" if array is None else f"{array.dtype} of shape {array.shape}"
+            raise ValueError(f"{name} must be an array of {np.dtype(dtype)} with one dimension, got {got}")

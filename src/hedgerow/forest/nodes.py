@@ -1,0 +1,355 @@
+"""Nodes: eight bytes a node, the trees end to end -> what each node asks, and where one goes from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+#: Kinds of splits: at a threshold, by a subset of categories, with a child for each category.
+THRESHOLD, SUBSET, MULTIWAY = 0, 1, 2
+
+# Where the parts of a node begin, and how many bits they have.
+_CODE, _FEATURE, _KIND, _FLAG, _CHILD = (0, 16), (16, 17), (33, 2), (35, 1), (36, 28)
+_LEAF = np.uint64(0xFFFF)  # the code of a leaf; its feature and kind are 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Nodes:
+    """The nodes of some trees, end to end: N nodes, L leaves and W words of T trees.
+
+    Nodes, leaves and words are numbered within their tree where they point at each other, and over all trees elsewhere.
+
+    Parameters
+    ----------
+    bits : (N,) uint64
+        Low bits first: code 16 (the last that goes left), feature 17, kind 2, missing_left 1, child 28. Children stand
+        side by side; a leaf is a node that is its own child, and a borrowed leaf (a category without rows) has
+        missing_left set.
+    payload : (N,) int32
+        Of a leaf, its number within the tree; of a subset split, where its words begin within the tree's.
+    set_words : (W,) uint64
+        Bits of the categories that go left, for all subset splits.
+    node_start, leaf_start, set_start : (T + 1,) int64
+        Where each tree's nodes, leaves and words begin.
+    depth : (T,) int64
+        Longest path of each tree.
+    """
+
+    #: What its arrays are made of, by the names they have in files: there `bits` are called nodes.
+    TYPES: ClassVar[dict[str, Any]] = {
+        "nodes": np.uint64,
+        "payload": np.int32,
+        "set_words": np.uint64,
+        "node_start": np.int64,
+        "leaf_start": np.int64,
+        "set_start": np.int64,
+        "depth": np.int64,
+    }
+
+    bits: NDArray[np.uint64]
+    payload: NDArray[np.int32]
+    set_words: NDArray[np.uint64]
+    node_start: NDArray[np.int64]
+    leaf_start: NDArray[np.int64]
+    set_start: NDArray[np.int64]
+    depth: NDArray[np.int64]
+
+    @classmethod
+    def one_leaf(cls) -> Nodes:
+        """A tree that is a leaf."""
+        ends, none = np.array([0, 1]), np.zeros(2, dtype=np.int64)
+        words = np.empty(0, dtype=np.uint64)
+        return cls(np.array([_LEAF]), np.zeros(1, dtype=np.int32), words, ends, ends, none, none[:1])
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Nodes:
+        """Arrays by the names they have in files, as they are -> the nodes."""
+        return cls(*(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
+
+    @classmethod
+    def join(cls, *parts: Nodes) -> Nodes:
+        """The trees of all parts, in this order."""
+        held = [part.arrays() for part in parts]
+        whole: dict[str, Any] = {}
+        for name in cls.TYPES:
+            arrays = [each[name] for each in held]
+            whole[name] = join_starts(arrays) if name.endswith("_start") else np.concatenate(arrays)
+        return cls.from_arrays(whole)
+
+    @property
+    def n_trees(self) -> int:
+        """T."""
+        return len(self.node_start) - 1
+
+    @property
+    def code(self) -> NDArray[np.int64]:
+        """(N,): of a threshold the last code that goes left, of a multiway split the number of categories."""
+        return self._part(_CODE)
+
+    @property
+    def feature(self) -> NDArray[np.int64]:
+        """(N,): the feature a node splits on; meaningless for leaves."""
+        return self._part(_FEATURE)
+
+    @property
+    def kind(self) -> NDArray[np.int64]:
+        """(N,): `THRESHOLD`, `SUBSET` or `MULTIWAY`; meaningless for leaves."""
+        return self._part(_KIND)
+
+    @property
+    def missing_left(self) -> NDArray[np.bool_]:
+        """(N,): whether missing values go left; False for leaves."""
+        return self._part(_FLAG).astype(bool) & ~self.is_leaf
+
+    @property
+    def child(self) -> NDArray[np.int64]:
+        """(N,): the first child of a node, within its tree; a leaf is its own."""
+        return self._part(_CHILD)
+
+    @property
+    def own_numbers(self) -> NDArray[np.int64]:
+        """(N,): the number of each node within its tree."""
+        return np.arange(len(self.bits)) - self._of_tree(self.node_start)
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """(N,): whether nothing is below the node."""
+        return np.asarray(self.child == self.own_numbers)
+
+    @property
+    def is_borrowed(self) -> NDArray[np.bool_]:
+        """(N,): leaves that repeat the rows of their siblings; only a multiway split has any."""
+        multiway = np.uint64(MULTIWAY << _KIND[0])
+        if not (self.bits & multiway).any():
+            return np.zeros(len(self.bits), dtype=bool)
+        return self._part(_FLAG).astype(bool) & self.is_leaf
+
+    @property
+    def n_children(self) -> NDArray[np.int64]:
+        """(N,): 0 for leaves."""
+        return np.where(self.is_leaf, 0, np.where(self.kind == MULTIWAY, self.code + 1, 2))
+
+    @property
+    def parent(self) -> NDArray[np.int64]:
+        """(N,): the node above, both numbered over all trees; -1 for roots."""
+        found = np.full(len(self.bits), -1)
+        inner = np.flatnonzero(~self.is_leaf)
+        how_many = self.n_children[inner]
+        first = self.child[inner] + self._of_tree(self.node_start)[inner]
+        found[each_from(first, how_many)] = np.repeat(inner, how_many)
+        return found
+
+    @property
+    def leaf_number(self) -> NDArray[np.int64]:
+        """(N,): the number, over all trees, of the leaf a node is; meaningless for others."""
+        return self.payload + self._of_tree(self.leaf_start)
+
+    def arrays(self) -> dict[str, Any]:
+        """Name -> array, as files hold them."""
+        return dict(zip(self.TYPES, vars(self).values(), strict=True))
+
+    def some(self, first: int, last: int) -> Nodes:
+        """Trees number `first` to ``last - 1``, their arrays parts of these."""
+        nodes = slice(self.node_start[first], self.node_start[last])
+        words = slice(self.set_start[first], self.set_start[last])
+        return Nodes(
+            self.bits[nodes],
+            self.payload[nodes],
+            self.set_words[words],
+            self.node_start[first : last + 1] - nodes.start,
+            self.leaf_start[first : last + 1] - self.leaf_start[first],
+            self.set_start[first : last + 1] - words.start,
+            self.depth[first:last],
+        )
+
+    def tree_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Nodes (m,), numbered over all trees -> their trees (m,)."""
+        return np.searchsorted(self.node_start, nodes, side="right") - 1
+
+    def splits(self, kind: int) -> NDArray[np.int64]:
+        """-> (m,): the nodes that split in this way, numbered over all trees."""
+        return np.flatnonzero(~self.is_leaf & (self.kind == kind))
+
+    def goes_left(self, nodes: NDArray[np.int64], n_categories: int) -> NDArray[np.bool_]:
+        """Subset splits (m,) on a feature of C categories -> (m, C): which of them go left."""
+        codes = np.arange(n_categories)
+        first = self.payload[nodes] + self.set_start[self.tree_of(nodes)]
+        words = self.set_words[first[:, None] + codes // 64]
+        return np.asarray((words >> (codes % 64).astype(np.uint64)) & np.uint64(1), dtype=bool)
+
+    def with_codes(self, nodes: NDArray[np.int64], codes: NDArray[np.int64]) -> Nodes:
+        """Other codes (m,) for some nodes (m,)."""
+        bits = self.bits.copy()
+        bits[nodes] = (bits[nodes] & ~_LEAF) | codes.astype(np.uint64)
+        return replace(self, bits=bits)
+
+    def words_at(self, node: int, n_categories: int) -> NDArray[np.uint64]:
+        """The words of a subset split on a feature of so many categories."""
+        first = self.payload[node] + self.set_start[self.tree_of(np.array([node]))[0]]
+        return self.set_words[first : first + _n_words(n_categories)]
+
+    def with_words(self, words_of: dict[int, NDArray[np.uint64]]) -> Nodes:
+        """The words of all subset splits, which may be more than before."""
+        nodes = np.array(list(words_of), dtype=np.int64)
+        tree = self.tree_of(nodes)
+        order = np.lexsort((self.payload[nodes], tree))  # words stay in the order in which they were
+        nodes, tree = nodes[order], tree[order]
+        words = [words_of[node] for node in nodes.tolist()]
+        lengths = np.array([len(each) for each in words], dtype=np.int64)
+        of_tree = np.bincount(tree, weights=lengths, minlength=self.n_trees).astype(np.int64)
+        start = np.concatenate([[0], np.cumsum(of_tree)])
+        payload = self.payload.copy()
+        payload[nodes] = (np.cumsum(lengths) - lengths - start[tree]).astype(np.int32)
+        joined = np.concatenate(words) if words else self.set_words
+        return replace(self, payload=payload, set_words=joined, set_start=start)
+
+    def cut(self, at: NDArray[np.bool_]) -> tuple[Nodes, NDArray[np.int64]]:
+        """Of one tree: make leaves of some nodes (N,), drop what is below -> the tree, and which nodes its leaves were.
+
+        Words of splits that are gone stay.
+        """
+        gone = self._below(at)
+        kept, number = np.flatnonzero(~gone), np.cumsum(~gone) - 1
+        was_leaf = self.is_leaf[kept]
+        is_leaf = was_leaf | at[kept]
+        leaves = kept[is_leaf]
+        child = np.where(is_leaf, np.arange(len(kept)), number[self.child[kept]])
+        low = np.where(is_leaf & ~was_leaf, _LEAF, self.bits[kept] & np.uint64((1 << _CHILD[0]) - 1))
+        payload = self.payload[kept].copy()
+        payload[is_leaf] = np.arange(len(leaves))
+        cut = Nodes(
+            low | (child.astype(np.uint64) << np.uint64(_CHILD[0])),
+            payload,
+            self.set_words,
+            np.array([0, len(kept)]),
+            np.array([0, len(leaves)]),
+            self.set_start,
+            self.node_depth()[kept].max(keepdims=True),
+        )
+        return cut, leaves
+
+    def node_depth(self) -> NDArray[np.int64]:
+        """-> (N,): steps from the root."""
+        parent = above = self.parent
+        steps = np.zeros(len(parent), dtype=np.int64)
+        while (above >= 0).any():
+            steps += above >= 0
+            above = np.where(above >= 0, parent[above], -1)
+        return steps
+
+    def adopt(self, borrowed: NDArray[np.bool_]) -> tuple[Nodes, NDArray[np.int64]]:
+        """Give some borrowed leaves (N,) a number of their own -> the nodes, and for each leaf its old number or -1.
+
+        Leaves of the trees that have such are numbered in the order of their nodes, so that their numbers do not tell
+        in which order rows have come.
+        """
+        bits = np.where(borrowed, self.bits & ~np.uint64(1 << _FLAG[0]), self.bits)
+        is_leaf = np.flatnonzero(self.is_leaf)
+        tree, old, new = self.tree_of(is_leaf), self.leaf_number[is_leaf], borrowed[is_leaf]
+        touched = np.zeros(self.n_trees, dtype=bool)
+        touched[tree[new]] = True
+        # What makes a leaf: its old number, or, of an adopted one, its node.
+        identity = np.where(new, len(bits) + is_leaf, old)
+        _, first, which = np.unique(identity, return_index=True, return_inverse=True)
+        rank = np.where(touched[tree], is_leaf, old)[first]  # by node where numbers change, else as before
+        order = np.lexsort([rank, tree[first]])
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        start = starts_of(np.bincount(tree[first], minlength=self.n_trees))
+        payload = self.payload.copy()
+        payload[is_leaf] = (place[which] - start[tree]).astype(np.int32)
+        return replace(self, bits=bits, payload=payload, leaf_start=start), np.where(new, -1, old)[first][order]
+
+    def lenders(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """-> pairs of a borrowed leaf and a leaf whose rows it repeats, (m,) each, numbered over all trees.
+
+        A borrowed leaf repeats the leaves that are its siblings or below them.
+        """
+        borrowed, parent, number = self.is_borrowed, self.parent, self.leaf_number
+        borrows = np.full(len(self.bits), -1)  # the borrowed leaf among a node's children
+        borrows[parent[borrowed]] = number[borrowed]
+        real = np.flatnonzero(self.is_leaf & ~borrowed)
+        above, leaf = parent[real], number[real]
+        borrowers, members = [], []
+        while len(above):
+            here = above >= 0
+            above, leaf = above[here], leaf[here]
+            found = borrows[above] >= 0
+            borrowers.append(borrows[above[found]])
+            members.append(leaf[found])
+            above = parent[above]
+        return np.concatenate(borrowers), np.concatenate(members)
+
+    def check(self, n_leaves: int) -> None:
+        """Refuse arrays whose lengths do not fit together, or to so many leaves; the core looks at what they say."""
+        if self.n_trees < 1:
+            raise ValueError("a forest must have at least one tree, got none")
+        lengths = {"payload": len(self.bits), "depth": self.n_trees}
+        lengths |= {"leaf_start": self.n_trees + 1, "set_start": self.n_trees + 1}
+        for name, length in lengths.items():
+            if len(getattr(self, name)) != length:
+                raise ValueError(f"{name} must have {length} values, got {len(getattr(self, name))}")
+        ends = {"node_start": (len(self.bits), 1), "leaf_start": (n_leaves, 1), "set_start": (len(self.set_words), 0)}
+        for name, (length, least) in ends.items():
+            if not ascends(getattr(self, name), length, least):
+                raise ValueError(
+                    f"{name} must ascend from 0 to {length} in steps of at least {least}, got other values"
+                )
+
+    def _part(self, part: tuple[int, int]) -> NDArray[np.int64]:
+        """(N,): some bits of every node."""
+        first, length = part
+        return ((self.bits >> np.uint64(first)) & np.uint64((1 << length) - 1)).astype(np.int64)
+
+    def _of_tree(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Values (T + 1,) -> (N,): that of each node's tree."""
+        return np.repeat(values[:-1], np.diff(self.node_start))
+
+    def _below(self, at: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Nodes (N,) of one tree -> (N,): whether one of them is above."""
+        parent = above = self.parent
+        found = np.zeros(len(at), dtype=bool)
+        while (above >= 0).any():
+            found |= (above >= 0) & at[above]
+            above = np.where(above >= 0, parent[above], -1)
+        return found
+
+
+def ascends(start: NDArray[Any], length: int, least: int = 0) -> bool:
+    """Whether starts ascend from 0 to `length` in steps of at least `least`."""
+    sound = len(start) > 0 and start[0] == 0 and start[-1] == length
+    # Ascending first: within [0, length] no difference can overflow.
+    return bool(sound and (start[1:] >= start[:-1]).all() and (np.diff(start) >= least).all())
+
+
+def each_from(first: NDArray[np.int64], how_many: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Starts and lengths of runs, (m,) each -> the numbers of all runs, one run after the other."""
+    ends = np.cumsum(how_many)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + how_many, how_many)
+
+
+def starts_of(lengths: ArrayLike) -> NDArray[np.int64]:
+    """Lengths (m,) -> (m + 1,): where each part begins when they stand end to end, and the end."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def join_starts(starts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Starts of several parts, from 0 each -> those of the whole."""
+    before = np.cumsum([0, *(start[-1] for start in starts[:-1])], dtype=np.int64)
+    return np.concatenate([starts[0][:1], *(start[1:] + shift for start, shift in zip(starts, before, strict=True))])
+
+
+def words_from(left: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Which categories go left (C,) -> 64 of them a word."""
+    bits = np.zeros(64 * _n_words(len(left)), dtype=np.uint8)
+    bits[: len(left)] = left
+    return np.packbits(bits, bitorder="little").view(np.uint64)
+
+
+def _n_words(n_categories: int) -> int:
+    """Words that a subset of so many categories takes."""
+    return (n_categories + 63) // 64

@@ -1,0 +1,241 @@
+"""Rows: a seed, a tree and rows -> how often the tree has counted them, and what is known of all it has counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+
+Floats = NDArray[np.float64]
+
+#: Which rows of a tree its leaves count: all, those of its bag as often as they are in it, or once, or the others.
+COUNT_SENSES = {"all": 0, "inbag": 1, "distinct": 2, "oob": 3}
+#: A bag whose mean size is above this is never empty, so never drawn again.
+SURE_SIZE = 100
+#: Weights of later rows are whole numbers of this, where the first table had none or whole ones.
+FINEST_WEIGHT = 2.0**-24
+#: Sums of weights up to two to this many units are exact.
+_WEIGHT_BITS = 50
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The bags of some trees: how often each row is in the bag of each tree, and which rows leaves count.
+
+    Nothing is stored: the draw of a row is found from the seed, the tree and the row alone. Rows that come after the
+    trees were grown have the numbers from `n_rows` on.
+
+    Parameters
+    ----------
+    seed : int
+        Where draws come from.
+    mean : float
+        How often a row is in a bag on average; 0 for no bootstrap, where each row is in every bag once.
+    n_rows : int
+        Rows the trees were grown on.
+    first_tree : int
+        The number by which the bag of the first tree is drawn.
+    leaf_counts : {"all", "inbag", "distinct", "oob"}
+        Which rows leaves count.
+    """
+
+    seed: int = 0
+    mean: float = 0.0
+    n_rows: int = 0
+    first_tree: int = 0
+    leaf_counts: str = "all"
+
+    def times(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.uint32]:
+        """-> (m,): how often the bag of a tree holds rows `first` to ``last - 1``; of all rows unless told."""
+        return _core.bag(self.seed, self.first_tree + tree, self.n_rows, self.mean, first, last)
+
+    def counted(self, tree: int, first: int, last: int) -> NDArray[np.uint32] | None:
+        """-> (m,): how often the leaves of a tree count rows `first` to ``last - 1``; None for once each."""
+        if self.mean == 0 or self.leaf_counts == "all":
+            return None
+        drawn = self.times(tree, first, last)
+        if self.leaf_counts == "inbag":
+            return drawn
+        return np.asarray((drawn == 0) if self.leaf_counts == "oob" else (drawn > 0), dtype=np.uint32)
+
+    @property
+    def count_outside(self) -> bool:
+        """Whether leaves count rows that are not in the bag of their tree."""
+        return self.leaf_counts in ("all", "oob")
+
+    def outside(self, tree: int) -> NDArray[np.bool_]:
+        """-> (n,): which rows are not in the bag of a tree."""
+        return np.asarray(self.times(tree) == 0)
+
+    def outside_each(self, n_trees: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Numbers of rows (m,), later ones too -> (m, T): which of them are not in the bag of each of so many trees."""
+        last = int(rows.max(initial=-1)) + 1
+        return np.stack([self.times(tree, 0, last)[rows] == 0 for tree in range(n_trees)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """Which trees may judge a row they were grown for: those whose bags do not hold it, without what it has added.
+
+    Parameters
+    ----------
+    bags : Bags
+        Which trees have not seen a row.
+    own : (n,) uint16, (n, K) float64 or None
+        What is taken out of a leaf before it judges the row, where leaves have counted the row itself: one row of its
+        class; or, where its class is uncertain, what it has added to the weight of each class.
+    known : (n,) bool or None
+        Rows whose class is certain, which alone can teach or judge; None for all.
+    as_forest : bool
+        Whether sums over the trees that judge a row are scaled up to all trees. Rules that add up evidence grow surer
+        with every tree, so what is calibrated on a third of them would not fit the whole forest.
+    """
+
+    bags: Bags
+    own: NDArray[Any] | None = None
+    known: NDArray[np.bool_] | None = None
+    as_forest: bool = False
+
+    @property
+    def own_class(self) -> NDArray[np.uint16] | None:
+        """(n,): the class of each row, where leaves have counted the row as one of it."""
+        return self.own if self.own is not None and self.own.ndim == 1 else None
+
+    @property
+    def own_weight(self) -> Floats | None:
+        """(n, K): the weight each row has added to its leaves, where its class is uncertain."""
+        return self.own if self.own is not None and self.own.ndim == 2 else None
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """(n,): rows of certain class, which can teach or judge."""
+        return np.ones(self.bags.n_rows, dtype=bool) if self.known is None else self.known
+
+    def of(self, tree: int) -> NDArray[np.bool_]:
+        """-> (n,): the rows that a tree may judge."""
+        return self.bags.outside(tree)
+
+    def number(self, n_trees: int) -> Floats:
+        """-> (n,): how many of so many trees may judge each row."""
+        found = np.zeros(self.bags.n_rows)
+        for tree in range(n_trees):
+            found += self.of(tree)
+        return found
+
+    def table(self, n_trees: int) -> NDArray[np.bool_]:
+        """-> (n, T): which of so many trees may judge which row."""
+        return np.stack([self.of(tree) for tree in range(n_trees)], axis=1)
+
+    def for_core(self) -> tuple[int, float, NDArray[np.uint16] | None]:
+        """As the core takes them."""
+        return self.bags.seed, self.bags.mean, self.own_class
+
+
+class Grid(NamedTuple):
+    """Where the targets of the first table lie: sums are of differences from the centre, in units of the spread."""
+
+    centre: float
+    exponent: int  # targets differ from the centre by less than two to this
+
+    @classmethod
+    def of(cls, low: float, high: float) -> Grid:
+        """The extremes of the first targets -> their grid."""
+        centre = low / 2 + high / 2
+        size = max(high - centre, centre - low) or abs(centre) or 1.0
+        return cls(centre, int(np.frexp(size)[1]))
+
+
+#: Of forests that count classes.
+NO_GRID = Grid(0.0, 0)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is known of the rows that some neighbouring trees of a forest have counted.
+
+    Parameters
+    ----------
+    n_trees, first_tree : int
+        How many trees, and the number by which the bag of the first of them is drawn.
+    seed, bag_mean : int, float
+        What their bags are drawn with; 0 for no bootstrap.
+    leaf_counts : str
+        Which rows their leaves count.
+    bag_rows, n_rows : int
+        Rows they were grown on, and rows counted since then as well: by these the next ones are numbered.
+    class_rows : tuple of float, length K
+        How many of the rows are of each class.
+    weight_scale, weight_unit : float
+        What a weight of the user's is divided by, and then rounded to, in the leaves of these trees.
+    grid : Grid
+        Of a regression: where the first targets lie.
+    """
+
+    n_trees: int
+    first_tree: int
+    seed: int
+    bag_mean: float
+    leaf_counts: str
+    bag_rows: int
+    n_rows: int
+    class_rows: tuple[float, ...]
+    weight_scale: float = 1.0
+    weight_unit: float = FINEST_WEIGHT
+    grid: Grid = NO_GRID
+
+    @property
+    def bags(self) -> Bags:
+        """How the bags of the trees are drawn."""
+        return Bags(self.seed, self.bag_mean, self.bag_rows, self.first_tree, self.leaf_counts)
+
+    @property
+    def whole_weight(self) -> int:
+        """Units of a row that weighs one."""
+        return max(1, round(1 / self.weight_unit))
+
+    def times(self, tree: int, first: int, last: int) -> NDArray[np.uint32] | None:
+        """How often the leaves of a tree count rows first to last - 1 of those that come next; None for once each."""
+        return self.bags.counted(tree, self.n_rows + first, self.n_rows + last)
+
+    def after(self, labels: NDArray[np.integer[Any]]) -> Origin:
+        """The same once rows with these class numbers (m,), all 0 in a regression, have been counted."""
+        added = np.bincount(labels, minlength=len(self.class_rows))
+        counted = tuple((np.array(self.class_rows) + added).tolist())
+        return replace(self, n_rows=self.n_rows + len(labels), class_rows=counted)
+
+
+def drawn_once(origin: Origin) -> bool:
+    """Whether no tree had to draw its bag again because it was empty, which later rows might have spared it.
+
+    It takes a table of a few rows, or bags of a few, to make an empty bag at all likely.
+    """
+    if origin.bag_mean == 0 or origin.bag_rows * origin.bag_mean > SURE_SIZE:
+        return True
+    before, after = origin.bags, replace(origin.bags, n_rows=origin.n_rows)
+    return all(
+        np.array_equal(before.times(tree, 0, origin.n_rows), after.times(tree)) for tree in range(origin.n_trees)
+    )
+
+
+def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
+    """Weights of the first table in fixed point -> the unit that weights of later rows are rounded to.
+
+    Where it is 1, weights were whole numbers; later ones need not be.
+    """
+    if fixed is None or unit != 1.0:
+        return FINEST_WEIGHT if fixed is None else unit
+    spare = _WEIGHT_BITS - int(fixed.sum()).bit_length()
+    return float(2.0 ** -min(24, max(0, spare)))
+
+
+def spans_of(origins: Sequence[Origin]) -> Iterator[slice]:
+    """Origins -> the trees of each."""
+    first = 0
+    for origin in origins:
+        yield slice(first, first + origin.n_trees)
+        first += origin.n_trees

@@ -1,0 +1,309 @@
+"""Walk: a tree of a forest -> arrays over its nodes, places to walk to, and text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.leaves import Leaves
+from hedgerow.forest.moments import Moments
+from hedgerow.forest.nodes import MULTIWAY, SUBSET
+from hedgerow.table import Schema
+from hedgerow.table.bins import Bins
+
+Floats = NDArray[np.float64]
+
+
+class TreeArrays:
+    """One tree as read-only arrays over its N nodes.
+
+    Parameters
+    ----------
+    forest, number : Forest, int
+        Which tree.
+
+    Attributes
+    ----------
+    feature : (N,) int64
+        The feature a node splits on, -1 for leaves.
+    parent, first_child, n_children, node_depth : (N,) int64
+        -1 for the root's parent; leaves have no children.
+    missing_left : (N,) bool
+        Whether missing values go left.
+    counts : (N, K)
+        Rows of each class at each node: the sum of the leaves below it.
+    """
+
+    def __init__(self, forest: Forest, number: int) -> None:
+        self._forest, self._number = forest, number
+        nodes = self.nodes = forest.structure.some(number, number + 1)
+        self._payload, self._code, self._kind = nodes.payload, nodes.code, nodes.kind
+        self.is_leaf: NDArray[np.bool_] = nodes.is_leaf
+        self.is_borrowed: NDArray[np.bool_] = nodes.is_borrowed
+        self.feature: NDArray[np.int64] = np.where(self.is_leaf, -1, nodes.feature)
+        self.first_child: NDArray[np.int64] = np.where(self.is_leaf, -1, nodes.child)
+        self.missing_left: NDArray[np.bool_] = nodes.missing_left
+        self.n_children: NDArray[np.int64] = nodes.n_children
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.feature)
+
+    @property
+    def is_multiway(self) -> NDArray[np.bool_]:
+        """(N,) whether the node has a child for each category, and one for missing and new ones."""
+        return np.asarray(~self.is_leaf & (self._kind == MULTIWAY))
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaf nodes."""
+        return int(self.is_leaf.sum())
+
+    @property
+    def depth(self) -> int:
+        """Longest path from the root to a leaf."""
+        return int(self._forest.depth[self._number])
+
+    @cached_property
+    def parent(self) -> NDArray[np.int64]:
+        """(N,) the node above, -1 for the root."""
+        return self.nodes.parent
+
+    @cached_property
+    def node_depth(self) -> NDArray[np.int64]:
+        """(N,) steps from the root."""
+        return self.nodes.node_depth()
+
+    @cached_property
+    def evidence(self) -> Leaves:
+        """What each of the N nodes holds: the leaves below it together, borrowed ones left out."""
+        leaves = self._forest.leaf_start[self._number : self._number + 2]
+        return self._forest.evidence.some(*leaves).at_nodes(self.nodes)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(N, K) rows of each class at each node."""
+        return self.evidence.table()
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """(N, K) weight of each class at each node; equal to the counts where rows have no weights."""
+        return self.evidence.table(weighted=True).astype(np.float64, copy=False)
+
+
+class Tree(TreeArrays):
+    """One tree of a fitted model: read-only arrays over nodes, and a root to walk from.
+
+    Parameters
+    ----------
+    forest, number : Forest, int
+        Which tree.
+    bins, schema : Bins, Schema
+        What its codes mean.
+    classes : (K,) array
+        The labels, in the order of the counts.
+
+    Attributes
+    ----------
+    threshold : (N,) float64
+        Values up to it go left; NaN for leaves and nominal splits.
+    feature, parent, first_child, n_children, node_depth, missing_left, counts
+        As in `TreeArrays`.
+    """
+
+    def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema, classes: NDArray[Any]) -> None:
+        super().__init__(forest, number)
+        self._bins, self.schema, self.classes = bins, schema, classes
+
+    @cached_property
+    def threshold(self) -> NDArray[np.float64]:
+        """(N,) values up to it go left."""
+        result = np.full(self.n_nodes, np.nan)
+        nodes = np.flatnonzero(~self.is_leaf & (self._kind == 0))
+        at = self._bins.cut_start[self.feature[nodes]] + self._code[nodes]
+        inside = at < self._bins.cut_start[self.feature[nodes] + 1]
+        result[nodes] = np.inf  # every value left, missing right
+        result[nodes[inside]] = self._bins.cuts[at[inside]]
+        return result
+
+    @property
+    def root(self) -> TreeNode:
+        """Where to start walking."""
+        return TreeNode(self, 0)
+
+    def at(self, number: int) -> TreeNode:
+        """Node number `number`."""
+        return TreeNode(self, number)
+
+    def categories_left(self, node: int) -> list[Any]:
+        """Category values that go left at a subset split."""
+        known = self.schema.categories[self.feature[node]]
+        if known is None or self._kind[node] != SUBSET:
+            return []
+        return list(known[self.codes_left(np.array([node]))[0]].tolist())
+
+    def codes_left(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Subset splits (m,) on one feature -> (m, C): which of its categories go left."""
+        known = self.schema.categories[self.feature[nodes[0]]]
+        return self.nodes.goes_left(nodes, 0 if known is None else len(known))
+
+    def name_of(self, feature: int) -> str:
+        """The feature's name, or ``x[i]``."""
+        return self.schema.names[feature] if self.schema.names is not None else f"x[{feature}]"
+
+    def to_text(self, *, max_depth: int = 10, decimals: int = 2, note: Callable[[TreeNode], str] | None = None) -> str:
+        """The tree as indented text, with the rows of each class in its leaves, and a note on each if there is one."""
+        return "\n".join(_lines(self.root, 0, max_depth, decimals, note))
+
+    def __repr__(self) -> str:
+        return f"Tree({self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.depth})"
+
+
+class NumberTree(Tree):
+    """One tree of a fitted regressor: read-only arrays over nodes, and a root to walk from.
+
+    Attributes
+    ----------
+    counts : (N, 1) int64
+        Rows at each node, as often as the bag holds them.
+    mean, variance : (N,) float64
+        Of the targets at each node, by weight.
+    value : (N,) float64
+        What a leaf predicts: its mean, or its median where absolute errors were reduced; the mean of other nodes.
+    feature, threshold, parent, first_child, n_children, node_depth, missing_left
+        As in `Tree`.
+    """
+
+    evidence: Moments
+
+    def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema) -> None:
+        super().__init__(forest, number, bins, schema, np.array(["rows"]))
+
+    @property
+    def weight(self) -> Floats:
+        """(N,) weight of the rows at each node; their number where rows have no weights."""
+        return self.evidence.amount
+
+    @property
+    def mean(self) -> Floats:
+        """(N,) mean target at each node."""
+        return self.evidence.mean
+
+    @property
+    def variance(self) -> Floats:
+        """(N,) variance of the targets at each node."""
+        return self.evidence.variances
+
+    @property
+    def value(self) -> Floats:
+        """(N,) what a leaf predicts; the mean of other nodes."""
+        return self.evidence.values
+
+    def impurity(self, criterion: str) -> Floats:
+        """(N,) impurity of each node: variance, or half the mean Poisson deviance up to a constant of the tree."""
+        return self.evidence.impurity(criterion)
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A place in a tree: what it holds and where one can go from it."""
+
+    tree: Tree
+    number: int
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether nothing is below."""
+        return bool(self.tree.is_leaf[self.number])
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """Class -> rows here."""
+        return dict(zip(self.tree.classes.tolist(), self.tree.counts[self.number].tolist(), strict=True))
+
+    @property
+    def children(self) -> list[TreeNode]:
+        """The nodes directly below, left first."""
+        first = int(self.tree.first_child[self.number])
+        return [TreeNode(self.tree, first + i) for i in range(int(self.tree.n_children[self.number]))]
+
+    @property
+    def questions(self) -> list[str]:
+        """What is true of the rows in each child."""
+        return _questions(self, 6)
+
+
+def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int32]) -> sparse.csr_array:
+    """Leaf nodes (n, T) -> (n, all nodes) indicator of the nodes each row passes."""
+    n_rows = len(leaf_nodes)
+    rows, columns = [], []
+    for number, tree in enumerate(trees):
+        at = leaf_nodes[:, number].astype(np.int64)
+        alive = np.arange(n_rows)
+        while len(alive):
+            rows.append(alive)
+            columns.append(at + forest.node_start[number])
+            at = tree.parent[at]
+            alive, at = alive[at >= 0], at[at >= 0]
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    shape = (n_rows, len(forest.nodes))
+    path = sparse.csr_array((np.ones(len(row), dtype=np.int64), (row, column)), shape=shape)
+    path.sort_indices()
+    return path
+
+
+def impurity_importance(tree: TreeArrays, n_features: int, criterion: Any) -> Floats:
+    """-> (p,) mean decrease of impurity at the splits on each feature, summing to one (or all zero)."""
+    impurity = tree.evidence.amount * tree.evidence.impurity(criterion)
+    inner = np.flatnonzero(~tree.is_leaf)
+    kept = np.flatnonzero((tree.parent >= 0) & ~tree.is_borrowed)
+    below = np.bincount(tree.parent[kept], weights=impurity[kept], minlength=tree.n_nodes)
+    gain = np.bincount(tree.feature[inner], weights=impurity[inner] - below[inner], minlength=n_features)
+    gain = np.maximum(gain, 0).astype(np.float64)
+    return np.asarray(gain / gain.sum() if gain.sum() > 0 else gain)
+
+
+def _lines(
+    node: TreeNode, indent: int, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None
+) -> Iterator[str]:
+    """One line per branch, leaves with their counts."""
+    prefix = "|   " * indent + "|--- "
+    if node.is_leaf:
+        held = node.tree.evidence.words(node.number, node.tree.classes, decimals)
+        yield f"{prefix}{held}{note(node) if note else ''}"
+        return
+    if indent > max_depth:
+        yield f"{prefix}… {int(sum(node.counts.values()))} rows"
+        return
+    for question, child in zip(_questions(node, decimals), node.children, strict=True):
+        yield prefix + question
+        yield from _lines(child, indent + 1, max_depth, decimals, note)
+
+
+def _questions(node: TreeNode, decimals: int) -> list[str]:
+    """The condition of each child, in words."""
+    if node.is_leaf:
+        return []
+    tree, number = node.tree, node.number
+    feature = int(tree.feature[number])
+    name, known = tree.name_of(feature), tree.schema.categories[feature]
+    if tree._kind[number] == MULTIWAY:
+        return [f"{name} = {value}" for value in (() if known is None else known.tolist())] + [f"{name} missing or new"]
+    missing = " or missing"
+    left, right = (missing, "") if tree.missing_left[number] else ("", missing)
+    if known is not None:
+        chosen = tree.categories_left(number)
+        others = [value for value in known.tolist() if value not in chosen]
+        return [f"{name} in {chosen}{left}", f"{name} in {others}{right}"]
+    threshold = tree.threshold[number]
+    if np.isinf(threshold):
+        return [f"{name} known", f"{name} missing"]
+    return [f"{name} <= {threshold:.{decimals}f}{left}", f"{name} > {threshold:.{decimals}f}{right}"]
