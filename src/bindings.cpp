@@ -10,19 +10,19 @@
 #include <string>
 
 #define HEDGEROW_GROWERS_ELSEWHERE
-#include "core/arrive.hpp"
-#include "core/bins.hpp"
-#include "core/choose.hpp"
-#include "core/growers.hpp"
-#include "core/histogram.hpp"
-#include "core/importance.hpp"
-#include "core/moments.hpp"
-#include "core/proximity.hpp"
-#include "core/quantiles.hpp"
-#include "core/read.hpp"
-#include "core/shap.hpp"
-#include "core/shap_background.hpp"
-#include "core/validate.hpp"
+#include "core/grow/arrive.hpp"
+#include "core/grow/choose.hpp"
+#include "core/grow/growers.hpp"
+#include "core/grow/histogram.hpp"
+#include "core/read/importance.hpp"
+#include "core/read/proximity.hpp"
+#include "core/read/quantiles.hpp"
+#include "core/read/read.hpp"
+#include "core/read/shap.hpp"
+#include "core/read/shap_background.hpp"
+#include "core/read/validate.hpp"
+#include "core/rows/bins.hpp"
+#include "core/targets/numbers.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,5 +1,5 @@
 // The growers that bindings.cpp does not compile; see core/growers.hpp.
-#include "core/growers.hpp"
+#include "core/grow/growers.hpp"
 
 namespace hedgerow {
 

@@ -12,12 +12,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/bins.hpp"
-#include "core/grow.hpp"
-#include "core/importance.hpp"
-#include "core/proximity.hpp"
-#include "core/read.hpp"
-#include "core/validate.hpp"
+#include "core/grow/grow.hpp"
+#include "core/read/importance.hpp"
+#include "core/read/proximity.hpp"
+#include "core/read/read.hpp"
+#include "core/read/validate.hpp"
+#include "core/rows/bins.hpp"
 
 using namespace hedgerow;
 

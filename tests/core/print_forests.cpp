@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/grow.hpp"
+#include "core/grow/grow.hpp"
 
 using namespace hedgerow;
 

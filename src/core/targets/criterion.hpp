@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "random.hpp"
-#include "wide.hpp"
+#include "core/rows/random.hpp"
+#include "core/targets/wide.hpp"
 
 namespace hedgerow {
 

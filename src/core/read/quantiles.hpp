@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "parallel.hpp"
+#include "core/kit/parallel.hpp"
 
 namespace hedgerow {
 

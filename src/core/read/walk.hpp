@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "bins.hpp"
-#include "parallel.hpp"
-#include "read.hpp"
-#include "tree.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/read/read.hpp"
+#include "core/read/tree.hpp"
+#include "core/rows/bins.hpp"
 
 namespace hedgerow {
 

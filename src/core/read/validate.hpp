@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "parallel.hpp"
-#include "read.hpp"
-#include "tree.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/read/read.hpp"
+#include "core/read/tree.hpp"
 
 namespace hedgerow {
 

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "codes.hpp"
-#include "occupancy.hpp"
-#include "split.hpp"
-#include "target.hpp"
-#include "vectors.hpp"
-#include "zeroed.hpp"
+#include "core/grow/occupancy.hpp"
+#include "core/grow/split.hpp"
+#include "core/kit/vectors.hpp"
+#include "core/kit/zeroed.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/classes.hpp"
 
 namespace hedgerow {
 

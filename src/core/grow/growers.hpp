@@ -9,12 +9,12 @@
 #include <optional>
 #include <vector>
 
-#include "codes.hpp"
-#include "criterion.hpp"
-#include "grow.hpp"
-#include "moments.hpp"
-#include "parallel.hpp"
-#include "target.hpp"
+#include "core/grow/grow.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/criterion.hpp"
+#include "core/targets/numbers.hpp"
+#include "core/targets/classes.hpp"
 
 namespace hedgerow {
 

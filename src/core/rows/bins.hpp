@@ -9,8 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "codes.hpp"
-#include "random.hpp"
+#include "core/rows/codes.hpp"
+#include "core/rows/random.hpp"
 
 namespace hedgerow {
 

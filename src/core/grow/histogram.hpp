@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codes.hpp"
+#include "core/rows/codes.hpp"
 
 namespace hedgerow {
 

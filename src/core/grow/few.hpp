@@ -12,10 +12,10 @@
 #include <limits>
 #include <vector>
 
-#include "codes.hpp"
-#include "moments.hpp"
-#include "split.hpp"
-#include "vectors.hpp"
+#include "core/grow/split.hpp"
+#include "core/kit/vectors.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/numbers.hpp"
 
 namespace hedgerow {
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "bag.hpp"
-#include "parallel.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/rows/bag.hpp"
 
 namespace hedgerow {
 

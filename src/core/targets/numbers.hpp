@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "evidence.hpp"
-#include "target.hpp"
+#include "core/targets/evidence.hpp"
+#include "core/targets/target.hpp"
 
 namespace hedgerow {
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "codes.hpp"
-#include "occupancy.hpp"
-#include "random.hpp"
-#include "target.hpp"
-#include "tree.hpp"
-#include "zeroed.hpp"
+#include "core/grow/occupancy.hpp"
+#include "core/kit/zeroed.hpp"
+#include "core/read/tree.hpp"
+#include "core/rows/codes.hpp"
+#include "core/rows/random.hpp"
+#include "core/targets/target.hpp"
 
 namespace hedgerow {
 

@@ -10,16 +10,16 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bag.hpp"
-#include "codes.hpp"
-#include "evidence.hpp"
-#include "few.hpp"
-#include "moments.hpp"
-#include "parallel.hpp"
-#include "order.hpp"
-#include "pairs.hpp"
-#include "split.hpp"
-#include "tree.hpp"
+#include "core/grow/few.hpp"
+#include "core/grow/order.hpp"
+#include "core/grow/pairs.hpp"
+#include "core/grow/split.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/read/tree.hpp"
+#include "core/rows/bag.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/evidence.hpp"
+#include "core/targets/numbers.hpp"
 
 namespace hedgerow {
 

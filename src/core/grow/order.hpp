@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "random.hpp"
-#include "split.hpp"
-#include "target.hpp"
+#include "core/grow/split.hpp"
+#include "core/rows/random.hpp"
+#include "core/targets/target.hpp"
 
 namespace hedgerow {
 

@@ -11,10 +11,10 @@
 #include <numeric>
 #include <vector>
 
-#include "parallel.hpp"
-#include "read.hpp"
-#include "shap.hpp"
-#include "walk.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/read/read.hpp"
+#include "core/read/shap.hpp"
+#include "core/read/walk.hpp"
 
 namespace hedgerow {
 

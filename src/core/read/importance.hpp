@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "bag.hpp"
-#include "parallel.hpp"
-#include "random.hpp"
-#include "read.hpp"
-#include "walk.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/read/read.hpp"
+#include "core/read/walk.hpp"
+#include "core/rows/bag.hpp"
+#include "core/rows/random.hpp"
 
 namespace hedgerow {
 

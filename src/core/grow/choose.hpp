@@ -8,12 +8,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "codes.hpp"
-#include "grow.hpp"
-#include "moments.hpp"
-#include "order.hpp"
-#include "split.hpp"
-#include "target.hpp"
+#include "core/grow/grow.hpp"
+#include "core/grow/order.hpp"
+#include "core/grow/split.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/numbers.hpp"
+#include "core/targets/classes.hpp"
 
 namespace hedgerow {
 

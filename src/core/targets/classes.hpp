@@ -1,8 +1,4 @@
-// Target: rows with labels -> sides of a split whose quality can be told.
-//
-// A target says what a row contributes to a bin, how a bin moves from the right side to the left, and how good
-// the two sides are: a score that orders the splits of one node, from which the gain follows. The search over
-// features and thresholds is the same for all targets.
+// Classes: rows with labels -> sides of a split whose quality can be told.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -11,7 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "criterion.hpp"
+#include "core/targets/criterion.hpp"
+#include "core/targets/target.hpp"
 
 namespace hedgerow {
 
@@ -35,35 +32,6 @@ struct WeightedRow {
     Amount amount() const { return weight; }
 };
 static_assert(sizeof(WeightedRow) == 16);
-
-// What a split must respect besides the gain.
-struct Limits {
-    std::uint32_t min_samples_leaf = 1;
-    std::int64_t min_amount_leaf = 0;        // weight each side must keep
-    int monotonic = 0;                       // sign the share of the last class must follow, 0 for none
-    double lower = 0, upper = 1;             // what ancestors allow the share of the last class to be
-    bool restricted() const {
-        return min_samples_leaf > 1 || min_amount_leaf > 0 || monotonic != 0 || lower > 0 || upper < 1;
-    }
-    bool allow_rows(std::uint32_t left, std::uint32_t right) const {
-        return left >= min_samples_leaf && right >= min_samples_leaf;
-    }
-    bool allow_amounts(std::int64_t left, std::int64_t right) const {
-        return left >= min_amount_leaf && right >= min_amount_leaf;
-    }
-    bool allow_shares(double left_share, double right_share) const {
-        if (left_share < lower || left_share > upper || right_share < lower || right_share > upper) return false;
-        return monotonic == 0 || (monotonic > 0 ? left_share <= right_share : left_share >= right_share);
-    }
-};
-
-inline constexpr double no_score = -1e300;
-
-// The best place found along an order of bins, going from the left: after the bin at `position`.
-struct Place {
-    double score = no_score;
-    std::int64_t position = -1;
-};
 
 // A 32-bit count as a double by bit pattern: unlike a conversion, the compiler can do this for several at once.
 inline double double_from_count(std::uint64_t count) {

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "bag.hpp"
-#include "bins.hpp"
-#include "parallel.hpp"
-#include "tree.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/read/tree.hpp"
+#include "core/rows/bag.hpp"
+#include "core/rows/bins.hpp"
 
 namespace hedgerow {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstddef>
 
-#include "random.hpp"
+#include "core/rows/random.hpp"
 
 namespace hedgerow {
 

@@ -17,9 +17,9 @@
 #include <numbers>
 #include <vector>
 
-#include "parallel.hpp"
-#include "read.hpp"
-#include "walk.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/read/read.hpp"
+#include "core/read/walk.hpp"
 
 namespace hedgerow {
 

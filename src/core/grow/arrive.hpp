@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "bag.hpp"
-#include "codes.hpp"
-#include "tree.hpp"
-#include "walk.hpp"
+#include "core/read/tree.hpp"
+#include "core/read/walk.hpp"
+#include "core/rows/bag.hpp"
+#include "core/rows/codes.hpp"
 
 namespace hedgerow {
 

@@ -1,0 +1,40 @@
+// Target: what a split must respect, and where the best one lies; the same for rows with labels and with numbers.
+//
+// A target says what a row contributes to a bin, how a bin moves from the right side to the left, and how good
+// the two sides are: a score that orders the splits of one node, from which the gain follows. The search over
+// features and thresholds is the same for all targets.
+#pragma once
+#include <cstdint>
+
+namespace hedgerow {
+
+// What a split must respect besides the gain.
+struct Limits {
+    std::uint32_t min_samples_leaf = 1;
+    std::int64_t min_amount_leaf = 0;        // weight each side must keep
+    int monotonic = 0;                       // sign the share of the last class must follow, 0 for none
+    double lower = 0, upper = 1;             // what ancestors allow the share of the last class to be
+    bool restricted() const {
+        return min_samples_leaf > 1 || min_amount_leaf > 0 || monotonic != 0 || lower > 0 || upper < 1;
+    }
+    bool allow_rows(std::uint32_t left, std::uint32_t right) const {
+        return left >= min_samples_leaf && right >= min_samples_leaf;
+    }
+    bool allow_amounts(std::int64_t left, std::int64_t right) const {
+        return left >= min_amount_leaf && right >= min_amount_leaf;
+    }
+    bool allow_shares(double left_share, double right_share) const {
+        if (left_share < lower || left_share > upper || right_share < lower || right_share > upper) return false;
+        return monotonic == 0 || (monotonic > 0 ? left_share <= right_share : left_share >= right_share);
+    }
+};
+
+inline constexpr double no_score = -1e300;
+
+// The best place found along an order of bins, going from the left: after the bin at `position`.
+struct Place {
+    double score = no_score;
+    std::int64_t position = -1;
+};
+
+}  // namespace hedgerow
