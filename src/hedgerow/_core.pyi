@@ -22,39 +22,14 @@ def encode_into(
 ) -> None: ...
 def grow(
     codes: NDArray[Any],
-    n_bins: NDArray[np.int64],
-    nominal: NDArray[np.uint8],
-    centers: NDArray[np.float64],
-    center_start: NDArray[np.int64],
-    labels: NDArray[np.uint16],
-    weights: NDArray[np.int64] | None,
-    rows: NDArray[np.uint32] | None,
+    bins: dict[str, Any],
+    target: dict[str, Any],
     options: dict[str, Any],
-    criterion: dict[str, Any],
     first_tree: int,
     n_trees: int,
     n_threads: int,
     progress: Callable[[int], bool] | None,
-    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
-) -> dict[str, Any]: ...
-def grow_numbers(
-    codes: NDArray[Any],
-    n_bins: NDArray[np.int64],
-    nominal: NDArray[np.uint8],
-    centers: NDArray[np.float64],
-    center_start: NDArray[np.int64],
-    values: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
-    sums: NDArray[np.float64],
-    amounts: NDArray[np.float64] | None,
-    grid: list[float],
-    options: dict[str, Any],
-    criterion: str,
-    first_tree: int,
-    n_trees: int,
-    n_threads: int,
-    progress: Callable[[int], bool] | None,
-    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
+    below: dict[str, Any] | None,
 ) -> dict[str, Any]: ...
 def check_forest(
     nodes: NDArray[np.uint64],
@@ -140,18 +115,7 @@ def histograms(
 ) -> NDArray[Any]: ...
 
 class Chooser:
-    def __init__(
-        self,
-        n_bins: NDArray[np.int64],
-        nominal: NDArray[np.uint8],
-        centers: NDArray[np.float64],
-        center_start: NDArray[np.int64],
-        options: dict[str, Any],
-        criterion: Any,
-        n_rows: int,
-        weighted: bool,
-        grid: list[float] | None,
-    ) -> None: ...
+    def __init__(self, bins: dict[str, Any], target: dict[str, Any], options: dict[str, Any], n_rows: int) -> None: ...
     def choose(
         self,
         key: int,

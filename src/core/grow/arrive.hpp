@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "core/read/tree.hpp"
@@ -20,8 +22,8 @@ struct Arrived {
 
 // Which ends of a top are asked for: node i as place[i], -1 for the others.
 struct Places {
-    const std::int32_t* place = nullptr;
-    std::size_t n_nodes = 0, n_places = 0;
+    std::span<const std::int32_t> place;
+    std::size_t n_places = 0;
 };
 
 // Rows go down together, as they did when the tree grew, and leave as soon as no node below is asked for: the deeper a
@@ -32,8 +34,8 @@ class Arrival {
 public:
     Arrival(const TreeView& tree, const CodeView<Code>& view, const Places& asked)
         : tree_(tree), view_(view), asked_(asked), of_place_(asked.n_places) {
-        wanted_.assign(asked.n_nodes, 0);
-        for (std::size_t at = asked.n_nodes; at-- > 0;) {  // children stand after their parents
+        wanted_.assign(asked.place.size(), 0);
+        for (std::size_t at = asked.place.size(); at-- > 0;) {  // children stand after their parents
             const auto node = static_cast<std::uint32_t>(at);
             wanted_[at] = asked.place[at] >= 0;
             for (std::uint32_t side = 0; side < n_children(tree, node); ++side) wanted_[at] |= wanted_[first_child(tree, node) + side];
@@ -109,10 +111,11 @@ private:
 
 // The part begins with row `first_row` of the table; rows that are not in the bag are found only if `outside` is wanted.
 template <class Code>
-Arrived find_arrived(const TreeView& tree, const CodeView<Code>& view, std::size_t n_rows, const Places& asked, const Bag& bag,
-                     std::size_t first_row, bool outside) {
+Arrived find_arrived(const TreeView& tree, const CodeColumns<Code>& codes, const Places& asked, const Bag& bag, std::size_t first_row,
+                     bool outside) {
     constexpr std::size_t block = 16384;
-    Arrival<Code> arrival(tree, view, asked);
+    const std::size_t n_rows = codes.n_rows;
+    Arrival<Code> arrival(tree, codes.view(), asked);
     std::vector<std::uint32_t> rows(std::min(block, n_rows) + 1);
     for (std::size_t first = 0; first < n_rows; first += block) {
         const std::size_t last = std::min(first + block, n_rows);

@@ -48,7 +48,7 @@ public:
     // Looks at up to four features of that node, and keeps the best threshold in `best` if it beats it.
     // -> how many of the features vary; `declined`, and nothing kept, where they are not for this search
     std::uint32_t look(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
-                       std::uint32_t n_numbers, const Row* rows, const Target& target, Split& best) {
+                       std::uint32_t n_numbers, const Row* rows, std::uint32_t, const Target& target, Split& best) {
         if (n_rows_ > max_rows) return declined;
         for (std::uint32_t f = 0; f < n_numbers; ++f)
             if (features[numbers[f]].nominal || features[numbers[f]].has_missing) return declined;

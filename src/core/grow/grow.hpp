@@ -1,80 +1,65 @@
-// Grow: codes and labels -> one tree and what its leaves hold.
+// Grow: codes and what rows are labelled with -> one tree and what its leaves hold, or the part of one below a node.
 #pragma once
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <queue>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
-#include "core/grow/few.hpp"
-#include "core/grow/order.hpp"
-#include "core/grow/pairs.hpp"
-#include "core/grow/split.hpp"
+#include "core/grow/frame.hpp"
+#include "core/grow/occupancy.hpp"
+#include "core/grow/options.hpp"
+#include "core/grow/rows.hpp"
+#include "core/grow/search.hpp"
+#include "core/grow/write.hpp"
 #include "core/kit/parallel.hpp"
-#include "core/read/tree.hpp"
+#include "core/kit/zeroed.hpp"
 #include "core/rows/bag.hpp"
 #include "core/rows/codes.hpp"
-#include "core/targets/evidence.hpp"
-#include "core/targets/numbers.hpp"
 
 namespace hedgerow {
-
-enum class Splitter : int { best = 0, random = 1, random_decision = 2 };
-
-struct GrowOptions {
-    Splitter splitter = Splitter::best;
-    CountSense count_sense = CountSense::all;
-    std::uint32_t n_classes = 2;
-    std::uint32_t max_features = 1;
-    std::uint32_t max_depth = 0xffffffff;
-    std::uint32_t min_samples_split = 2;
-    std::uint32_t min_samples_leaf = 1;
-    double min_weight_fraction_leaf = 0;   // share of the tree's weight each side of a split must keep
-    std::uint32_t max_leaf_nodes = 0;      // 0: no limit, depth first; otherwise best first
-    double min_impurity_decrease = 0;
-    double bag_mean = 0;                   // expected multiplicity of a row; 0: every row once
-    double weight_unit = 1;                // what one unit of a fixed-point weight is worth
-    bool balance_bag = false;              // classes weigh the same in every bag (weighted rows only)
-    std::uint64_t seed = 0;
-    std::vector<std::int8_t> monotonic;    // per feature, empty for none
-};
-
-// The weight each side of a split must keep, in a tree of so much.
-inline std::int64_t min_amount_leaf(const GrowOptions& options, std::int64_t total_amount) {
-    return static_cast<std::int64_t>(std::ceil(options.min_weight_fraction_leaf * static_cast<double>(total_amount)));
-}
-
-// Labels and, where there are any, fixed-point weights of the training rows; or their numbers, in a regression. A row
-// that may be of several classes has several entries, side by side, that share its weight; it is still one row: in the
-// bag as a whole, counted once.
-struct Labels {
-    const std::uint16_t* labels = nullptr;
-    const std::int64_t* weights = nullptr;
-    const std::uint32_t* rows = nullptr;  // the row of each entry, ascending (weighted only); null: an entry for each row
-    std::size_t n_entries = 0;            // with rows
-    const Numbers* numbers = nullptr;
-};
 
 // A node that was reached elsewhere: which rows of the table are its own, in the order of the whole table, and what it
 // inherits from above. Weights of the labels are then those inside its tree, multiplicities included.
 struct Start {
     std::uint32_t begin = 0, end = 0;
     const std::uint16_t* times = nullptr;  // how often the bag of the tree holds each row of the table
-    std::uint64_t key = 0;
-    std::uint32_t depth = 0;
-    double lower = 0, upper = 1;
+    Heritage node;
     std::int64_t total_amount = 0;         // of the tree
     std::vector<std::uint32_t> used;       // nominal features used above, by random decision trees
+
+    // Arrays over nodes -> the nodes; `used` are the features of all of them, one after another.
+    static std::vector<Start> all_from(const Given& given, std::size_t n_rows) {
+        const auto keys = given.array<std::uint64_t>("key");
+        const std::size_t n = keys.size();
+        const std::uint16_t* times = given.array<std::uint16_t>("times", n_rows);
+        const auto* row_start = given.array<std::int64_t>("row_start", n + 1);
+        const auto* used_start = given.array<std::int64_t>("used_start", n + 1);
+        const auto used = given.array<std::uint32_t>("used");
+        const auto* depth = given.array<std::uint32_t>("depth", n);
+        const auto* lower = given.array<double>("lower", n);
+        const auto* upper = given.array<double>("upper", n);
+        const auto* amount = given.array<std::int64_t>("total_amount", n);
+        std::vector<Start> starts;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (row_start[i] < 0 || row_start[i] > row_start[i + 1] || row_start[i + 1] > static_cast<std::int64_t>(n_rows))
+                throw std::invalid_argument("the rows of a node must lie within the table");
+            if (used_start[i] < 0 || used_start[i] > used_start[i + 1] || used_start[i + 1] > static_cast<std::int64_t>(used.size()))
+                throw std::invalid_argument("used_start must ascend within used");
+            starts.push_back({static_cast<std::uint32_t>(row_start[i]), static_cast<std::uint32_t>(row_start[i + 1]), times,
+                              {keys[i], depth[i], UsedFeatures::none, lower[i], upper[i]}, amount[i],
+                              {used.begin() + used_start[i], used.begin() + used_start[i + 1]}});
+        }
+        return starts;
+    }
 };
 
+template <class Leaves>
 struct Grown {
     GrownTree tree;
-    LeafCounts leaves;
-    LeafMoments moments;
+    Leaves leaves;
 };
 
 // One per thread; its memory serves tree after tree.
@@ -82,76 +67,36 @@ template <class Code, class Target>
 class Grower {
 public:
     using Row = typename Target::Row;
-    static constexpr bool weighted = std::is_same_v<Row, WeightedRow>;
-    static constexpr bool numeric = std::is_same_v<Row, NumberRow>;  // a regression
+    using Source = typename Target::Source;
+    using LeafBuilder = typename Target::LeafBuilder;
+    using Leaves = typename LeafBuilder::Leaves;
 
-    Grower(const CodeTable<Code>& table, const Labels& labels, const GrowOptions& options, const Target& target,
+    Grower(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, const Target& target,
            Control& control, bool calling_thread)
-        : table_(table), labels_(labels), options_(options), search_(target), control_(control),
-          calling_thread_(calling_thread), order_(table.n_features()) {
-        // A row-major table that fits the cache is read as it is; a larger one column by column until compacted.
-        compact_view_[0] = table.by_row.codes && table.n_rows <= level_rows[1] ? table.by_row : table.by_column;
-    }
+        : table_(table), source_(source), options_(options), search_(table.features, options, target), rows_(table),
+          control_(control), calling_thread_(calling_thread) {}
 
-    Grown grow(std::uint64_t tree_number) {
+    Grown<Leaves> grow(std::uint64_t tree_number) {
         const Bag bag(options_.seed, tree_number, table_.n_rows, options_.bag_mean);
-        begin_tree();
-        bag_ = &bag;
-        take_rows(bag);
-        const std::uint64_t key = derive_key(derive_key(options_.seed, Purpose::grow), tree_number);
-        const Frame root = whole(key);
-        return grow_from(root, amount_of(root));
+        begin_tree({&bag, nullptr});
+        const RowSpan all = rows_.take(source_, bag, options_.counts_outside());
+        return grow_from({Heritage::root(options_.seed, tree_number), all, 0}, rows_.amount(all));
     }
 
     // The part of a tree below a node.
-    Grown grow(const Start& start) {
-        begin_tree();
-        times_ = start.times;
-        take_rows(start);
-        Frame root = whole(start.key);
-        root.depth = start.depth;
-        root.lower = start.lower;
-        root.upper = start.upper;
-        for (const std::uint32_t feature : start.used) {
-            used_.push_back({feature, root.used});
-            root.used = static_cast<std::uint32_t>(used_.size() - 1);
-        }
+    Grown<Leaves> grow(const Start& start) {
+        begin_tree({nullptr, start.times});
+        const RowSpan all = rows_.take(source_, start.times, start.begin, start.end, options_.counts_outside());
+        Frame root{start.node, all, 0};
+        for (const std::uint32_t feature : start.used) root.used = used_.add(feature, root.used);
         return grow_from(root, start.total_amount);
     }
 
 private:
-    LeafCounts finish_counts() {
-        LeafCounts leaves = evidence_->finish(options_.weight_unit);
-        if (!options_.monotonic.empty() && options_.n_classes == 2) keep_shares_in_bounds(leaves);
-        return leaves;
-    }
-
-    static constexpr std::uint32_t no_feature = 0xffffffff;
-#ifdef HEDGEROW_VECTORS
-    static constexpr bool has_pairs = std::is_same_v<Target, ClassPair<typename Target::Criterion>>;
-    static constexpr bool has_few = std::is_same_v<Target, Moments<SquaredError>>;
-#else
-    static constexpr bool has_pairs = false, has_few = false;
-#endif
-    struct NoPairs {};
-    struct NoFew {};
-    static constexpr int n_levels = 4;
-    static constexpr std::uint32_t level_rows[n_levels] = {0xffffffff, 65536, 8192, 1024};
-
-    // A node waiting to be split: a range of rows_, one of outside_ (rows not in the bag, which only travel
-    // along to be counted), and what it inherits.
-    struct Frame {
-        std::uint32_t node, begin, end, depth;
-        std::uint32_t outside_begin, outside_end;
-        std::uint64_t key;
-        int level;                // 0: rows point into the table; above: into compact_[level]
-        double lower, upper;      // bounds on the last class's share from monotonic ancestors
-        std::uint32_t used;       // head of the list of nominal features used above (random decision trees)
-        std::uint32_t size() const { return end - begin; }
-        std::uint32_t outside_size() const { return outside_end - outside_begin; }
-    };
-    struct Used {
-        std::uint32_t feature, above;
+    // A node waiting to be split.
+    struct Frame : Heritage, RowSpan {
+        std::uint32_t node = 0;
+        Frame(const Heritage& heritage, const RowSpan& span, std::uint32_t number) : Heritage(heritage), RowSpan(span), node(number) {}
     };
     struct Candidate {
         double gain;
@@ -164,147 +109,20 @@ private:
 
     // ---- one tree ---------------------------------------------------------------------------------------
 
-    void begin_tree() {
-        tree_ = GrownTree{};
-        if constexpr (numeric) evidence_ = std::make_unique<MomentBuilder>(*labels_.numbers);
-        else evidence_ = std::make_unique<EvidenceBuilder>(options_.n_classes, weighted);
-        bag_ = nullptr;
-        times_ = nullptr;
-        share_bounds_.clear();
+    void begin_tree(const BagTimes& bag) {
+        bag_ = bag;
+        writer_.begin();
+        leaves_.emplace(source_, options_.leaf_rules());
         stack_.clear();
         used_.clear();
-        n_leaves_ = 0;
     }
 
-    // All rows that were taken, as one node.
-    Frame whole(std::uint64_t key) const {
-        return {0, 0, static_cast<std::uint32_t>(rows_.size()), 0, 0, static_cast<std::uint32_t>(outside_.size()),
-                key, 0, 0, 1, no_feature};
-    }
-
-    Grown grow_from(const Frame& root, std::int64_t total_amount) {
-        tree_.nodes.emplace_back();
-        tree_.payload.push_back(0);
-        total_amount_ = total_amount;
-        min_amount_leaf_ = min_amount_leaf(options_, total_amount);
+    Grown<Leaves> grow_from(const Frame& root, std::int64_t total_amount) {
+        rules_ = SplitRules(options_, total_amount);
+        search_.begin_tree(rules_);
         if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
-        tree_.n_leaves = n_leaves_;
-        if constexpr (numeric) return {std::move(tree_), {}, evidence_->finish()};
-        else return {std::move(tree_), finish_counts(), {}};
+        return {writer_.finish(), leaves_->finish()};
     }
-
-    // ---- rows -------------------------------------------------------------------------------------------
-
-    // Of the entries of one row all but the first carry this bit: they have a weight and are no rows of their own.
-    static constexpr std::uint16_t follower = 0x8000;
-
-    // Every entry is written to both lists and kept in one of them: no branch to guess wrong.
-    void take_rows(const Bag& bag) {
-        const bool spread = weighted && labels_.rows != nullptr;
-        const std::size_t n_entries = spread ? labels_.n_entries : table_.n_rows;
-        rows_.resize(n_entries);
-        outside_.resize(n_entries);
-        std::size_t n_inside = 0, n_outside = 0;
-        for (std::size_t entry = 0; entry < n_entries; ++entry) {
-            const std::size_t row = spread ? labels_.rows[entry] : entry;
-            const bool follows = spread && entry > 0 && labels_.rows[entry - 1] == row;
-            const std::uint32_t times = bag.multiplicity(row);
-            rows_[n_inside] = outside_[n_outside] = make_row(entry, static_cast<std::uint32_t>(row), times, follows);
-            n_inside += times > 0;
-            n_outside += times == 0;
-        }
-        keep_rows(n_inside, n_outside);
-        if (options_.balance_bag) balance_classes();
-    }
-
-    void take_rows(const Start& start) {
-        rows_.resize(start.end - start.begin);
-        outside_.resize(rows_.size());
-        std::size_t n_inside = 0, n_outside = 0;
-        for (std::uint32_t row = start.begin; row < start.end; ++row) {
-            const std::uint32_t times = start.times[row];
-            Row taken = make_row(row, row, times, false);
-            if constexpr (weighted) taken.weight = labels_.weights[row];
-            (times > 0 ? rows_[n_inside++] : outside_[n_outside++]) = taken;
-        }
-        keep_rows(n_inside, n_outside);
-    }
-
-    void keep_rows(std::size_t n_inside, std::size_t n_outside) {
-        const bool counts_outside = options_.count_sense == CountSense::all || options_.count_sense == CountSense::oob;
-        rows_.resize(n_inside);
-        outside_.resize(counts_outside ? n_outside : 0);
-        scratch_.resize(std::max(rows_.size(), outside_.size()));
-    }
-
-    std::uint32_t multiplicity_of(std::uint32_t row) const { return times_ ? times_[row] : bag_->multiplicity(row); }
-
-    // An entry of the labels, or a number -> the row as the grower carries it.
-    Row make_row(std::size_t entry, std::uint32_t row, std::uint32_t times, bool follows) const {
-        if constexpr (numeric) {
-            return NumberRow::make(*labels_.numbers, row, times);
-        } else {
-            Row taken;
-            taken.offset = row;
-            taken.label = labels_.labels[entry];
-            taken.multiplicity = static_cast<std::uint16_t>(times | (follows ? follower : 0));
-            if constexpr (weighted) taken.weight = labels_.weights[entry] * std::max(1U, times);
-            return taken;
-        }
-    }
-
-    // Scales the weights so that each class weighs the same in this tree's bag.
-    void balance_classes() {
-        if constexpr (weighted) {
-            balance_.assign(options_.n_classes, 1.0);
-            std::vector<double> amounts(options_.n_classes, 0.0);
-            double total = 0;
-            for (const Row& row : rows_) amounts[row.label] += static_cast<double>(row.weight), total += static_cast<double>(row.weight);
-            for (std::uint32_t k = 0; k < options_.n_classes; ++k)
-                if (amounts[k] > 0) balance_[k] = total / (options_.n_classes * amounts[k]);
-            for (std::vector<Row>* rows : {&rows_, &outside_})
-                for (Row& row : *rows)
-                    row.weight = std::max<std::int64_t>(1, std::llround(static_cast<double>(row.weight) * balance_[row.label]));
-        }
-    }
-
-    std::int64_t amount_of(const Frame& frame) const {
-        std::int64_t sum = 0;
-        for (std::uint32_t i = frame.begin; i < frame.end; ++i) sum += rows_[i].amount();
-        return sum;
-    }
-
-    const CodeView<Code>& view_of(int level) const { return compact_view_[level]; }
-
-    // Copies the codes of a node's rows side by side once it is small enough, and lets the rows point there:
-    // the whole subtree then works in cache.
-    void compact(Frame& frame) {
-        int level = frame.level;
-        while (level + 1 < n_levels && frame.size() <= level_rows[level + 1]) ++level;
-        // Not worth it for a handful of rows, or when most of the rows around would be copied.
-        const std::uint64_t around = frame.level == 0 ? table_.n_rows : level_rows[frame.level];
-        if (level == frame.level || !table_.by_row.codes || frame.size() < 32 || 4 * std::uint64_t{frame.size()} > around) return;
-        const CodeView<Code> source = frame.level == 0 ? table_.by_row : view_of(frame.level);
-        const std::size_t stride = padded_width<Code>(table_.n_features());
-        const std::size_t n_rows = std::size_t{frame.size()} + frame.outside_size();
-        std::vector<Code>& buffer = compact_[level];
-        if (buffer.size() < n_rows * stride) buffer.resize(n_rows * stride);
-        copy_codes(source, rows_.data() + frame.begin, frame.size(), 0, buffer.data(), stride);
-        copy_codes(source, outside_.data() + frame.outside_begin, frame.outside_size(), frame.size(), buffer.data(), stride);
-        compact_view_[level] = {buffer.data(), stride, 1};
-        frame.level = level;
-    }
-
-    // Codes of `rows` -> rows first, first + 1, … of the buffer, where the rows then point.
-    void copy_codes(const CodeView<Code>& source, Row* rows, std::uint32_t n_rows, std::uint32_t first, Code* buffer,
-                    std::size_t stride) {
-        const std::size_t n_words = stride * sizeof(Code) / sizeof(std::uint64_t);
-        for (std::uint32_t i = 0; i < n_rows; ++i)
-            copy_words(source.codes + rows[i].offset * source.row_stride, n_words, buffer + (first + i) * stride);
-        for (std::uint32_t i = 0; i < n_rows; ++i) rows[i].offset = first + i;
-    }
-
-    // ---- growing ----------------------------------------------------------------------------------------
 
     void grow_depth_first(const Frame& root) {
         settle(root);
@@ -313,8 +131,8 @@ private:
             control_.tick(calling_thread_);
             Frame frame = stack_.back();
             stack_.pop_back();
-            compact(frame);
-            if (options_.splitter == Splitter::random_decision) {
+            rows_.compact(frame);
+            if (options_.is_blind()) {
                 if (!split_randomly(frame)) make_leaf(frame);
                 continue;
             }
@@ -345,144 +163,57 @@ private:
         for (; !frontier.empty(); frontier.pop()) make_leaf(frontier.top().frame);
     }
 
+    bool find_split(const Frame& frame, Split& split, double& gain) {
+        return search_.find(frame, {rows_.view(frame), rows_.inside(frame), frame.size()}, split, gain);
+    }
+
     // A new node: a leaf at once where nothing could split it, otherwise it waits on the stack.
     void settle(const Frame& frame) {
-        tree_.depth = std::max(tree_.depth, frame.depth);
-        const bool terminal = n_rows_in(frame) < options_.min_samples_split || frame.depth >= options_.max_depth ||
-                              frame.size() < 2 * std::uint64_t{options_.min_samples_leaf} || frame.size() < 2 ||
-                              (options_.splitter != Splitter::random_decision && is_pure(frame));
-        if (terminal) make_leaf(frame); else stack_.push_back(frame);
+        writer_.reach(frame.depth);
+        const bool is_end = must_end(options_, frame, n_rows_in(frame), frame.size()) || (!options_.is_blind() && is_pure(frame));
+        if (is_end) make_leaf(frame); else stack_.push_back(frame);
     }
 
     // Rows, not entries.
     std::uint32_t n_rows_in(const Frame& frame) const {
         std::uint32_t n_rows = frame.size();
-        if constexpr (weighted)
-            if (labels_.rows != nullptr)
-                for (std::uint32_t i = frame.begin; i < frame.end; ++i) n_rows -= (rows_[i].multiplicity & follower) != 0;
+        if (Row::rows_of(source_) != nullptr)
+            for (std::uint32_t i = 0; i < frame.size(); ++i) n_rows -= rows_.inside(frame)[i].follows();
         return n_rows;
     }
 
     bool is_pure(const Frame& frame) const {
-        const Row* rows = rows_.data();
-        const auto label = label_of(rows[frame.begin]);
-        for (std::uint32_t i = frame.begin + 1; i < frame.end; ++i)
-            if (label_of(rows[i]) != label) return false;
+        const Row* rows = rows_.inside(frame);
+        for (std::uint32_t i = 1; i < frame.size(); ++i)
+            if (!Row::alike(source_, rows[i], rows[0])) return false;
         return true;
     }
 
-    auto label_of(const Row& row) const {
-        if constexpr (numeric) return labels_.numbers->values[row.row]; else return row.label;
-    }
-
     void make_leaf(const Frame& frame) {
-        const std::uint32_t leaf = evidence_->new_leaf();
-        ++n_leaves_;
-        tree_.nodes[frame.node] = Node::leaf(frame.node);
-        tree_.payload[frame.node] = static_cast<std::int32_t>(leaf);
-        if (!numeric && !options_.monotonic.empty()) share_bounds_.push_back({frame.lower, frame.upper});
-        if (options_.count_sense != CountSense::oob) add_rows(leaf, rows_, frame.begin, frame.end);
-        add_rows(leaf, outside_, frame.outside_begin, frame.outside_end);
-        if constexpr (numeric) {
-            constexpr double infinity = std::numeric_limits<double>::infinity();
-            if (options_.monotonic.empty()) evidence_->close_leaf(-infinity, infinity);
-            else evidence_->close_leaf(labels_.numbers->value_at(frame.lower), labels_.numbers->value_at(frame.upper));
-        }
+        writer_.leaf(frame.node);
+        leaves_->open_leaf();
+        const Row *inside = rows_.inside(frame), *outside = rows_.outside(frame);
+        if (options_.count_sense != CountSense::oob)
+            for (std::uint32_t i = 0; i < frame.size(); ++i) leaves_->add(inside[i], bag_);
+        for (std::uint32_t i = 0; i < frame.outside_size(); ++i) leaves_->add(outside[i], bag_);
+        leaves_->close_leaf(frame.lower, frame.upper);
     }
 
-    void add_rows(std::uint32_t leaf, const std::vector<Row>& rows, std::uint32_t begin, std::uint32_t end) {
-        const bool repeated = options_.count_sense == CountSense::inbag;
-        for (std::uint32_t i = begin; i < end; ++i) {
-            const Row& row = rows[i];
-            if constexpr (numeric) {
-                evidence_->add(row.row, repeated ? multiplicity_of(row.row) : 1);
-            } else {
-                std::uint32_t times = row.multiplicity;
-                std::int64_t weight = 0;
-                if constexpr (weighted) {
-                    times &= ~std::uint32_t{follower};
-                    weight = repeated ? row.weight : row.weight / std::max<std::int64_t>(1, times);
-                }
-                const bool counted = !weighted || !(row.multiplicity & follower);
-                evidence_->add(leaf, row.label, counted ? (repeated ? times : 1) : 0, weight);
-            }
-        }
-    }
-
-    // Draws features until max_features of them vary in the node, and keeps the best split among those.
-    bool find_split(const Frame& frame, Split& best, double& gain) {
-        const Row* rows = rows_.data() + frame.begin;
-        const std::uint32_t n_rows = frame.size();
-        Target& target = search_.target;
-        target.enter_node(rows, n_rows);
-        if constexpr (has_few) few_.enter(rows, n_rows, target);
-        Draws draws(frame.key);
-        search_features(target, order_, options_.max_features, best, [&](std::uint32_t wanted) {
-            return options_.splitter == Splitter::best ? try_best(frame, draws, wanted, best) : try_random(frame, draws, best);
-        });
-        gain = best.found() ? target.gain_from(best.score) : 0;
-        target.leave_node(rows, n_rows);
-        if (best.found()) best.settle_threshold(table_.features[best.feature]);
-        return gains_enough<typename Target::Criterion>(best, gain, total_amount_, options_.min_impurity_decrease);
-    }
-
-    // Whether any feature of any node has more to respect than the gain.
-    bool restricted() const {
-        return options_.min_samples_leaf > 1 || min_amount_leaf_ > 0 || !options_.monotonic.empty();
-    }
-
-    Limits limits_for(const Frame& frame, std::uint32_t number) const {
-        const int sign = options_.monotonic.empty() ? 0 : options_.monotonic[number];
-        return {options_.min_samples_leaf, min_amount_leaf_, sign, frame.lower, frame.upper};
-    }
-
-    // Looks at up to `wanted` more features, as many as one pass takes. -> how many of them vary
-    std::uint32_t try_best(const Frame& frame, Draws& draws, std::uint32_t wanted, Split& best) {
-        constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
-        // A few rows are often told apart by the first feature that varies: look at one at a time.
-        const std::uint32_t n_numbers = frame.size() <= (has_pairs || has_few ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
-        std::uint32_t numbers[lanes] = {};
-        for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = order_.draw(draws);
-        const Row* rows = rows_.data() + frame.begin;
-        if constexpr (has_pairs)
-            if (!restricted()) {
-                const std::uint32_t n_varying = pairs_.look(view_of(frame.level), table_.features, numbers, n_numbers, rows,
-                                                            frame.size(), search_.target, best);
-                if (n_varying != pairs_.declined) return n_varying;
-            }
-        if constexpr (has_few)
-            if (!restricted()) {
-                const std::uint32_t n_varying =
-                    few_.look(view_of(frame.level), table_.features, numbers, n_numbers, rows, search_.target, best);
-                if (n_varying != few_.declined) return n_varying;
-            }
-        search_.fill(view_of(frame.level), table_.features, numbers, static_cast<int>(n_numbers), rows, frame.size(),
-                     restricted(), options_.min_samples_leaf > 1);
-        std::uint32_t n_varying = 0;
-        for (std::uint32_t i = 0; i < n_numbers; ++i)
-            n_varying += search_.try_best(static_cast<int>(i), table_.features[numbers[i]], numbers[i], rows, frame.size(),
-                                          limits_for(frame, numbers[i]), best);
-        search_.empty(static_cast<int>(n_numbers));
-        return n_varying;
-    }
-
-    std::uint32_t try_random(const Frame& frame, Draws& draws, Split& best) {
-        const std::uint32_t number = order_.draw(draws);
-        return search_.try_random(view_of(frame.level), table_.features[number], number, rows_.data() + frame.begin,
-                                  frame.size(), limits_for(frame, number), draws, best);
-    }
+    // ---- splits -----------------------------------------------------------------------------------------
 
     void apply(const Frame& frame, const Split& split) {
-        const std::uint32_t child = new_nodes(2);
+        const std::uint32_t child = writer_.add_children(2);
         Frame left = frame, right = frame;
         left.node = child;
         right.node = child + 1;
-        left.depth = right.depth = frame.depth + 1;
-        left.key = derive_key(frame.key, std::uint64_t{0});
-        right.key = derive_key(frame.key, std::uint64_t{1});
+        left.descend(0);
+        right.descend(1);
         if (split.kind == NodeKind::threshold) apply_threshold(frame, split, child, left, right);
         else apply_subset(frame, split, child, left, right);
-        if (!options_.monotonic.empty()) bound_children(split, left, right);
+        bound_sides(options_.sign_of(split.feature), left, right, [&](int side) {
+            const Frame& one = side == 0 ? left : right;
+            return search_.target().share_of(rows_.inside(one), one.size());
+        });
         settle(right);
         settle(left);
     }
@@ -492,105 +223,28 @@ private:
         const auto goes_right = [&](Code code) {
             return static_cast<Code>(code + missing_left) > split.threshold + missing_left;
         };
-        left.end = right.begin = partition(rows_, frame.begin, frame.end, frame.level, split.feature, goes_right);
+        left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
         if (!split.missing_seen) missing_left = 2 * left.size() > frame.size();
-        left.outside_end = right.outside_begin =
-            partition(outside_, frame.outside_begin, frame.outside_end, frame.level, split.feature, goes_right);
-        tree_.nodes[frame.node] = Node::split_at(split.threshold, split.feature, missing_left, child);
+        left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
+        writer_.split_at(frame.node, split.threshold, split.feature, missing_left, child);
     }
 
     void apply_subset(const Frame& frame, const Split& split, std::uint32_t child, Frame& left, Frame& right) {
-        const std::size_t n_words = (table_.features[split.feature].n_bins + 63) / 64, start = tree_.set_words.size();
-        tree_.set_words.resize(start + n_words, 0);
-        std::uint64_t* words = tree_.set_words.data() + start;
+        const std::uint32_t n_categories = table_.features[split.feature].n_bins;
+        const std::size_t n_words = TreeWriter::n_words_for(n_categories);
+        std::uint64_t* words = writer_.add_words(n_categories);
         write_subset(split, false, words, n_words);
         bool missing_left = split.missing_left;
         const auto goes_right = [&](Code code) {
             return code == missing_code<Code> ? !missing_left : !((words[code >> 6] >> (code & 63)) & 1);
         };
-        left.end = right.begin = partition(rows_, frame.begin, frame.end, frame.level, split.feature, goes_right);
+        left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
         // Categories that were not in the node, and missing values when there were none, follow the larger side.
         const bool larger_left = 2 * left.size() > frame.size();
         if (larger_left) write_subset(split, larger_left, words, n_words);
         if (!split.missing_seen) missing_left = larger_left;
-        left.outside_end = right.outside_begin =
-            partition(outside_, frame.outside_begin, frame.outside_end, frame.level, split.feature, goes_right);
-        tree_.nodes[frame.node] = Node::split_subset(split.feature, missing_left, child);
-        tree_.payload[frame.node] = static_cast<std::int32_t>(start);
-        tree_.has_nominal = true;
-    }
-
-    // A row moves as one to three words, not member by member.
-    using Bits = std::conditional_t<sizeof(Row) == 8, std::uint64_t, std::array<std::uint64_t, sizeof(Row) / 8>>;
-    static std::uint32_t offset_in(const Bits& bits) {
-        if constexpr (sizeof(Row) > 8) return static_cast<std::uint32_t>(bits[0]); else return static_cast<std::uint32_t>(bits);
-    }
-
-    // Stable and without branches: rows that go right wait in scratch. -> where the right side begins
-    template <class GoesRight>
-    std::uint32_t partition(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, int level, std::uint32_t feature,
-                            GoesRight&& goes_right) {
-        const CodeView<Code>& view = view_of(level);
-        const Code* column = view.column(feature);
-        Row* rows = all.data();
-        Row* waiting = scratch_.data();
-        std::uint32_t n_left = begin, n_right = 0;
-        for (std::uint32_t i = begin; i < end; ++i) {
-            const auto row = std::bit_cast<Bits>(rows[i]);
-            const bool right = goes_right(column[offset_in(row) * view.row_stride]);
-            std::memcpy(static_cast<void*>(rows + n_left), &row, sizeof row);
-            std::memcpy(static_cast<void*>(waiting + n_right), &row, sizeof row);
-            n_left += !right;
-            n_right += right;
-        }
-        std::copy_n(waiting, n_right, rows + n_left);
-        return n_left;
-    }
-
-    std::uint32_t new_nodes(std::uint32_t how_many) {
-        const std::size_t first = tree_.nodes.size();
-        if (first + how_many > Node::max_child) throw std::length_error("a tree must have fewer than 2^28 nodes");
-        tree_.nodes.resize(first + how_many);
-        tree_.payload.resize(first + how_many, 0);
-        return static_cast<std::uint32_t>(first);
-    }
-
-    // ---- monotonic constraints --------------------------------------------------------------------------
-
-    // Below a monotonic split, both sides stay on their side of the mean of the two shares.
-    void bound_children(const Split& split, Frame& left, Frame& right) {
-        const int sign = options_.monotonic[split.feature];
-        if (sign == 0) return;
-        const double middle = (share_of(left) + share_of(right)) / 2;
-        (sign > 0 ? left.upper : left.lower) = middle;
-        (sign > 0 ? right.lower : right.upper) = middle;
-    }
-
-    double share_of(const Frame& frame) {
-        if constexpr (numeric) {
-            return search_.target.share_of(rows_.data() + frame.begin, frame.size());
-        } else {
-            double of_last = 0, all = 0;
-            for (std::uint32_t i = frame.begin; i < frame.end; ++i) {
-                const auto amount = static_cast<double>(rows_[i].amount());
-                all += amount;
-                if (rows_[i].label + 1U == options_.n_classes) of_last += amount;
-            }
-            return of_last / all;
-        }
-    }
-
-    // Rows counted later (outside the bag) may push a leaf's share out of its bounds: the counts stay what
-    // they are, the share the leaf predicts is brought back.
-    void keep_shares_in_bounds(LeafCounts& leaves) const {
-        const bool had_weights = !leaves.weights.empty();
-        if (!had_weights) leaves.weights.assign(leaves.counts.begin(), leaves.counts.end());
-        for (std::uint32_t leaf = 0; leaf < leaves.n_leaves; ++leaf) {
-            double* pair = leaves.weights.data() + std::size_t{leaf} * 2;
-            const double all = pair[0] + pair[1];
-            pair[1] = std::clamp(pair[1], share_bounds_[leaf].first * all, share_bounds_[leaf].second * all);
-            pair[0] = all - pair[1];
-        }
+        left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
+        writer_.split_subset(frame.node, split.feature, n_categories, missing_left, child);
     }
 
     // ---- random decision trees --------------------------------------------------------------------------
@@ -599,22 +253,22 @@ private:
     bool split_randomly(const Frame& frame) {
         Draws draws(frame.key);
         const std::uint32_t n_features = table_.n_features();
-        const CodeView<Code>& view = view_of(frame.level);
         for (std::uint32_t attempt = 0; attempt < n_features; ++attempt) {
             const std::uint32_t number = draws.below(n_features);
-            const bool accepted = table_.features[number].nominal ? try_multiway(frame, view, number)
-                                                                  : try_drawn_value(frame, view, number, draws);
+            const bool accepted = table_.features[number].nominal ? try_multiway(frame, number) : try_drawn_value(frame, number, draws);
             if (accepted) return true;
         }
         return false;
     }
 
-    bool try_drawn_value(const Frame& frame, const CodeView<Code>& view, std::uint32_t number, Draws& draws) {
-        DrawnValue drawn(draws, static_cast<std::uint64_t>(amount_of(frame)));
-        for (std::uint32_t i = frame.begin; i < frame.end; ++i) {
-            const Code code = view.at(rows_[i].offset, number);
+    bool try_drawn_value(const Frame& frame, std::uint32_t number, Draws& draws) {
+        DrawnValue drawn(draws, static_cast<std::uint64_t>(rows_.amount(frame)));
+        const CodeView<Code>& view = rows_.view(frame);
+        const Row* rows = rows_.inside(frame);
+        for (std::uint32_t i = 0; i < frame.size(); ++i) {
+            const Code code = view.at(rows[i].offset, number);
             occupied_.mark(code);
-            value_amount_[code] += static_cast<std::uint64_t>(rows_[i].amount());
+            value_amount_[code] += static_cast<std::uint64_t>(rows[i].amount());
             ++value_rows_[code];
         }
         occupied_.drain(table_.features[number].n_bins, [&](Code code) {
@@ -623,91 +277,62 @@ private:
             value_amount_[code] = value_rows_[code] = 0;
         });
         Split split;
-        if (!drawn.settle(number, frame.size(), {std::max(1U, options_.min_samples_leaf), min_amount_leaf_}, split)) return false;
+        if (!drawn.settle(number, frame.size(), {std::max(1U, options_.min_samples_leaf), rules_.min_amount_leaf}, split)) return false;
         apply(frame, split);
         return true;
     }
 
     // One child per category and one for missing values; a nominal feature is used once on a path.
-    bool try_multiway(const Frame& frame, const CodeView<Code>& view, std::uint32_t number) {
-        for (std::uint32_t at = frame.used; at != no_feature; at = used_[at].above)
-            if (used_[at].feature == number) return false;
-        const std::uint32_t n_children = table_.features[number].n_bins + 1;
-        child_rows_.assign(n_children + 1, 0);
+    bool try_multiway(const Frame& frame, std::uint32_t number) {
+        if (used_.has(frame.used, number)) return false;
+        const CodeView<Code>& view = rows_.view(frame);
+        const std::uint32_t n_categories = table_.features[number].n_bins;
         const auto child_of = [&](const Row& row) -> std::uint32_t {
             const Code code = view.at(row.offset, number);
-            return code == missing_code<Code> ? n_children - 1 : code;
+            return code == missing_code<Code> ? n_categories : code;
         };
-        for (std::uint32_t i = frame.begin; i < frame.end; ++i) ++child_rows_[child_of(rows_[i]) + 1];
+        child_rows_.assign(n_categories + 1, 0);
+        for (std::uint32_t i = 0; i < frame.size(); ++i) ++child_rows_[child_of(rows_.inside(frame)[i])];
         if (!divides(child_rows_, options_.min_samples_leaf)) return false;
-        for (std::uint32_t child = 0; child < n_children; ++child) child_rows_[child + 1] += child_rows_[child];
-        std::vector<std::uint32_t> start(child_rows_.begin(), child_rows_.end()), fill = start;
-        for (std::uint32_t i = frame.begin; i < frame.end; ++i) scratch_[fill[child_of(rows_[i])]++] = rows_[i];
-        std::copy_n(scratch_.data(), frame.size(), rows_.data() + frame.begin);
-        apply_multiway(frame, number, start);
+        apply_multiway(frame, number, rows_.deal_inside(frame, child_rows_, child_of));
         return true;
     }
 
     void apply_multiway(const Frame& frame, std::uint32_t number, const std::vector<std::uint32_t>& start) {
         const auto n_children = static_cast<std::uint32_t>(start.size() - 1);
-        const std::uint32_t child = new_nodes(n_children);
-        tree_.nodes[frame.node] = Node::split_multiway(n_children - 1, number, child);
-        tree_.has_nominal = true;
-        used_.push_back({number, frame.used});
-        const auto used = static_cast<std::uint32_t>(used_.size() - 1);
-        // Children without rows share one leaf: the sum of their siblings', which is the node itself.
-        std::int64_t borrowed = -1;
-        for (std::uint32_t side = n_children; side-- > 0;) {
+        const std::uint32_t child = writer_.add_children(n_children), used = used_.add(number, frame.used);
+        writer_.split_multiway(frame.node, number, n_children - 1, child);
+        const auto settle_child = [&](std::uint32_t side) {
             Frame next = frame;
             next.node = child + side;
-            next.depth = frame.depth + 1;
+            next.descend(side, used);
             next.begin = frame.begin + start[side];
             next.end = frame.begin + start[side + 1];
-            next.key = derive_key(frame.key, std::uint64_t{side} + 2);
-            next.used = used;
-            if (next.size() > 0) {
-                settle(next);
-            } else if (borrowed < 0) {
-                Frame whole = frame;
-                whole.node = next.node;
-                make_leaf(whole);
-                borrowed = tree_.payload[next.node];
-                tree_.nodes[next.node] = Node::leaf(next.node, true);
-            } else {
-                tree_.nodes[next.node] = Node::leaf(next.node, true);
-                tree_.payload[next.node] = static_cast<std::int32_t>(borrowed);
-            }
-        }
+            settle(next);
+        };
+        settle_children(writer_, child, n_children, [&](std::uint32_t side) { return start[side] < start[side + 1]; }, settle_child,
+                        [&](std::uint32_t node) { make_leaf({frame, frame, node}); });
     }
 
     const CodeTable<Code>& table_;
-    const Labels& labels_;
+    const Source& source_;
     const GrowOptions& options_;
-    SplitSearch<Code, Target> search_;
-    std::conditional_t<has_pairs, PairSearch<Code, typename Target::Criterion>, NoPairs> pairs_;
-    std::conditional_t<has_few, FewRows<Code>, NoFew> few_;
+    RowSearch<Code, Target> search_;
+    TreeRows<Code, Row> rows_;
     Control& control_;
     bool calling_thread_;
 
-    std::vector<Row> rows_, outside_, scratch_;
-    std::vector<Code> compact_[n_levels];
-    CodeView<Code> compact_view_[n_levels];
-    FeatureOrder order_;
-    std::vector<std::uint32_t> child_rows_;
     std::vector<Frame> stack_;
-    std::vector<Used> used_;
-    std::vector<std::pair<double, double>> share_bounds_;
-    std::vector<double> balance_;
+    UsedFeatures used_;
+    std::vector<std::uint32_t> child_rows_;
     Zeroed<std::uint64_t> value_amount_{std::size_t{missing_code<Code>} + 1};
     Zeroed<std::uint32_t> value_rows_{std::size_t{missing_code<Code>} + 1};
     Occupancy<Code> occupied_;
 
-    GrownTree tree_;
-    std::unique_ptr<std::conditional_t<numeric, MomentBuilder, EvidenceBuilder>> evidence_;
-    const Bag* bag_ = nullptr;               // of the tree that is growing …
-    const std::uint16_t* times_ = nullptr;  // … or what it says of the rows of the table
-    std::uint32_t n_leaves_ = 0;
-    std::int64_t total_amount_ = 0, min_amount_leaf_ = 0;
+    TreeWriter writer_;
+    std::optional<LeafBuilder> leaves_;
+    BagTimes bag_;  // of the tree that is growing
+    SplitRules rules_;
 };
 
 }  // namespace hedgerow

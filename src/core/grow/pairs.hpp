@@ -30,6 +30,8 @@ public:
     using Target = ClassPair<Criterion>;
     static constexpr std::uint32_t declined = 0xffffffff;
 
+    void enter(const Row*, std::uint32_t, const Target&) {}
+
     // Looks at up to four features of a node that the target has entered, and keeps the best threshold in `best` if
     // it beats it. -> how many of the features vary; `declined`, and nothing kept, where they are not for this search
     std::uint32_t look(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,

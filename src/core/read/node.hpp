@@ -34,6 +34,13 @@ public:
         return Node(n_categories, feature, NodeKind::multiway, false, child);
     }
 
+    // The same split, or leaf, with its children, or itself, elsewhere.
+    Node moved_to(std::uint32_t child) const {
+        Node moved = *this;
+        moved.rest_ = (rest_ & 15) | child << 4;
+        return moved;
+    }
+
     // Of a threshold the last code that goes left, of a multiway split the number of categories.
     std::uint32_t code() const { return code_; }
     std::uint32_t feature() const { return feature_ | (rest_ & 1) << 16; }

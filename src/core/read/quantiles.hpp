@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/kit/parallel.hpp"
+#include "core/kit/table.hpp"
 
 namespace hedgerow {
 
@@ -100,16 +102,18 @@ private:
     std::vector<std::uint32_t> touched_;    // ranks that occur, ascending
 };
 
-// out[sample · n_quantiles + i]; leaves[sample · n_trees + tree]
-inline void find_quantiles(const LeafRows& rows, const QuantileOptions& options, const std::int32_t* leaves,
-                           std::size_t n_samples, const double* quantiles, std::size_t n_quantiles, std::size_t n_threads,
-                           double* out, Control& control) {
+// leaves (n, trees) -> (n, quantiles)
+inline OwnTable<double> find_quantiles(const LeafRows& rows, const QuantileOptions& options, const Table<const std::int32_t>& leaves,
+                                       std::span<const double> quantiles, std::size_t n_threads, Control& control) {
     constexpr std::size_t block = 64;
+    const std::size_t n_samples = leaves.n_rows, n_quantiles = quantiles.size();
+    OwnTable<double> found(n_samples, n_quantiles);
     std::vector<QuantileFinder> finders(std::max<std::size_t>(1, n_threads), QuantileFinder(rows, options));
     run_tasks((n_samples + block - 1) / block, n_threads, control, [&](std::size_t task, std::size_t thread) {
         for (std::size_t i = task * block; i < std::min(n_samples, (task + 1) * block); ++i)
-            finders[thread].find(leaves + i * rows.n_trees, quantiles, n_quantiles, out + i * n_quantiles);
+            finders[thread].find(leaves.data + i * rows.n_trees, quantiles.data(), n_quantiles, found.data.get() + i * n_quantiles);
     });
+    return found;
 }
 
 }  // namespace hedgerow

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/kit/named.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/read/tree.hpp"
 #include "core/rows/bag.hpp"
-#include "core/rows/bins.hpp"
+#include "core/rows/codes.hpp"
 
 namespace hedgerow {
 
@@ -23,6 +24,20 @@ struct ForestView {
     std::size_t n_trees = 0;
     bool has_nominal = false;
 
+    // The arrays of a forest by name; that they fit together is checked elsewhere.
+    static ForestView from(const Given& given) {
+        const auto node_start = given.array<std::int64_t>("node_start");
+        const auto nodes = given.array<std::uint64_t>("nodes");
+        ForestView forest{reinterpret_cast<const Node*>(nodes.data()), given.array<std::int32_t>("payload", nodes.size()),
+                          given.array<std::uint64_t>("set_words").data(), node_start.data(),
+                          given.array<std::int64_t>("leaf_start", node_start.size()),
+                          given.array<std::int64_t>("set_start", node_start.size()), node_start.size() - 1, false};
+        for (std::size_t i = 0; i < nodes.size() && !forest.has_nominal; ++i)
+            forest.has_nominal = forest.nodes[i].kind() != NodeKind::threshold;
+        return forest;
+    }
+
+    std::size_t n_leaves() const { return static_cast<std::size_t>(leaf_start[n_trees]); }
     TreeView tree(std::size_t number) const {
         return {nodes + node_start[number], payload + node_start[number], set_words + set_start[number], has_nominal};
     }
@@ -35,6 +50,14 @@ struct LeafView {
     const std::int64_t* entry_start = nullptr;   // null when dense
     const std::uint16_t* entry_class = nullptr;
     const double* weights = nullptr;             // null without weights
+
+    static LeafView from(const Given& given) {
+        const auto pointer_to = [&]<class T>(const char* name, T) {
+            return given.has(name) ? given.array<T>(name).data() : nullptr;
+        };
+        return {given.number<std::uint32_t>("n_classes"), given.array<std::uint32_t>("counts").data(),
+                pointer_to("entry_start", std::int64_t{}), pointer_to("entry_class", std::uint16_t{}), pointer_to("weights", double{})};
+    }
 };
 
 // How many rows to take through all trees together.

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 #include "core/read/node.hpp"
 #include "core/rows/codes.hpp"
@@ -108,17 +107,5 @@ inline void route_rows(const TreeView& tree, const RowView<Code>& view, const st
     else if (view.has_missing) route_ready<Ready::for_missing>(tree, view, rows, n_rows, at);
     else route_ready<Ready::for_values>(tree, view, rows, n_rows, at);
 }
-
-// A tree as it is grown: the node arrays, owned.
-struct GrownTree {
-    std::vector<Node> nodes;
-    std::vector<std::int32_t> payload;
-    std::vector<std::uint64_t> set_words;
-    std::uint32_t n_leaves = 0;
-    std::uint32_t depth = 0;
-
-    TreeView view() const { return {nodes.data(), payload.data(), set_words.data(), has_nominal}; }
-    bool has_nominal = false;
-};
 
 }  // namespace hedgerow

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kit/named.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/read/read.hpp"
 #include "core/read/tree.hpp"
@@ -21,6 +22,12 @@ struct Known {
     const std::uint8_t* nominal = nullptr;    // n_features
     std::size_t n_features = 0;
     std::int64_t n_entries = 0;               // length of entry_class, where leaves are sparse
+
+    static Known from(const Given& given) {
+        const auto n_bins = given.array<std::int64_t>("n_bins");
+        const std::size_t n_entries = given.has("entry_class") ? given.array<std::uint16_t>("entry_class").size() : 0;
+        return {n_bins.data(), given.array<std::uint8_t>("nominal", n_bins.size()), n_bins.size(), static_cast<std::int64_t>(n_entries)};
+    }
 };
 
 // Thrown with a sentence about the first thing that is wrong.
@@ -186,6 +193,14 @@ inline std::vector<std::uint64_t> check_forest(const ForestView& forest, const L
     run_tasks(forest.n_trees, n_threads, control,
               [&](std::size_t number, std::size_t thread) { rows[number] = checks[thread].check(number, depth[number]); });
     return rows;
+}
+
+// The same for the arrays of a forest, and what its nodes may speak of, by name. Where trees, leaves and words start must
+// have been checked: ascending, from 0 to the lengths of the arrays.
+inline std::vector<std::uint64_t> check_forest(const Given& given, std::size_t n_threads, Control& control) {
+    const ForestView forest = ForestView::from(given);
+    return check_forest(forest, LeafView::from(given), Known::from(given), given.array<std::int64_t>("depth", forest.n_trees), n_threads,
+                        control);
 }
 
 }  // namespace hedgerow

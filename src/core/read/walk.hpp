@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/kit/parallel.hpp"
+#include "core/kit/table.hpp"
 #include "core/read/read.hpp"
 #include "core/read/tree.hpp"
-#include "core/rows/bins.hpp"
+#include "core/rows/codes.hpp"
 
 namespace hedgerow {
 
@@ -47,15 +47,18 @@ inline void route_listed(const TreeView& tree, const Code* by_row, std::size_t n
     for (std::size_t i = 0; i < n_rows; ++i) arrive(i, at[i]);
 }
 
-// What leaves hold (leaf after leaf, `width` values each) -> what nodes do: the sum of their children's, borrowed ones
-// left out. Children stand after their parents.
+// What leaves hold (leaves, width) -> what nodes do (nodes, width): the sum of their children's, borrowed ones left out.
+// Children stand after their parents.
 template <class Value>
-inline void sum_up(const TreeView& tree, std::size_t n_nodes, const Value* leaves, std::size_t width, Value* sums) {
+inline OwnTable<Value> sum_up(const TreeView& tree, std::size_t n_nodes, const Table<const Value>& leaves) {
+    const std::size_t width = leaves.n_columns;
+    OwnTable<Value> all(n_nodes, width);
+    Value* const sums = all.data.get();
     for (std::size_t i = n_nodes; i-- > 0;) {
         const auto at = static_cast<std::uint32_t>(i);
         Value* mine = sums + i * width;
         if (is_leaf(tree, at)) {
-            std::copy_n(leaves + static_cast<std::size_t>(leaf_number(tree, at)) * width, width, mine);
+            std::copy_n(leaves.data + static_cast<std::size_t>(leaf_number(tree, at)) * width, width, mine);
             continue;
         }
         std::fill_n(mine, width, Value{0});
@@ -63,6 +66,7 @@ inline void sum_up(const TreeView& tree, std::size_t n_nodes, const Value* leave
             if (!is_borrowed(tree, child))
                 for (std::size_t k = 0; k < width; ++k) mine[k] += sums[child * width + k];
     }
+    return all;
 }
 
 // Codes by column -> the rows first, …, first + n - 1 of them, row by row.

@@ -5,8 +5,9 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "core/rows/random.hpp"
 
@@ -49,6 +50,21 @@ private:
     bool resampled_;
     std::uint64_t key_ = 0;
     std::uint64_t thresholds_[n_thresholds] = {};
+};
+
+// How often each of the rows first, …, last - 1 is in a bag. Rows beyond those the tree was grown on have come later: they
+// have their draw like all others.
+inline std::vector<std::uint32_t> times_of_rows(const Bag& bag, std::size_t first, std::size_t last) {
+    std::vector<std::uint32_t> times(last - first);
+    for (std::size_t i = 0; i < times.size(); ++i) times[i] = bag.multiplicity(first + i);
+    return times;
+}
+
+// How often the bag of a tree holds each row: as it is drawn, or as it was told by who has drawn it.
+struct BagTimes {
+    const Bag* bag = nullptr;
+    const std::uint16_t* told = nullptr;
+    std::uint32_t of(std::size_t row) const { return told ? told[row] : bag->multiplicity(row); }
 };
 
 }  // namespace hedgerow

@@ -1,15 +1,18 @@
-// Bins: columns of values -> where to cut them -> columns of codes.
+// Bins: columns of values -> where to cut them.
 #pragma once
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <span>
+#include <stdexcept>
 #include <vector>
 
-#include "core/rows/codes.hpp"
+#include "core/kit/named.hpp"
+#include "core/kit/parallel.hpp"
 #include "core/rows/random.hpp"
 
 namespace hedgerow {
@@ -20,6 +23,7 @@ struct Column {
     const char* data = nullptr;
     std::ptrdiff_t stride = 0;  // in bytes
     Type type = Type::float64;
+    std::size_t n_rows = 0;
 
     double value(std::size_t row) const {
         const char* at = data + static_cast<std::ptrdiff_t>(row) * stride;
@@ -32,6 +36,13 @@ struct Column {
         return v;
     }
 };
+
+// -> rows of a table, whose columns must agree about them
+inline std::size_t rows_of(const std::vector<Column>& columns) {
+    for (const Column& column : columns)
+        if (column.n_rows != columns[0].n_rows) throw std::invalid_argument("columns must have the same number of rows");
+    return columns.empty() ? 0 : columns[0].n_rows;
+}
 
 // Bins of a numeric feature: code c holds values in (cuts[c-1], cuts[c]]; centers[c] is a typical one.
 struct NumericBins {
@@ -131,117 +142,38 @@ inline NumericBins find_bins(const Column& column, const std::vector<std::uint32
     return bins;
 }
 
-// The code of one value: how many cuts are below it; missing values get their own.
-template <class Code>
-inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
-    return std::isnan(value) ? missing_code<Code> : static_cast<Code>(std::lower_bound(cuts, cuts + n_cuts, value) - cuts);
-}
-
-// The same for many values, without branches.
-//
-// Values between the first and the last cut fall into buckets of equal width, and a bucket knows how many cuts lie below
-// it: what is left to search are the cuts inside. With twice as many buckets as cuts there are two or three of them in
-// columns without long tails, two steps in place of eight (100,000 rows of 50 columns: 6.7 ns a value become 3.3).
-template <class Code>
-class Encoder {
-public:
-    // For `n_rows` values; buckets are not worth making for a few.
-    Encoder(const double* cuts, std::size_t n_cuts, std::size_t n_rows) {
-        std::size_t most = n_cuts;
-        if (n_cuts >= fewest_cuts && n_rows >= rows_per_cut * n_cuts) most = fill_buckets(cuts, n_cuts);
-        n_levels_ = std::bit_width(most);
-        padded_.assign(n_cuts + (std::size_t{1} << n_levels_), std::numeric_limits<double>::infinity());
-        std::copy_n(cuts, n_cuts, padded_.begin());
-    }
-
-    void encode(const Column& column, std::size_t first_row, std::size_t n_rows, Code* out) const {
-        if (column.type == Column::Type::float64) encode_as<double>(column, first_row, n_rows, out);
-        else encode_as<float>(column, first_row, n_rows, out);
-    }
-
-private:
-    static constexpr std::size_t fewest_cuts = 15, rows_per_cut = 8, buckets_per_cut = 2;
-
-    // -> the most cuts that share a bucket
-    std::size_t fill_buckets(const double* cuts, std::size_t n_cuts) {
-        lowest_ = cuts[0];
-        last_bucket_ = static_cast<double>(buckets_per_cut * n_cuts - 1);
-        scale_ = last_bucket_ / (cuts[n_cuts - 1] - cuts[0]);
-        below_.assign(buckets_per_cut * n_cuts, 0);
-        // Going to its bucket never changes the order of two numbers: a cut in a bucket below that of a value is below it.
-        std::size_t most = 0;
-        for (std::size_t cut = 0, begin = 0, bucket = 0; bucket < below_.size(); ++bucket, begin = cut) {
-            below_[bucket] = static_cast<std::uint16_t>(begin);
-            while (cut < n_cuts && bucket_of(cuts[cut]) == bucket) ++cut;
-            most = std::max(most, cut - begin);
-        }
-        return most;
-    }
-
-    // NaN and what lies below all cuts: the first.
-    std::uint32_t bucket_of(double value) const {
-        const double place = (value - lowest_) * scale_;
-        return static_cast<std::uint32_t>(place > 0 ? std::min(place, last_bucket_) : 0.0);
-    }
-
-    template <class Value>
-    void encode_as(const Column& column, std::size_t first_row, std::size_t n_rows, Code* out) const {
-        const char* at = column.data + static_cast<std::ptrdiff_t>(first_row) * column.stride;
-        std::size_t i = 0;
-        for (; i + lanes <= n_rows; i += lanes, at += static_cast<std::ptrdiff_t>(lanes) * column.stride)
-            encode_lanes<Value, lanes>(at, column.stride, out + i);
-        for (; i < n_rows; ++i, at += column.stride) encode_lanes<Value, 1>(at, column.stride, out + i);
-    }
-
-    // Eight searches side by side, and additions instead of branches that would be guessed wrong half the time: 30 ns a
-    // value become 7.
-    static constexpr std::size_t lanes = 8;
-    template <class Value, std::size_t n_lanes>
-    void encode_lanes(const char* at, std::ptrdiff_t stride, Code* out) const {
-        double values[n_lanes];
-        std::uint32_t codes[n_lanes] = {};
-        for (std::size_t lane = 0; lane < n_lanes; ++lane, at += stride) {
-            Value value;
-            std::memcpy(&value, at, sizeof value);
-            values[lane] = value;
-        }
-        if (!below_.empty())
-            for (std::size_t lane = 0; lane < n_lanes; ++lane) codes[lane] = below_[bucket_of(values[lane])];
-        for (int level = n_levels_ - 1; level >= 0; --level) {
-            const double* probe = padded_.data() + (std::size_t{1} << level) - 1;
-            for (std::size_t lane = 0; lane < n_lanes; ++lane)
-                codes[lane] += static_cast<std::uint32_t>(probe[codes[lane]] < values[lane]) << level;
-        }
-        for (std::size_t lane = 0; lane < n_lanes; ++lane)
-            out[lane] = values[lane] != values[lane] ? missing_code<Code> : static_cast<Code>(codes[lane]);
-    }
-
-    int n_levels_ = 0;                  // of the search among the cuts of a bucket, or all
-    std::vector<double> padded_;        // the cuts, and infinity as far as a search may look
-    std::vector<std::uint16_t> below_;  // cuts below each bucket; none where there are no buckets
-    double lowest_ = 0, scale_ = 0, last_bucket_ = 0;
+// Bins of all columns, end to end.
+struct AllBins {
+    std::vector<double> cuts, centers;
+    std::vector<std::int64_t> cut_start{0}, center_start{0};
 };
 
-template <class Code>
-inline void encode_categories(const Column& column, std::size_t first_row, std::size_t n_rows, Code* out) {
-    for (std::size_t row = 0; row < n_rows; ++row) {
-        const std::int32_t category = column.category(first_row + row);
-        out[row] = category < 0 ? missing_code<Code> : static_cast<Code>(category);
-    }
-}
-
-// Column-major codes -> row-major codes, in blocks that stay in cache.
-template <class Code>
-inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t column_stride,
-                            Code* by_row, std::size_t row_stride) {
-    constexpr std::size_t block = 64;
-    for (std::size_t first = 0; first < n_rows; first += block) {
-        const std::size_t last = std::min(n_rows, first + block);
-        for (std::size_t feature = 0; feature < n_features; ++feature) {
-            const Code* column = by_column + feature * column_stride;
-            for (std::size_t row = first; row < last; ++row) by_row[row * row_stride + feature] = column[row];
+// Cuts of numeric columns are decided by the `chosen` rows, or by about `sample_rows` of all of them.
+inline AllBins find_all_bins(const std::vector<Column>& columns, const std::optional<std::span<const std::uint32_t>>& chosen,
+                             std::size_t sample_rows, std::size_t max_bins, std::size_t n_threads, Control& control) {
+    const std::size_t n_chosen = chosen ? chosen->size() : rows_of(columns);
+    std::vector<std::uint32_t> rows = rows_for_cuts(n_chosen, sample_rows, 0, n_chosen);
+    if (chosen)
+        for (std::uint32_t& row : rows) row = (*chosen)[row];
+    std::vector<NumericBins> found(columns.size());
+    // Several columns a task: starting a thread for a small table costs more than it saves.
+    const std::size_t columns_per_task = std::max<std::size_t>(1, 20000 / (rows.size() + 1));
+    run_tasks((columns.size() + columns_per_task - 1) / columns_per_task, n_threads, control,
+              [&](std::size_t task, std::size_t thread) {
+        const std::size_t last = std::min(columns.size(), (task + 1) * columns_per_task);
+        for (std::size_t i = task * columns_per_task; i < last; ++i) {
+            control.tick(thread == 0);
+            if (columns[i].type != Column::Type::category) found[i] = find_bins(columns[i], rows, max_bins);
         }
+    });
+    AllBins all;
+    for (const NumericBins& bins : found) {
+        append(all.cuts, bins.cuts);
+        append(all.centers, bins.centers);
+        all.cut_start.push_back(static_cast<std::int64_t>(all.cuts.size()));
+        all.center_start.push_back(static_cast<std::int64_t>(all.centers.size()));
     }
+    return all;
 }
 
 }  // namespace hedgerow

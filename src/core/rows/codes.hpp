@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
+#include "core/kit/named.hpp"
+
 namespace hedgerow {
+
+inline constexpr std::size_t max_features = (std::size_t{1} << 17) - 1;  // as many as a node can name
 
 // A missing value has the highest code there is; value bins are numbered from 0.
 template <class Code>
@@ -34,6 +39,40 @@ struct CodeView {
     }
 };
 
+// Codes of a table as they come from outside, column after column.
+template <class Code>
+struct CodeColumns {
+    const Code* codes = nullptr;
+    std::size_t n_features = 0, n_rows = 0;
+
+    CodeView<Code> view() const { return {codes, 1, n_rows}; }
+};
+
+// Rows that are copied whole are padded to full words.
+template <class Code>
+inline std::size_t padded_width(std::size_t n_features) {
+    constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
+    return (n_features + per_word - 1) / per_word * per_word;
+}
+template <class Code>
+inline void copy_words(const Code* source, std::size_t n_words, Code* target) {
+    for (std::size_t word = 0; word < n_words; ++word) std::memcpy(target + word * 8 / sizeof(Code), source + word * 8 / sizeof(Code), 8);
+}
+
+// Column-major codes -> row-major codes, in blocks that stay in cache.
+template <class Code>
+inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t column_stride,
+                            Code* by_row, std::size_t row_stride) {
+    constexpr std::size_t block = 64;
+    for (std::size_t first = 0; first < n_rows; first += block) {
+        const std::size_t last = std::min(n_rows, first + block);
+        for (std::size_t feature = 0; feature < n_features; ++feature) {
+            const Code* column = by_column + feature * column_stride;
+            for (std::size_t row = first; row < last; ++row) by_row[row * row_stride + feature] = column[row];
+        }
+    }
+}
+
 template <class Code>
 struct CodeTable {
     CodeView<Code> by_column;
@@ -49,17 +88,41 @@ struct CodeTable {
             features[i].has_missing = std::find(column, column + n_rows, missing_code<Code>) != column + n_rows;
         }
     }
+    // The same where the table is a part of another, and it is known of all of that.
+    void tell_missing(const std::uint8_t* has_missing) {
+        for (std::uint32_t i = 0; i < n_features(); ++i) features[i].has_missing = has_missing[i] != 0;
+    }
+    // Lays the codes out row by row in `memory`, where that pays: whole rows are worth copying while they are not much
+    // longer than what a node reads of them.
+    void lay_out(std::vector<Code>& memory) {
+        if (n_features() > 256) return;
+        const std::size_t stride = padded_width<Code>(n_features());
+        memory.resize(n_rows * stride);
+        transpose_codes(by_column.codes, n_rows, n_features(), n_rows, memory.data(), stride);
+        by_row = {memory.data(), stride, 1};
+    }
 };
 
-// Rows that are copied whole are padded to full words.
-template <class Code>
-inline std::size_t padded_width(std::size_t n_features) {
-    constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
-    return (n_features + per_word - 1) / per_word * per_word;
+// Where the features of a table are cut.
+inline std::vector<Feature> features_from(const Given& bins) {
+    const auto n_bins = bins.array<std::int64_t>("n_bins");
+    const auto* nominal = bins.array<std::uint8_t>("nominal", n_bins.size());
+    const auto* center_start = bins.array<std::int64_t>("center_start", n_bins.size() + 1);
+    const auto centers = bins.array<double>("centers");
+    std::vector<Feature> features;
+    for (std::size_t i = 0; i < n_bins.size(); ++i)
+        features.push_back({static_cast<std::uint32_t>(n_bins[i]), nominal[i] != 0, centers.data() + center_start[i]});
+    return features;
 }
+
+// A table as the grower sees it.
 template <class Code>
-inline void copy_words(const Code* source, std::size_t n_words, Code* target) {
-    for (std::size_t word = 0; word < n_words; ++word) std::memcpy(target + word * 8 / sizeof(Code), source + word * 8 / sizeof(Code), 8);
+CodeTable<Code> table_from(const CodeColumns<Code>& codes, const Given& bins) {
+    if (codes.n_features > max_features) throw std::invalid_argument("a table must have fewer than 131,072 features");
+    if (codes.n_rows >= (std::size_t{1} << 31)) throw std::invalid_argument("a table must have fewer than 2^31 rows");
+    CodeTable<Code> table{codes.view(), {}, codes.n_rows, features_from(bins)};
+    if (table.features.size() != codes.n_features) throw std::invalid_argument("codes must have one row for each feature");
+    return table;
 }
 
 // Where between two occupied bins a < b the split lies: the last code whose centre is not above

@@ -8,30 +8,23 @@
 #include <vector>
 
 #include "core/targets/criterion.hpp"
+#include "core/targets/evidence.hpp"
+#include "core/targets/labels.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
 
-// A row of the table inside the grower: where its codes are, its class, how often the bag holds it.
-struct CountedRow {
-    using Amount = std::uint32_t;
-    std::uint32_t offset;
-    std::uint16_t label;
-    std::uint16_t multiplicity;
-    Amount amount() const { return multiplicity; }
-};
-static_assert(sizeof(CountedRow) == 8);
-
-// The same with a weight in fixed point (already times the multiplicity): integer sums are exact.
-struct WeightedRow {
-    using Amount = std::int64_t;
-    std::uint32_t offset;
-    std::uint16_t label;
-    std::uint16_t multiplicity;
-    std::int64_t weight;
-    Amount amount() const { return weight; }
-};
-static_assert(sizeof(WeightedRow) == 16);
+// The share of the last class among some rows, by weight.
+template <class Row>
+inline double share_of_last(const Row* rows, std::uint32_t n_rows, std::uint32_t n_classes) {
+    double of_last = 0, all = 0;
+    for (std::uint32_t i = 0; i < n_rows; ++i) {
+        const auto amount = static_cast<double>(rows[i].amount());
+        all += amount;
+        if (rows[i].label + 1U == n_classes) of_last += amount;
+    }
+    return of_last / all;
+}
 
 // A 32-bit count as a double by bit pattern: unlike a conversion, the compiler can do this for several at once.
 inline double double_from_count(std::uint64_t count) {
@@ -57,12 +50,15 @@ template <class Criterion_>
 class ClassPair {
 public:
     using Criterion = Criterion_;
+    using Source = Labels;
+    using LeafBuilder = EvidenceBuilder;
     using Row = CountedRow;
     using Bin = std::uint64_t;
     static constexpr bool is_gini = std::is_same_v<Criterion, Gini>;
+    static constexpr bool adds_up = true;
     static constexpr int lanes = 4;  // features summed up in one pass over the rows
 
-    ClassPair(const Criterion& criterion, std::uint32_t) : criterion_(criterion) {}
+    ClassPair(const Criterion& criterion, std::uint32_t n_classes) : criterion_(criterion), n_classes_(n_classes) {}
 
     static void add(Bin& bin, const Row& row, std::uint32_t) { bin += of(row); }
     static constexpr bool sums_up = true;  // bins can be added; a place is a running sum
@@ -78,7 +74,10 @@ public:
         total_ = 0;
         for (std::uint32_t i = 0; i < n_rows; ++i) total_ += of(rows[i]);
     }
-    void enter_sum(const Bin& total) { total_ = total; }
+    void enter_sum(const double* totals, const double*) { total_ = bin_from(totals); }
+    Bin bin_from(const double* cells) const {
+        return static_cast<Bin>(cells[0]) | (n_classes_ > 1 ? static_cast<Bin>(cells[1]) : 0) << 32;
+    }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return amount_of(total_); }
     // Classes whose share orders the categories of a nominal feature: one suffices for two classes.
@@ -112,6 +111,7 @@ public:
     std::int64_t left_amount() const { return amount_of(left_); }
     double left_share() const { return share(left_, 1); }
     double right_share() const { return share(total_ - left_, 1); }
+    double share_of(const Row* rows, std::uint32_t n_rows) const { return share_of_last(rows, n_rows, n_classes_); }
 
     // The best place along running sums of bins (which have room for three more): all scores, four at a time,
     // their maximum, and where it occurs first.
@@ -141,6 +141,7 @@ private:
         return criterion_.quality(criterion_.contribution(zero) + criterion_.contribution(one), zero + one);
     }
     Criterion criterion_;
+    std::uint32_t n_classes_;
     Bin total_ = 0, left_ = 0;
     std::vector<double> scores_;
 };
@@ -150,8 +151,11 @@ template <class Criterion_, class Row_, std::uint32_t n_amounts>
 class ClassVector {
 public:
     using Criterion = Criterion_;
+    using Source = Labels;
+    using LeafBuilder = EvidenceBuilder;
     using Row = Row_;
     using Amount = typename Row::Amount;
+    static constexpr bool adds_up = true;
     static constexpr int lanes = 4;
     struct Bin {
         Amount amounts[n_amounts];
@@ -178,7 +182,12 @@ public:
         total_ = Bin{};
         for (std::uint32_t i = 0; i < n_rows; ++i) add(total_, rows[i], i);
     }
-    void enter_sum(const Bin& total) { total_ = total; }
+    void enter_sum(const double* totals, const double*) { total_ = bin_from(totals); }
+    Bin bin_from(const double* cells) const {
+        Bin bin{};
+        for (std::uint32_t k = 0; k < n_classes_; ++k) bin.amounts[k] = static_cast<Amount>(cells[k]);
+        return bin;
+    }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return static_cast<std::int64_t>(amount_of(total_)); }
     template <class Visit>
@@ -197,6 +206,7 @@ public:
     std::int64_t left_amount() const { return static_cast<std::int64_t>(amount_of(left_)); }
     double left_share() const { return share(left_, n_classes_ - 1); }
     double right_share() const { return share(right(), n_classes_ - 1); }
+    double share_of(const Row* rows, std::uint32_t n_rows) const { return share_of_last(rows, n_rows, n_classes_); }
 
     Place scan(Bin* sums, std::int64_t n_places) {
         Place best;
@@ -238,8 +248,11 @@ template <class Criterion_, class Row_>
 class ClassList {
 public:
     using Criterion = Criterion_;
+    using Source = Labels;
+    using LeafBuilder = EvidenceBuilder;
     using Row = Row_;
     using Amount = typename Row::Amount;
+    static constexpr bool adds_up = true;
     static constexpr int lanes = 1;  // the lists of one feature at a time
     using Sum = decltype(std::declval<Criterion>().contribution(Amount{}));
     struct Bin {
@@ -329,6 +342,7 @@ public:
     double right_share() const {
         return static_cast<double>(total_.back() - left_.back()) / static_cast<double>(total_amount_ - left_amount_);
     }
+    double share_of(const Row* rows, std::uint32_t n_rows) const { return share_of_last(rows, n_rows, static_cast<std::uint32_t>(total_.size())); }
 
 private:
     template <class CountOf>

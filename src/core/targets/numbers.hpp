@@ -8,10 +8,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "core/targets/evidence.hpp"
+#include "core/kit/named.hpp"
+#include "core/rows/bag.hpp"
 #include "core/targets/target.hpp"
 
 namespace hedgerow {
@@ -25,7 +27,34 @@ struct Numbers {
     double centre = 0, unit = 1;      // value = centre + unit · sum / amount
     double low = 0, high = 1;         // sum / amount of every row lies well between
     bool median = false;              // whether leaves predict their median rather than their mean
+    std::size_t n_entries = 0;
+    bool weighted = false;
+
+    static Numbers from(const Given& given) {
+        Numbers numbers;
+        const auto values = given.array<double>("values");
+        numbers.n_entries = values.size();
+        numbers.values = values.data();
+        numbers.weighted = given.has("weights");
+        numbers.weights = given.array_if_given<double>("weights", numbers.n_entries);
+        numbers.sums = given.array<double>("sums", numbers.n_entries);
+        numbers.amounts = given.array_if_given<double>("amounts", numbers.n_entries);
+        numbers.centre = given.number<double>("centre");
+        numbers.unit = given.number<double>("unit");
+        numbers.low = given.number<double>("low");
+        numbers.high = given.number<double>("high");
+        numbers.median = given.word("criterion") == "absolute_error";
+        return numbers;
+    }
+    void check(std::size_t n_rows) const {
+        if (n_entries != n_rows) throw std::invalid_argument("values must have one entry for each row");
+    }
     double weight_of(std::size_t row) const { return weights ? weights[row] : 1.0; }
+    // Of rows that are summed in cells: an amount, a sum, and how many they are.
+    static constexpr std::size_t n_cells() { return 3; }
+    static std::int64_t amount_of(const double* cells) { return static_cast<std::int64_t>(cells[0]); }
+    static bool is_pure(const double*) { return false; }
+    double share_of(const double* cells) const { return place_of(cells[1] / cells[0]); }
     // Constraints speak of the place of a mean (or median) between low and high, 0 to 1.
     double place_of(double mean) const { return (mean - low) / (high - low); }
     double value_at(double place) const { return centre + unit * (low + place * (high - low)); }
@@ -38,10 +67,18 @@ struct NumberRow {
     double weight, sum;
     std::int64_t amount() const { return static_cast<std::int64_t>(weight); }
 
-    static NumberRow make(const Numbers& numbers, std::uint32_t row, std::uint32_t times) {
-        const double multiple = std::max(1U, times);
-        return {row, row, multiple * (numbers.amounts ? numbers.amounts[row] : 1.0), multiple * numbers.sums[row]};
+    static NumberRow make(const Numbers& numbers, const Taken& taken) {
+        const double multiple = std::max(1U, taken.times);
+        return {taken.row, taken.row, multiple * (numbers.amounts ? numbers.amounts[taken.row] : 1.0), multiple * numbers.sums[taken.row]};
     }
+    static NumberRow make_inside(const Numbers& numbers, const Taken& taken) { return make(numbers, taken); }
+    static constexpr const std::uint32_t* rows_of(const Numbers&) { return nullptr; }
+    static bool alike(const Numbers& numbers, const NumberRow& one, const NumberRow& other) {
+        return numbers.values[one.row] == numbers.values[other.row];
+    }
+    static void balance(const Numbers&, std::vector<NumberRow>&, std::vector<NumberRow>&) {}
+    bool follows() const { return false; }
+    std::uint32_t times(const BagTimes& bag) const { return bag.of(row); }
 };
 static_assert(sizeof(NumberRow) == 24);
 
@@ -49,25 +86,56 @@ static_assert(sizeof(NumberRow) == 24);
 
 // Of each leaf: its rows, their weight, what it predicts, their mean and their variance.
 struct LeafMoments {
+    bool weighted = false;
+    bool means_apart = false;  // a leaf may predict something else than the mean of its rows
+    std::uint32_t n_leaves = 0;
     std::vector<std::uint32_t> counts;
     std::vector<double> weights, values, means, variances;
+
+    LeafMoments(const Numbers& numbers, const LeafRules& rules)
+        : weighted(numbers.weighted), means_apart(numbers.median || rules.bounded) {}
+
+    void reserve(std::size_t size) {
+        counts.reserve(size);
+        for (std::vector<double>* each : {&weights, &values, &means, &variances}) each->reserve(size);
+    }
+    std::size_t size() const { return counts.size(); }
+    void append(const LeafMoments& more) {
+        hedgerow::append(counts, more.counts);
+        hedgerow::append(values, more.values);
+        hedgerow::append(variances, more.variances);
+        if (weighted) hedgerow::append(weights, more.weights);
+        if (means_apart) hedgerow::append(means, more.means);
+        n_leaves += more.n_leaves;
+    }
+    Fields fields() && {
+        Fields fields{{"counts", std::move(counts)}, {"values", std::move(values)}, {"variances", std::move(variances)},
+                      {"weights", {}}, {"means", {}}, {"entry_start", {}}, {"entry_class", {}}};
+        if (weighted) fields[3].values = std::move(weights);
+        if (means_apart) fields[4].values = std::move(means);
+        return fields;
+    }
 };
 
 // Leaf by leaf: rows are added, then the leaf is closed.
 class MomentBuilder {
 public:
-    explicit MomentBuilder(const Numbers& numbers) : numbers_(numbers) {}
+    using Leaves = LeafMoments;
 
-    std::uint32_t new_leaf() {
+    MomentBuilder(const Numbers& numbers, const LeafRules& rules) : numbers_(numbers), rules_(rules), result_(numbers, rules) {}
+
+    std::uint32_t open_leaf() {
         members_.clear();
         n_rows_ = 0;
-        return static_cast<std::uint32_t>(result_.counts.size());
+        return result_.n_leaves++;
     }
-    void add(std::uint32_t row, std::uint32_t times) {
-        members_.push_back({numbers_.values[row], numbers_.weight_of(row) * times});
+    void add(const NumberRow& row, const BagTimes& bag) {
+        const std::uint32_t times = rules_.repeated ? row.times(bag) : 1;
+        members_.push_back({numbers_.values[row.row], numbers_.weight_of(row.row) * times});
         n_rows_ += times;
     }
-    // Two passes over its few rows: the variance of equal numbers is 0 and their mean is that number.
+    // Two passes over its few rows: the variance of equal numbers is 0 and their mean is that number. `lower` and `upper`:
+    // where constraints allow what it predicts to lie between the lowest and the highest.
     void close_leaf(double lower, double upper) {
         double low = members_[0].first, high = low, total = 0, sum = 0, squares = 0;
         for (const auto& [value, weight] : members_) {
@@ -82,7 +150,8 @@ public:
         result_.weights.push_back(total);
         result_.means.push_back(mean);
         result_.variances.push_back(squares / total);
-        result_.values.push_back(std::clamp(numbers_.median ? median() : mean, lower, upper));
+        const double predicted = numbers_.median ? median() : mean;
+        result_.values.push_back(rules_.bounded ? std::clamp(predicted, numbers_.value_at(lower), numbers_.value_at(upper)) : predicted);
     }
     LeafMoments finish() { return std::move(result_); }
 
@@ -101,6 +170,7 @@ private:
     }
 
     const Numbers& numbers_;
+    LeafRules rules_;
     LeafMoments result_;
     std::vector<std::pair<double, double>> members_;  // value, weight
     std::uint32_t n_rows_ = 0;
@@ -172,11 +242,14 @@ template <class Loss>
 class Moments {
 public:
     using Criterion = Loss;
+    using Source = Numbers;
+    using LeafBuilder = MomentBuilder;
     using Row = NumberRow;
     using Bin = Sums;
+    static constexpr bool adds_up = true;
     static constexpr int lanes = 4;
 
-    explicit Moments(const Numbers& numbers) : numbers_(&numbers) {}
+    explicit Moments(const Numbers& numbers) : numbers_(numbers) {}
 
     static void add(Bin& bin, const Row& row, std::uint32_t) { bin += of(row); }
     static constexpr bool sums_up = true;
@@ -186,7 +259,7 @@ public:
     static Bin of(const Row& row) { return {row.weight, row.sum}; }
     // Where the mean lies between the lowest and the highest: what orders categories and constraints look at.
     double share(const Bin& bin, std::uint32_t) const {
-        return numbers_->place_of(bin.sum / bin.weight);
+        return numbers_.place_of(bin.sum / bin.weight);
     }
 
     void enter_node(const Row* rows, std::uint32_t n_rows) {
@@ -197,12 +270,13 @@ public:
         loss_.enter(total_, of(rows[0]));
     }
     // A node of many rows, of which only the first is here.
-    void enter_sum(const Bin& total, const Bin& first) {
+    void enter_sum(const double* totals, const double* first) {
         rows_ = nullptr;
         n_rows_ = few_rows + 1;
-        total_ = total;
-        loss_.enter(total, first);
+        total_ = bin_from(totals);
+        loss_.enter(total_, bin_from(first));
     }
+    static Bin bin_from(const double* cells) { return {cells[0], cells[1]}; }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return static_cast<std::int64_t>(total_.weight); }
     // Categories in the order of their means: the best of all subsets is among the cuts (Fisher, 1958).
@@ -217,7 +291,7 @@ public:
     double score_of(const Bin& left) const { return loss_.score(left); }
     const Bin& total() const { return total_; }
     const Loss& loss() const { return loss_; }
-    double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), numbers_->unit); }
+    double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), numbers_.unit); }
     // Two sides that are intervals of numbers: no split of the node can beat the best of those. In a node of a few
     // rows some feature often reaches it, and the others need not be looked at.
     double perfect_score() const {
@@ -264,7 +338,7 @@ public:
 
 private:
     static constexpr std::uint32_t few_rows = 8;
-    const Numbers* numbers_;
+    Numbers numbers_;
     Loss loss_;
     const Row* rows_ = nullptr;
     std::uint32_t n_rows_ = 0;
@@ -315,13 +389,16 @@ struct AbsoluteError {
 class Medians {
 public:
     using Criterion = AbsoluteError;
+    using Source = Numbers;
+    using LeafBuilder = MomentBuilder;
     using Row = NumberRow;
+    static constexpr bool adds_up = false;  // medians of the parts of a table do not make that of the table
     static constexpr int lanes = 1;
     struct Bin {
         std::uint32_t head_plus_one = 0;
     };
 
-    explicit Medians(const Numbers& numbers) : numbers_(&numbers) {}
+    explicit Medians(const Numbers& numbers) : numbers_(numbers) {}
 
     void add(Bin& bin, const Row&, std::uint32_t position) {
         next_plus_one_[position] = bin.head_plus_one;
@@ -365,7 +442,7 @@ public:
         right_.add(rank, {-row.weight, -row.sum});
     }
     double score() const { return -(error_of(left_) + error_of(right_)); }
-    double gain_from(double score) const { return (score + total_error_) * numbers_->unit; }
+    double gain_from(double score) const { return (score + total_error_) * numbers_.unit; }
     double perfect_score() const { return n_rows_ == 2 ? no_score / 2 : std::numeric_limits<double>::infinity(); }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_.total().weight); }
     double left_share() const { return place_of(ordered_[left_.median().first]); }
@@ -379,7 +456,7 @@ public:
 
 private:
     static double value_of(const Row& row) { return row.sum / row.weight; }
-    double place_of(double value) const { return numbers_->place_of(value); }
+    double place_of(double value) const { return numbers_.place_of(value); }
     std::uint32_t n_ranks() const { return static_cast<std::uint32_t>(ordered_.size()); }
     void rank_rows(const Row* rows, std::uint32_t n_rows) {
         ordered_.clear();
@@ -400,7 +477,7 @@ private:
         return (side.total().sum - 2 * below.sum) - median * (side.total().weight - 2 * below.weight);
     }
 
-    const Numbers* numbers_;
+    Numbers numbers_;
     const Row* rows_ = nullptr;
     std::uint32_t n_rows_ = 0;
     std::vector<std::uint32_t> next_plus_one_, rank_;

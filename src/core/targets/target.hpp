@@ -3,7 +3,13 @@
 // A target says what a row contributes to a bin, how a bin moves from the right side to the left, and how good
 // the two sides are: a score that orders the splits of one node, from which the gain follows. The search over
 // features and thresholds is the same for all targets.
+//
+// A target brings
+//   Row           a row as the grower carries it, made of its Source (labels or numbers);
+//   Bin           what rows add up to in a bin of a feature;
+//   LeafBuilder   what collects the rows of leaves: open_leaf, add, close_leaf, finish -> LeafBuilder::Leaves.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace hedgerow {
@@ -27,6 +33,23 @@ struct Limits {
         if (left_share < lower || left_share > upper || right_share < lower || right_share > upper) return false;
         return monotonic == 0 || (monotonic > 0 ? left_share <= right_share : left_share >= right_share);
     }
+};
+
+// An entry of what a table is labelled with, as a tree takes it in: its number, its row, how often the bag holds the row,
+// and whether another entry of the same row came before.
+struct Taken {
+    std::size_t entry;
+    std::uint32_t row, times;
+    bool follows;
+};
+
+// Which rows a leaf counts.
+enum class CountSense : int { all = 0, inbag = 1, distinct = 2, oob = 3 };
+
+// How leaves keep their rows.
+struct LeafRules {
+    bool repeated = false;  // a row counts as often as the bag holds it, otherwise once
+    bool bounded = false;   // constraints may keep what a leaf says within bounds
 };
 
 inline constexpr double no_score = -1e300;

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.cluster.target import PartTarget
-from hedgerow.forest.grow import GrowSettings, core_arguments, grow_forest
+from hedgerow.forest.grow import GrowSettings, bins_in_core, grow_forest, options_in_core, target_in_core
 from hedgerow.forest.tree import Forest
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
@@ -217,10 +217,10 @@ def grow_gathered(plan: Plan, nodes: list[Any], *blocks: Block) -> tuple[Forest,
     times = np.concatenate([block.times for block in blocks])[order]
     target = plan.target.joined([block.target for block in blocks], order)
     ends = np.cumsum(np.sum([block.n_rows for block in blocks], axis=0))
-    spans = list(zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True))
-    below = (plan.has_missing, times, [(*span, *node) for span, node in zip(spans, nodes, strict=True)])
+    row_start = np.append(0, ends)
+    below = {"has_missing": plan.has_missing, "times": times, "row_start": row_start} | _inherited(nodes)
     grown = grow_forest(codes, plan.bins, target.core, plan.settings, n_trees=len(nodes), below=below)
-    return grown, np.array([target.all_equal(times, *span) for span in spans])
+    return grown, np.array([target.all_equal(times, *span) for span in pairwise(row_start.tolist())])
 
 
 def count_leaves(part: Part, plan: Plan, request: CountRequest) -> NDArray[np.int64]:
@@ -246,11 +246,8 @@ def grow_trees(table: Part, plan: Plan, first: int, last: int) -> Forest:
 
 def chooser_for(plan: Plan) -> _core.Chooser:
     """What chooses splits from sums, as the grower does from rows."""
-    bins, labels = plan.bins, plan.labels
-    grid = [labels.centre, labels.unit, labels.low, labels.high] if isinstance(labels, Numbers) else None
-    options, criterion = core_arguments(labels, plan.settings)
-    table = (bins.n_bins, bins.nominal, bins.centers, bins.center_start)
-    return _core.Chooser(*table, options, criterion, plan.n_rows, plan.is_weighted, grid)
+    target = target_in_core(plan.labels, plan.settings.criterion)
+    return _core.Chooser(bins_in_core(plan.bins), target, options_in_core(plan.settings), plan.n_rows)
 
 
 def _times(part: Part, plan: Plan, tree: int) -> NDArray[np.uint32]:
@@ -317,3 +314,17 @@ def _codes_by_node(blocks: tuple[Block, ...]) -> Codes:
             starts[i] += size
             position += size
     return codes
+
+
+def _inherited(nodes: list[Any]) -> dict[str, NDArray[Any]]:
+    """Nodes (key, depth, lower, upper, amount, used) -> the same as arrays over nodes."""
+    keys, depths, lowers, uppers, amounts, used = zip(*nodes, strict=True)
+    return {
+        "key": np.array(keys, dtype=np.uint64),
+        "depth": np.array(depths, dtype=np.uint32),
+        "lower": np.array(lowers, dtype=np.float64),
+        "upper": np.array(uppers, dtype=np.float64),
+        "total_amount": np.array(amounts, dtype=np.int64),
+        "used": np.array([feature for each in used for feature in each], dtype=np.uint32),
+        "used_start": np.cumsum([0, *map(len, used)]),
+    }

@@ -222,19 +222,9 @@ class Forest:
 
     @cached_property
     def _reader(self) -> _core.Reader:
-        return _core.Reader(
-            self.nodes,
-            self.payload,
-            self.set_words,
-            self.node_start,
-            self.leaf_start,
-            self.set_start,
-            self.counts,
-            self.entry_start,
-            self.entry_class,
-            self.weights,
-            self.n_classes,
-        )
+        names = ("nodes", "payload", "set_words", "node_start", "leaf_start", "set_start", "counts")
+        held = (*names, "entry_start", "entry_class", "weights", "n_classes")
+        return _core.Reader(**{name: getattr(self, name) for name in held})
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
