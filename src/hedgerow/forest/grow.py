@@ -85,11 +85,11 @@ def bins_in_core(bins: Bins) -> dict[str, Any]:
 def target_in_core(labels: Labels | Numbers, criterion: Any) -> dict[str, Any]:
     """What trees are grown for, as the core takes it."""
     if isinstance(labels, Numbers):
-        names = ("values", "weights", "sums", "amounts", "centre", "unit", "low", "high")
-        return {"kind": "numbers", "criterion": criterion} | {name: getattr(labels, name) for name in names}
-    names = ("weights", "rows", "n_classes", "weight_unit", "balance_bag")
-    told = {"kind": "classes", "labels": labels.numbers} | {name: getattr(labels, name) for name in names}
-    known = criterion.in_core(labels.n_classes)
+        of_numbers = ("values", "weights", "sums", "amounts", "centre", "unit", "low", "high")
+        return {"kind": "numbers", "criterion": criterion} | {name: getattr(labels, name) for name in of_numbers}
+    of_labels = ("weights", "rows", "n_classes", "weight_unit", "balance_bag")
+    told = {"kind": "classes", "labels": labels.numbers} | {name: getattr(labels, name) for name in of_labels}
+    known: dict[str, Any] = criterion.in_core(labels.n_classes)
     return told | known | {"criterion": known["name"]}
 
 
