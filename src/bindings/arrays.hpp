@@ -112,6 +112,7 @@ void for_each_code(Define&& define) {
 
 void define_rows(nb::module_& module);
 void define_growing(nb::module_& module);
+void define_tops(nb::module_& module);
 void define_reading(nb::module_& module);
 void define_meeting(nb::module_& module);
 

@@ -3,7 +3,6 @@
 #include "core/grow/arrive.hpp"
 #include "core/grow/forest.hpp"
 #include "core/grow/histogram.hpp"
-#include "core/grow/sums.hpp"
 
 namespace hedgerow {
 namespace {
@@ -43,38 +42,6 @@ nb::object histograms(const InTable<Code>& codes, const In<std::int64_t>& n_bins
     }));
 }
 
-// Chooses splits from such sums.
-class Chooser {
-public:
-    Chooser(const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t n_rows)
-        : bins_(bins), target_(target), kept_(target), features_(features_from(bins_.given)), options_(GrowOptions::from(Values(options).given)),
-          search_(sum_search_for(target_.given, features_, options_, n_rows)) {}
-
-    nb::object choose(std::uint64_t key, std::int64_t total_amount, double lower, double upper, const std::vector<std::uint32_t>& used,
-                      const std::vector<double>& totals, const std::vector<double>& first, const nb::dict& bins, std::uint32_t spare) {
-        UsedFeatures above;
-        Question question{{key, 0, UsedFeatures::none, lower, upper}, {options_, total_amount}, &above, totals, first,
-                          std::vector<const double*>(features_.size(), nullptr)};
-        for (const std::uint32_t feature : used) question.node.used = above.add(feature, question.node.used);
-        for (const auto& [feature, cells] : bins) question.bins.at(nb::cast<std::size_t>(feature)) = nb::cast<In<double>>(cells).data();
-        Answer answer = search_->choose(question, spare);
-        if (!answer.needed.empty()) return nb::cast(answer.needed);
-        if (!answer.split) return nb::none();
-        return nb::make_tuple(static_cast<int>(answer.split->kind), answer.split->feature, answer.split->code, answer.split->missing_left,
-                              to_numpy(std::move(answer.split->words)));
-    }
-
-private:
-    Values bins_, target_;
-    nb::dict kept_;
-    std::vector<Feature> features_;
-    GrowOptions options_;
-    std::unique_ptr<AnySumSearch> search_;
-};
-
-std::uint64_t root_key_of(std::uint64_t seed, std::uint64_t tree) { return Heritage::root(seed, tree).key; }
-std::uint64_t child_key_of(std::uint64_t key, std::uint64_t side) { return derive_key(key, side); }
-
 }  // namespace
 
 void define_growing(nb::module_& module) {
@@ -90,11 +57,6 @@ void define_growing(nb::module_& module) {
         define_histograms(std::uint32_t{});
         define_histograms(double{});
     });
-    nb::class_<Chooser>(module, "Chooser")
-        .def(nb::init<const nb::dict&, const nb::dict&, const nb::dict&, std::size_t>(), "bins"_a, "target"_a, "options"_a, "n_rows"_a)
-        .def("choose", &Chooser::choose, "key"_a, "total_amount"_a, "lower"_a, "upper"_a, "used"_a, "totals"_a, "first"_a, "bins"_a, "spare"_a);
-    module.def("root_key", &root_key_of, "seed"_a, "tree"_a);
-    module.def("child_key", &child_key_of, "key"_a, "side"_a);
 }
 
 }  // namespace hedgerow

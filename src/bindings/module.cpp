@@ -60,6 +60,7 @@ NB_MODULE(_core, module) {
     module.doc() = "Hot loops of hedgerow: bin columns, grow trees, read leaves.";
     hedgerow::define_rows(module);
     hedgerow::define_growing(module);
+    hedgerow::define_tops(module);
     hedgerow::define_reading(module);
     hedgerow::define_meeting(module);
 }

@@ -360,7 +360,7 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
             CHECK(grown.has_value());
             check_counts(*grown, n_rows, options);
         }
-        const Packed packed(pack_trees(std::move(trees), LeafCounts(labels, options.leaf_rules())));
+        const Packed packed(pack_trees(std::move(trees), labels, options.leaf_rules()));
         check_readings(packed, made, n_classes, n_threads);
         if (n_rows <= 9 || (n_rows == 60 && splitter == Splitter::best)) {
             check_importances(packed, made, n_classes, n_threads);

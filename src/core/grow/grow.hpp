@@ -56,19 +56,13 @@ struct Start {
     }
 };
 
-template <class Leaves>
-struct Grown {
-    GrownTree tree;
-    Leaves leaves;
-};
-
 // One per thread; its memory serves tree after tree.
 template <class Code, class Target>
 class Grower {
 public:
     using Row = typename Target::Row;
     using Source = typename Target::Source;
-    using LeafBuilder = typename Target::LeafBuilder;
+    using LeafBuilder = typename Source::LeafBuilder;
     using Leaves = typename LeafBuilder::Leaves;
 
     Grower(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, const Target& target,
@@ -226,13 +220,12 @@ private:
         left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
         if (!split.missing_seen) missing_left = 2 * left.size() > frame.size();
         left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
-        writer_.split_at(frame.node, split.threshold, split.feature, missing_left, child);
+        writer_.split(frame.node, Node::split_at(split.threshold, split.feature, missing_left, child));
     }
 
     void apply_subset(const Frame& frame, const Split& split, std::uint32_t child, Frame& left, Frame& right) {
-        const std::uint32_t n_categories = table_.features[split.feature].n_bins;
-        const std::size_t n_words = TreeWriter::n_words_for(n_categories);
-        std::uint64_t* words = writer_.add_words(n_categories);
+        const std::size_t n_words = TreeWriter::n_words_for(table_.features[split.feature].n_bins);
+        std::uint64_t* words = writer_.add_words(n_words);
         write_subset(split, false, words, n_words);
         bool missing_left = split.missing_left;
         const auto goes_right = [&](Code code) {
@@ -244,7 +237,7 @@ private:
         if (larger_left) write_subset(split, larger_left, words, n_words);
         if (!split.missing_seen) missing_left = larger_left;
         left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
-        writer_.split_subset(frame.node, split.feature, n_categories, missing_left, child);
+        writer_.split(frame.node, Node::split_subset(split.feature, missing_left, child), n_words);
     }
 
     // ---- random decision trees --------------------------------------------------------------------------
@@ -301,7 +294,7 @@ private:
     void apply_multiway(const Frame& frame, std::uint32_t number, const std::vector<std::uint32_t>& start) {
         const auto n_children = static_cast<std::uint32_t>(start.size() - 1);
         const std::uint32_t child = writer_.add_children(n_children), used = used_.add(number, frame.used);
-        writer_.split_multiway(frame.node, number, n_children - 1, child);
+        writer_.split(frame.node, Node::split_multiway(n_children - 1, number, child));
         const auto settle_child = [&](std::uint32_t side) {
             Frame next = frame;
             next.node = child + side;

@@ -48,9 +48,7 @@ Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Give
     table.lay_out(by_row);
     return with_target(target, table.n_rows, [&](const auto& chosen, const auto& source) {
         source.check(table.n_rows);
-        auto trees = grow_trees(table, source, options, starts, which, chosen, control);
-        using Leaves = typename std::decay_t<decltype(chosen)>::LeafBuilder::Leaves;
-        return pack_trees(std::move(trees), Leaves(source, options.leaf_rules()));
+        return pack_trees(grow_trees(table, source, options, starts, which, chosen, control), source, options.leaf_rules());
     });
 }
 

@@ -6,15 +6,23 @@
 #include <utility>
 #include <vector>
 
-#include "core/grow/grow.hpp"
+#include "core/grow/write.hpp"
 #include "core/kit/named.hpp"
+#include "core/targets/target.hpp"
 
 namespace hedgerow {
 
-// Takes the completed trees, up to the first that is not: a forest of fewer trees, not one with holes. `leaves` is empty
-// and says how leaves are kept. Each tree is given up as soon as it is copied.
-template <class Leaves>
-Fields pack_trees(std::vector<std::optional<Grown<Leaves>>>&& trees, Leaves leaves) {
+inline std::vector<std::uint64_t> bits_of(const std::vector<Node>& nodes) {
+    std::vector<std::uint64_t> bits;
+    for (const Node node : nodes) bits.push_back(node.bits());
+    return bits;
+}
+
+// Takes the completed trees, up to the first that is not: a forest of fewer trees, not one with holes. Each tree is given
+// up as soon as it is copied.
+template <class Leaves, class Source>
+Fields pack_trees(std::vector<std::optional<Grown<Leaves>>>&& trees, const Source& source, const LeafRules& rules) {
+    Leaves leaves(source, rules);
     std::size_t n_trees = 0, n_nodes = 0, n_held = 0;
     for (; n_trees < trees.size() && trees[n_trees]; ++n_trees)
         n_nodes += trees[n_trees]->tree.nodes.size(), n_held += trees[n_trees]->leaves.size();

@@ -14,6 +14,7 @@
 #include "core/grow/frame.hpp"
 #include "core/grow/options.hpp"
 #include "core/grow/order.hpp"
+#include "core/grow/question.hpp"
 #include "core/grow/search.hpp"
 #include "core/grow/split.hpp"
 #include "core/grow/write.hpp"
@@ -21,45 +22,6 @@
 #include "core/targets/targets.hpp"
 
 namespace hedgerow {
-
-// A node that waits for its split. Cells are those of histogram.hpp; the number of rows is always the last.
-struct Question {
-    Heritage node;
-    SplitRules rules;                     // of its tree
-    const UsedFeatures* used = nullptr;   // of its tree
-    std::vector<double> totals;           // of its rows, cell by cell
-    std::vector<double> first;            // in a regression, the amount and the sum of the first of its rows
-    // For each feature its bins, the missing one last, of as many cells as `totals`; null where nobody has summed them.
-    std::vector<const double*> bins;
-    std::uint32_t n_rows() const { return static_cast<std::uint32_t>(totals.back()); }
-};
-
-// How a node sends its rows on, as a tree keeps it.
-struct NodeSplit {
-    NodeKind kind = NodeKind::threshold;
-    std::uint32_t feature = 0, code = 0;
-    bool missing_left = false;
-    std::vector<std::uint64_t> words;     // of a subset
-};
-
-// A split, or the features to be summed before the question is asked again; neither for a leaf.
-struct Answer {
-    std::optional<NodeSplit> split;
-    std::vector<std::uint32_t> needed;
-};
-
-class AnySumSearch {
-public:
-    virtual ~AnySumSearch() = default;
-    // `spare`: how many features to ask for beyond those the node will look at if all of them vary.
-    virtual Answer choose(const Question& question, std::uint32_t spare) = 0;
-    // What the cells of a node say: how many there are, what its rows weigh, whether their labels are all alike (unless
-    // that must be asked), and the share of the last class, or the place of the mean.
-    virtual std::size_t n_cells() const = 0;
-    virtual std::int64_t amount_of(const std::vector<double>& cells) const = 0;
-    virtual bool is_pure(const std::vector<double>& cells) const = 0;
-    virtual double share_of(const std::vector<double>& cells) const = 0;
-};
 
 // Rows that go left, and the rest of what a node keeps of its split.
 inline Answer answer_from(const Split& split, const Feature& feature, const Question& question) {
@@ -251,9 +213,9 @@ private:
     const GrowOptions& options_;
 };
 
-// The search that suits the target; it keeps references to the features and the options.
-inline std::unique_ptr<AnySumSearch> sum_search_for(const Given& target, const std::vector<Feature>& features, const GrowOptions& options,
-                                                    std::size_t n_rows) {
+// The search that suits a target.
+inline std::unique_ptr<AnySumSearch> make_sum_search(const Given& target, const std::vector<Feature>& features,
+                                                     const GrowOptions& options, std::size_t n_rows) {
     if (options.is_blind()) return std::make_unique<BlindSumSearch>(features, options);
     return with_target(target, n_rows, [&]<class Target>(const Target& chosen, const auto& source) -> std::unique_ptr<AnySumSearch> {
         if constexpr (Target::adds_up) return std::make_unique<SumSearch<Target>>(features, options, chosen, source);

@@ -25,6 +25,13 @@ struct GrownTree {
     TreeView view() const { return {nodes.data(), payload.data(), set_words.data(), has_nominal}; }
 };
 
+// A tree, and what its leaves hold.
+template <class Leaves>
+struct Grown {
+    GrownTree tree;
+    Leaves leaves;
+};
+
 class TreeWriter {
 public:
     // A tree of one node, which is not written yet.
@@ -43,26 +50,19 @@ public:
         tree_.payload.resize(first + how_many, 0);
         return static_cast<std::uint32_t>(first);
     }
-    // Zeros for the bits of a subset of so many categories; the pointer is good until the next call.
-    std::uint64_t* add_words(std::uint32_t n_categories) {
+    // Zeros for the bits of a subset; the pointer is good until the next call.
+    std::uint64_t* add_words(std::size_t n_words) {
         const std::size_t start = tree_.set_words.size();
-        tree_.set_words.resize(start + n_words_for(n_categories), 0);
+        tree_.set_words.resize(start + n_words, 0);
         return tree_.set_words.data() + start;
     }
     static std::size_t n_words_for(std::uint32_t n_categories) { return (n_categories + 63) / 64; }
 
-    void split_at(std::uint32_t node, std::uint32_t code, std::uint32_t feature, bool missing_left, std::uint32_t child) {
-        tree_.nodes[node] = Node::split_at(code, feature, missing_left, child);
-    }
-    // By the words added last.
-    void split_subset(std::uint32_t node, std::uint32_t feature, std::uint32_t n_categories, bool missing_left, std::uint32_t child) {
-        tree_.nodes[node] = Node::split_subset(feature, missing_left, child);
-        tree_.payload[node] = static_cast<std::int32_t>(tree_.set_words.size() - n_words_for(n_categories));
-        tree_.has_nominal = true;
-    }
-    void split_multiway(std::uint32_t node, std::uint32_t feature, std::uint32_t n_categories, std::uint32_t child) {
-        tree_.nodes[node] = Node::split_multiway(n_categories, feature, child);
-        tree_.has_nominal = true;
+    // A subset is that of the last `n_words` words.
+    void split(std::uint32_t node, Node split, std::size_t n_words = 0) {
+        tree_.nodes[node] = split;
+        tree_.has_nominal |= split.kind() != NodeKind::threshold;
+        if (split.kind() == NodeKind::subset) tree_.payload[node] = static_cast<std::int32_t>(tree_.set_words.size() - n_words);
     }
     void leaf(std::uint32_t node) {
         tree_.nodes[node] = Node::leaf(node);

@@ -94,4 +94,13 @@ void append(std::vector<T>& values, const std::vector<T>& more) {
     values.insert(values.end(), more.begin(), more.end());
 }
 
+// Entries first, …, last - 1 of an array by name.
+template <class T>
+std::vector<T> some(const Given& given, const std::string& name, std::int64_t first, std::int64_t last) {
+    const std::span<const T> all = given.array<T>(name);
+    if (first < 0 || first > last || last > static_cast<std::int64_t>(all.size()))
+        throw std::invalid_argument(name + " must be as long as the starts say");
+    return {all.begin() + first, all.begin() + last};
+}
+
 }  // namespace hedgerow

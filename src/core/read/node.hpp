@@ -19,6 +19,7 @@ public:
     static constexpr std::uint32_t max_child = (1U << 28) - 1;
 
     Node() = default;
+    static Node from(std::uint64_t bits) { return std::bit_cast<Node>(bits); }
     // A borrowed leaf stands for a child without rows and repeats the counts of its siblings' leaves.
     static Node leaf(std::uint32_t self, bool borrowed = false) {
         return Node(0xffff, 0, NodeKind::threshold, borrowed, self);

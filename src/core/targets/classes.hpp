@@ -51,7 +51,6 @@ class ClassPair {
 public:
     using Criterion = Criterion_;
     using Source = Labels;
-    using LeafBuilder = EvidenceBuilder;
     using Row = CountedRow;
     using Bin = std::uint64_t;
     static constexpr bool is_gini = std::is_same_v<Criterion, Gini>;
@@ -152,7 +151,6 @@ class ClassVector {
 public:
     using Criterion = Criterion_;
     using Source = Labels;
-    using LeafBuilder = EvidenceBuilder;
     using Row = Row_;
     using Amount = typename Row::Amount;
     static constexpr bool adds_up = true;
@@ -249,7 +247,6 @@ class ClassList {
 public:
     using Criterion = Criterion_;
     using Source = Labels;
-    using LeafBuilder = EvidenceBuilder;
     using Row = Row_;
     using Amount = typename Row::Amount;
     static constexpr bool adds_up = true;

@@ -29,6 +29,21 @@ struct LeafCounts {
         if (!dense()) entry_start.push_back(0);
     }
 
+    // Leaves first, …, last - 1 of a forest whose arrays are given.
+    LeafCounts(const Labels& labels, const LeafRules& rules, const Given& arrays, std::int64_t first, std::int64_t last)
+        : LeafCounts(labels, rules) {
+        n_leaves = static_cast<std::uint32_t>(last - first);
+        std::int64_t begin = first * n_classes, end = last * n_classes;
+        if (!dense()) {
+            const auto start = some<std::int64_t>(arrays, "entry_start", first, last + 1);
+            begin = start.front(), end = start.back();
+            for (std::size_t i = 1; i < start.size(); ++i) entry_start.push_back(start[i] - begin);
+            entry_class = some<std::uint16_t>(arrays, "entry_class", begin, end);
+        }
+        counts = some<std::uint32_t>(arrays, "counts", begin, end);
+        if (weighted) weights = some<double>(arrays, "weights", begin, end);
+    }
+
     bool dense() const { return n_classes <= dense_classes; }
     void reserve(std::size_t size) { counts.reserve(size); }
     std::size_t size() const { return counts.size(); }

@@ -14,9 +14,15 @@
 
 namespace hedgerow {
 
+class EvidenceBuilder;
+
 // Labels and, where there are any, fixed-point weights of the training rows. A row that may be of several classes has
 // several entries, side by side, that share its weight; it is still one row: in the bag as a whole, counted once.
 struct Labels {
+    using LeafBuilder = EvidenceBuilder;
+    // Counts of a leaf add up over the parts of a table.
+    static constexpr bool leaves_add_up = true;
+
     const std::uint16_t* labels = nullptr;
     const std::int64_t* weights = nullptr;
     const std::uint32_t* rows = nullptr;  // the row of each entry, ascending (weighted only); null: an entry for each row
@@ -59,6 +65,13 @@ struct Labels {
     }
     double share_of(const double* cells) const { return cells[n_classes - 1] / sum_of(cells); }
     double sum_of(const double* cells) const { return std::accumulate(cells, cells + n_classes, 0.0); }
+    // Factors that make all classes weigh the same, where they are to.
+    std::vector<double> balance_of(const double* cells) const {
+        std::vector<double> factors(balance_bag ? n_classes : 0, 1.0);
+        for (std::size_t k = 0; k < factors.size(); ++k)
+            if (cells[k] > 0) factors[k] = sum_of(cells) / (n_classes * cells[k]);
+        return factors;
+    }
     // Rows at `offset` that stand for all of their class.
     template <class Row>
     void add_rows(const double* cells, std::uint32_t offset, std::vector<Row>& rows) const {
@@ -124,19 +137,10 @@ struct WeightedRow {
         if (!labels.balance_bag) return;
         std::vector<double> amounts(labels.n_classes, 0.0);
         for (const WeightedRow& row : inside) amounts[row.label] += static_cast<double>(row.weight);
-        const std::vector<double> factors = balance_factors(amounts);
+        const std::vector<double> factors = labels.balance_of(amounts.data());
         for (std::vector<WeightedRow>* rows : {&inside, &outside})
             for (WeightedRow& row : *rows)
                 row.weight = std::max<std::int64_t>(1, std::llround(static_cast<double>(row.weight) * factors[row.label]));
-    }
-    // What the rows of each class weigh -> factors that make all classes weigh the same.
-    static std::vector<double> balance_factors(const std::vector<double>& amounts) {
-        double total = 0;
-        for (const double amount : amounts) total += amount;
-        std::vector<double> factors(amounts.size(), 1.0);
-        for (std::size_t k = 0; k < amounts.size(); ++k)
-            if (amounts[k] > 0) factors[k] = total / (static_cast<double>(amounts.size()) * amounts[k]);
-        return factors;
     }
 };
 static_assert(sizeof(WeightedRow) == 16);

@@ -18,8 +18,14 @@
 
 namespace hedgerow {
 
+class MomentBuilder;
+
 // What the rows of a table are worth, as given and on the grid.
 struct Numbers {
+    using LeafBuilder = MomentBuilder;
+    // What a leaf predicts is computed from its rows, one after another.
+    static constexpr bool leaves_add_up = false;
+
     const double* values = nullptr;   // as given
     const double* weights = nullptr;  // as given; null where all rows weigh the same
     const double* sums = nullptr;     // weight · (value − centre), a whole number of units
@@ -54,6 +60,7 @@ struct Numbers {
     static constexpr std::size_t n_cells() { return 3; }
     static std::int64_t amount_of(const double* cells) { return static_cast<std::int64_t>(cells[0]); }
     static bool is_pure(const double*) { return false; }
+    static std::vector<double> balance_of(const double*) { return {}; }
     double share_of(const double* cells) const { return place_of(cells[1] / cells[0]); }
     // Constraints speak of the place of a mean (or median) between low and high, 0 to 1.
     double place_of(double mean) const { return (mean - low) / (high - low); }
@@ -94,6 +101,16 @@ struct LeafMoments {
 
     LeafMoments(const Numbers& numbers, const LeafRules& rules)
         : weighted(numbers.weighted), means_apart(numbers.median || rules.bounded) {}
+    // Leaves first, …, last - 1 of a forest whose arrays are given.
+    LeafMoments(const Numbers& numbers, const LeafRules& rules, const Given& arrays, std::int64_t first, std::int64_t last)
+        : LeafMoments(numbers, rules) {
+        n_leaves = static_cast<std::uint32_t>(last - first);
+        counts = some<std::uint32_t>(arrays, "counts", first, last);
+        values = some<double>(arrays, "values", first, last);
+        variances = some<double>(arrays, "variances", first, last);
+        if (weighted) weights = some<double>(arrays, "weights", first, last);
+        if (means_apart) means = some<double>(arrays, "means", first, last);
+    }
 
     void reserve(std::size_t size) {
         counts.reserve(size);
@@ -243,7 +260,6 @@ class Moments {
 public:
     using Criterion = Loss;
     using Source = Numbers;
-    using LeafBuilder = MomentBuilder;
     using Row = NumberRow;
     using Bin = Sums;
     static constexpr bool adds_up = true;
@@ -390,7 +406,6 @@ class Medians {
 public:
     using Criterion = AbsoluteError;
     using Source = Numbers;
-    using LeafBuilder = MomentBuilder;
     using Row = NumberRow;
     static constexpr bool adds_up = false;  // medians of the parts of a table do not make that of the table
     static constexpr int lanes = 1;

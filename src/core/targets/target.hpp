@@ -4,10 +4,8 @@
 // the two sides are: a score that orders the splits of one node, from which the gain follows. The search over
 // features and thresholds is the same for all targets.
 //
-// A target brings
-//   Row           a row as the grower carries it, made of its Source (labels or numbers);
-//   Bin           what rows add up to in a bin of a feature;
-//   LeafBuilder   what collects the rows of leaves: open_leaf, add, close_leaf, finish -> LeafBuilder::Leaves.
+// A target brings its Source (labels, or numbers), a Row as the grower carries it, and a Bin, what rows add up to in a bin
+// of a feature. A source brings a LeafBuilder, which collects the rows of leaves: open_leaf, add, close_leaf, finish.
 #pragma once
 #include <cstddef>
 #include <cstdint>

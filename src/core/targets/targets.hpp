@@ -1,6 +1,6 @@
 // Targets: what rows are labelled with, and a criterion by name -> the target that suits both.
 //
-// The one list of targets: a new one is a struct, and a line here.
+// The one list of targets: a new one is a struct, and a line or two here.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +31,7 @@ auto with_class_target(const Labels& labels, const Criterion& criterion, Visit&&
 
 // Tables of counts are made for up to `n_rows`. Caution is in rows, and amounts are multiples of the unit of weights.
 template <class Visit>
-auto with_classes(const Given& given, std::size_t n_rows, Visit&& visit) {
-    const Labels labels = Labels::from(given);
+auto with_criterion(const Labels& labels, const Given& given, std::size_t n_rows, Visit&& visit) {
     const std::string& name = given.word("criterion");
     const std::size_t n_classes = labels.n_classes;
     const double unit = labels.weight_unit, caution = given.number<double>("caution") / unit;
@@ -56,19 +55,24 @@ auto with_classes(const Given& given, std::size_t n_rows, Visit&& visit) {
 }
 
 template <class Visit>
-auto with_numbers(const Given& given, Visit&& visit) {
-    const Numbers numbers = Numbers::from(given);
+auto with_criterion(const Numbers& numbers, const Given& given, std::size_t, Visit&& visit) {
     if (numbers.median) return visit(Medians(numbers), numbers);
     if (given.word("criterion") == "poisson") return visit(Moments<Poisson>(numbers), numbers);
     return visit(Moments<SquaredError>(numbers), numbers);
 }
 
+// What rows are labelled with -> what `visit` makes of it.
+template <class Visit>
+auto with_source(const Given& given, Visit&& visit) {
+    if (given.word("kind") == "classes") return visit(Labels::from(given));
+    if (given.word("kind") == "numbers") return visit(Numbers::from(given));
+    throw std::invalid_argument("kind must be 'classes' or 'numbers', got '" + given.word("kind") + "'");
+}
+
 // visit(target, source): the target, and the labels or numbers it is made for.
 template <class Visit>
 auto with_target(const Given& given, std::size_t n_rows, Visit&& visit) {
-    if (given.word("kind") == "classes") return with_classes(given, n_rows, visit);
-    if (given.word("kind") == "numbers") return with_numbers(given, visit);
-    throw std::invalid_argument("kind must be 'classes' or 'numbers', got '" + given.word("kind") + "'");
+    return with_source(given, [&](const auto& source) { return with_criterion(source, given, n_rows, visit); });
 }
 
 }  // namespace hedgerow

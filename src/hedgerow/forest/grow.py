@@ -74,6 +74,11 @@ def grow_forest(
         progress,
         below,
     )
+    return forest_from(labels, arrays)
+
+
+def forest_from(labels: Labels | Numbers, arrays: dict[str, Any]) -> Forest:
+    """What trees were grown for, and the arrays that the core made of it -> the forest."""
     return Forest(n_classes=1 if isinstance(labels, Numbers) else labels.n_classes, **arrays)
 
 
