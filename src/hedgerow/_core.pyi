@@ -22,39 +22,14 @@ def encode_into(
 ) -> None: ...
 def grow(
     codes: NDArray[Any],
-    n_bins: NDArray[np.int64],
-    nominal: NDArray[np.uint8],
-    centers: NDArray[np.float64],
-    center_start: NDArray[np.int64],
-    labels: NDArray[np.uint16],
-    weights: NDArray[np.int64] | None,
-    rows: NDArray[np.uint32] | None,
+    bins: dict[str, Any],
+    target: dict[str, Any],
     options: dict[str, Any],
-    criterion: dict[str, Any],
     first_tree: int,
     n_trees: int,
     n_threads: int,
     progress: Callable[[int], bool] | None,
-    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
-) -> dict[str, Any]: ...
-def grow_numbers(
-    codes: NDArray[Any],
-    n_bins: NDArray[np.int64],
-    nominal: NDArray[np.uint8],
-    centers: NDArray[np.float64],
-    center_start: NDArray[np.int64],
-    values: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
-    sums: NDArray[np.float64],
-    amounts: NDArray[np.float64] | None,
-    grid: list[float],
-    options: dict[str, Any],
-    criterion: str,
-    first_tree: int,
-    n_trees: int,
-    n_threads: int,
-    progress: Callable[[int], bool] | None,
-    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
+    below: dict[str, Any] | None,
 ) -> dict[str, Any]: ...
 def check_forest(
     nodes: NDArray[np.uint64],
@@ -110,8 +85,6 @@ class RowsInLeaves:
 
 def sampled_rows(n_rows: int, limit: int, first: int, n: int) -> NDArray[np.uint32]: ...
 def node_sums(nodes: NDArray[np.uint64], payload: NDArray[np.int32], leaves: NDArray[Any]) -> NDArray[Any]: ...
-def root_key(seed: int, tree: int) -> int: ...
-def child_key(key: int, side: int) -> int: ...
 def arrived(
     codes: NDArray[Any],
     nodes: NDArray[np.uint64],
@@ -139,31 +112,30 @@ def histograms(
     features: NDArray[np.uint32],
 ) -> NDArray[Any]: ...
 
-class Chooser:
+class Top:
     def __init__(
         self,
-        n_bins: NDArray[np.int64],
-        nominal: NDArray[np.uint8],
-        centers: NDArray[np.float64],
-        center_start: NDArray[np.int64],
+        bins: dict[str, Any],
+        target: dict[str, Any],
         options: dict[str, Any],
-        criterion: Any,
         n_rows: int,
-        weighted: bool,
-        grid: list[float] | None,
+        n_trees: int,
+        gather_rows: int,
     ) -> None: ...
-    def choose(
-        self,
-        key: int,
-        total_amount: int,
-        lower: float,
-        upper: float,
-        used: list[int],
-        totals: list[float],
-        first: list[float],
-        bins: dict[int, NDArray[np.float64]],
-        spare: int,
-    ) -> list[int] | tuple[int, int, int, bool, NDArray[np.uint64]] | None: ...
+    def plant(self, totals: NDArray[np.float64]) -> bool: ...
+    def balance(self, tree: int) -> NDArray[np.float64] | None: ...
+    def sketch(self, tree: int) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]: ...
+    def questions(
+        self, most_bytes: int
+    ) -> list[tuple[int, NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32]]]: ...
+    def level(self) -> tuple[int, int, int]: ...
+    def answer(self, sums: NDArray[np.float64], seen: NDArray[np.float64] | None) -> None: ...
+    def groups(self, tree: int, row_bytes: int, most_bytes: int) -> list[tuple[NDArray[np.uint32], int]]: ...
+    def heritage(self, tree: int, nodes: NDArray[np.uint32]) -> dict[str, Any]: ...
+    def graft(self, tree: int, nodes: NDArray[np.uint32], arrays: dict[str, Any], early: NDArray[np.uint8]) -> None: ...
+    def counted(self, tree: int) -> list[list[int]]: ...
+    def count(self, tree: int, sums: NDArray[np.int64]) -> None: ...
+    def tree(self, number: int) -> dict[str, Any]: ...
 
 class Reader:
     def __init__(

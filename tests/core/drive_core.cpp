@@ -7,17 +7,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <memory>
-#include <optional>
 #include <type_traits>
 #include <vector>
 
-#include "core/bins.hpp"
-#include "core/grow.hpp"
-#include "core/importance.hpp"
-#include "core/proximity.hpp"
-#include "core/read.hpp"
-#include "core/validate.hpp"
+#include "core/grow/growers.hpp"
+#include "core/read/importance.hpp"
+#include "core/read/proximity.hpp"
+#include "core/read/read.hpp"
+#include "core/read/validate.hpp"
+#include "core/rows/bins.hpp"
+#include "core/rows/encode.hpp"
 
 using namespace hedgerow;
 
@@ -42,7 +41,7 @@ void drive_bins(Draws& draws, std::size_t max_bins) {
     const std::size_t n_rows = 1 + draws.below(2000);
     std::vector<double> values(n_rows);
     for (double& value : values) value = draws.coin() ? odd[draws.below(11)] : draws.unit() - 0.5;
-    const Column column{reinterpret_cast<const char*>(values.data()), sizeof(double), Column::Type::float64};
+    const Column column{reinterpret_cast<const char*>(values.data()), sizeof(double), Column::Type::float64, n_rows};
     const NumericBins bins = find_bins(column, rows_for_cuts(n_rows, 1000, 0, n_rows), max_bins);
     CHECK(bins.centers.size() == bins.cuts.size() + 1 && bins.centers.size() <= max_bins);
     std::vector<Code> codes(n_rows), in_buckets(n_rows);
@@ -87,6 +86,9 @@ struct RandomTable {
         if (draws.coin()) table.note_missing();
     }
 
+    Labels labelled(std::uint32_t n_classes, bool weighted) const {
+        return {labels.data(), weighted ? weights.data() : nullptr, nullptr, labels.size(), n_classes, weighted ? 0.25 : 1.0, weighted, false};
+    }
     // Rows that may be of several classes: up to three entries each, that share the row's weight.
     Labels with_several(Draws& draws, std::uint32_t n_classes) {
         for (std::uint32_t row = 0; row < labels.size(); ++row)
@@ -95,7 +97,7 @@ struct RandomTable {
                 labels_of.push_back(static_cast<std::uint16_t>((labels[row] + i) % n_classes));
                 weights_of.push_back(1 + weights[row] / n);
             }
-        return {labels_of.data(), weights_of.data(), rows_of.data(), rows_of.size()};
+        return {labels_of.data(), weights_of.data(), rows_of.data(), rows_of.size(), n_classes, 0.25, true, false};
     }
 
 private:
@@ -123,11 +125,10 @@ private:
     }
 };
 
-GrowOptions random_options(Draws& draws, std::uint32_t n_features, std::uint32_t n_classes, Splitter splitter, bool weighted,
+GrowOptions random_options(Draws& draws, std::uint32_t n_features, std::uint32_t n_classes, Splitter splitter,
                            const std::vector<Feature>& features) {
     GrowOptions options;
     options.splitter = splitter;
-    options.n_classes = n_classes;
     options.max_features = 1 + draws.below(n_features);
     options.bag_mean = splitter == Splitter::random_decision || draws.below(4) == 0 ? 0.0 : (draws.coin() ? 1.0 : 0.3);
     options.count_sense = static_cast<CountSense>(draws.below(options.bag_mean > 0 ? 4 : 3));
@@ -137,8 +138,6 @@ GrowOptions random_options(Draws& draws, std::uint32_t n_features, std::uint32_t
     if (draws.below(4) == 0) options.min_weight_fraction_leaf = draws.unit() / 4;
     if (draws.below(4) == 0) options.min_impurity_decrease = draws.unit() / 50;
     if (draws.below(4) == 0 && splitter != Splitter::random_decision) options.max_leaf_nodes = 2 + draws.below(12);
-    options.balance_bag = weighted && draws.below(3) == 0;
-    options.weight_unit = weighted ? 0.25 : 1.0;
     options.seed = draws.next();
     if (n_classes <= 2 && splitter != Splitter::random_decision && draws.below(3) == 0)
         for (const Feature& feature : features)
@@ -148,38 +147,29 @@ GrowOptions random_options(Draws& draws, std::uint32_t n_features, std::uint32_t
 
 // ---- forests --------------------------------------------------------------------------------------------
 
-// Trees end to end, as the bindings lay them out.
+// The arrays of a forest, by name.
 struct Packed {
     std::vector<Node> nodes;
     std::vector<std::int32_t> payload;
     std::vector<std::uint64_t> set_words;
-    std::vector<std::int64_t> node_start{0}, leaf_start{0}, set_start{0}, entry_start{0}, depth;
+    std::vector<std::int64_t> node_start, leaf_start, set_start, entry_start, depth;
     std::vector<std::uint32_t> counts;
     std::vector<std::uint16_t> entry_class;
     std::vector<double> weights;
 
-    explicit Packed(const std::vector<std::optional<Grown>>& trees) {
-        for (const auto& grown : trees) {
-            const GrownTree& tree = grown->tree;
-            const LeafCounts& leaves = grown->leaves;
-            CHECK(tree.nodes.size() == tree.payload.size() && tree.n_leaves == leaves.n_leaves);
-            nodes.insert(nodes.end(), tree.nodes.begin(), tree.nodes.end());
-            payload.insert(payload.end(), tree.payload.begin(), tree.payload.end());
-            set_words.insert(set_words.end(), tree.set_words.begin(), tree.set_words.end());
-            const auto before = static_cast<std::int64_t>(counts.size());
-            counts.insert(counts.end(), leaves.counts.begin(), leaves.counts.end());
-            weights.insert(weights.end(), leaves.weights.begin(), leaves.weights.end());
-            if (!leaves.dense()) {
-                entry_class.insert(entry_class.end(), leaves.entry_class.begin(), leaves.entry_class.end());
-                for (std::size_t leaf = 0; leaf < leaves.n_leaves; ++leaf)
-                    entry_start.push_back(before + leaves.entry_start[leaf + 1]);
-            }
-            node_start.push_back(static_cast<std::int64_t>(nodes.size()));
-            leaf_start.push_back(leaf_start.back() + leaves.n_leaves);
-            set_start.push_back(static_cast<std::int64_t>(set_words.size()));
-            depth.push_back(tree.depth);
+    explicit Packed(Fields&& fields) {
+        std::vector<std::uint64_t> bits;
+        for (Field& field : fields) {
+            const auto is = [&](const char* name, auto& member) {
+                if (field.name == name && field.values.index() != 0) member = std::get<std::decay_t<decltype(member)>>(std::move(field.values));
+            };
+            is("nodes", bits), is("payload", payload), is("set_words", set_words), is("node_start", node_start);
+            is("leaf_start", leaf_start), is("set_start", set_start), is("entry_start", entry_start), is("depth", depth);
+            is("counts", counts), is("entry_class", entry_class), is("weights", weights);
         }
-        CHECK(weights.empty() || weights.size() == counts.size());
+        nodes.resize(bits.size());
+        std::memcpy(static_cast<void*>(nodes.data()), bits.data(), bits.size() * sizeof(Node));
+        CHECK(nodes.size() == payload.size() && (weights.empty() || weights.size() == counts.size()));
     }
     ForestView forest(bool has_nominal) const {
         return {nodes.data(), payload.data(), set_words.data(), node_start.data(), leaf_start.data(), set_start.data(),
@@ -335,7 +325,7 @@ void check_validation(Draws& draws, const Packed& packed, const RandomTable<Code
         const std::uint64_t mask = ((std::uint64_t{1} << width) - 1) << shift;
         const std::uint64_t value = draws.coin() ? draws.below(6) : draws.below_wide(std::uint64_t{1} << 32);
         const std::uint64_t bits = (other.nodes[at].bits() & ~mask) | ((value << shift) & mask);
-        std::memcpy(&other.nodes[at], &bits, sizeof bits);
+        std::memcpy(static_cast<void*>(&other.nodes[at]), &bits, sizeof bits);
         if (draws.coin()) other.payload[draws.below(static_cast<std::uint32_t>(other.payload.size()))] = static_cast<std::int32_t>(draws.below(9)) - 2;
         if (!other.entry_class.empty() && draws.coin()) {
             other.entry_class[draws.below(static_cast<std::uint32_t>(other.entry_class.size()))] = static_cast<std::uint16_t>(draws.below(400));
@@ -347,7 +337,7 @@ void check_validation(Draws& draws, const Packed& packed, const RandomTable<Code
 }
 
 // Rows counted by a tree whose leaves count all rows: each once, and once more in a borrowed leaf.
-void check_counts(const Grown& grown, std::size_t n_rows, const GrowOptions& options) {
+void check_counts(const Grown<LeafCounts>& grown, std::size_t n_rows, const GrowOptions& options) {
     if (options.splitter == Splitter::random_decision || options.count_sense != CountSense::all) return;
     std::size_t counted = 0;
     for (std::uint32_t count : grown.leaves.counts) counted += count;
@@ -360,23 +350,17 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
     constexpr std::size_t n_trees = 3, n_threads = 2;
     const std::uint32_t n_features = 1 + draws.below(7);
     RandomTable<Code> made(draws, n_rows, n_features, n_classes, draws.coin());
-    Labels labels{made.labels.data(), weighted ? made.weights.data() : nullptr};
-    if (weighted && draws.coin()) labels = made.with_several(draws, n_classes);
+    Labels labels = weighted && draws.coin() ? made.with_several(draws, n_classes) : made.labelled(n_classes, weighted);
     for (const Splitter splitter : {Splitter::best, Splitter::random, Splitter::random_decision}) {
-        const GrowOptions options = random_options(draws, n_features, n_classes, splitter, weighted, made.table.features);
+        const GrowOptions options = random_options(draws, n_features, n_classes, splitter, made.table.features);
+        labels.balance_bag = weighted && draws.below(3) == 0;
         Control control;
-        std::vector<std::optional<Grown>> trees(n_trees);
-        std::vector<std::unique_ptr<Grower<Code, Target>>> growers(n_threads);
-        run_tasks(n_trees, n_threads, control, [&](std::size_t number, std::size_t thread) {
-            if (!growers[thread])
-                growers[thread] = std::make_unique<Grower<Code, Target>>(made.table, labels, options, target, control, thread == 0);
-            trees[number] = growers[thread]->grow(number);
-        });
+        auto trees = grow_trees(made.table, labels, options, {}, {0, n_trees, n_threads}, target, control);
         for (const auto& grown : trees) {
             CHECK(grown.has_value());
             check_counts(*grown, n_rows, options);
         }
-        const Packed packed(trees);
+        const Packed packed(pack_trees(std::move(trees), labels, options.leaf_rules()));
         check_readings(packed, made, n_classes, n_threads);
         if (n_rows <= 9 || (n_rows == 60 && splitter == Splitter::best)) {
             check_importances(packed, made, n_classes, n_threads);

@@ -3,10 +3,13 @@
 // Compiled as the compiler can and with HEDGEROW_PORTABLE, it must print the same.
 #include <cstdint>
 #include <cstdio>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "core/grow.hpp"
+#include "core/grow/grow.hpp"
+#include "core/targets/targets.hpp"
 
 using namespace hedgerow;
 
@@ -36,14 +39,16 @@ void print_trees(const char* name, const Make& make, std::uint32_t n_classes, st
     numbers.values = numbers.sums = values.data();
     numbers.high = 4000;
     GrowOptions options;
-    options.n_classes = n_classes;
     options.max_features = 3;
     options.bag_mean = 1;
     Labels given{labels.data(), weights.data()};
-    given.numbers = &numbers;
+    given.n_classes = n_classes;
+    given.weighted = true;
     Control control;
     const auto target = make(numbers);
-    Grower<Code, std::remove_const_t<decltype(target)>> grower(table, given, options, target, control, true);
+    using Target = std::remove_const_t<decltype(target)>;
+    const auto source = std::get<const typename Target::Source&>(std::tie(std::as_const(given), std::as_const(numbers)));
+    Grower<Code, Target> grower(table, source, options, target, control, true);
     for (std::size_t tree = 0; tree < 3; ++tree) {
         std::printf("%s, %u classes, %u rows:", name, n_classes, n_rows);
         for (const Node node : grower.grow(tree).tree.nodes) std::printf(" %016llx", static_cast<unsigned long long>(node.bits()));

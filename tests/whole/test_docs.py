@@ -52,8 +52,9 @@ def methods() -> ModuleType:
 
 def test_every_header_of_the_core_has_its_line() -> None:
     rows = [line for line in (DOCS / "architecture.md").read_text().splitlines() if line.startswith("| `")]
-    named = [name for row in rows for name in re.findall(r"`(\w+\.hpp)`", row)]
-    there = sorted(path.name for path in (DOCS.parent / "src" / "core").glob("*.hpp"))
+    named = [name for row in rows for name in re.findall(r"`(\w+/\w+\.hpp)`", row)]
+    core = DOCS.parent / "src" / "core"
+    there = sorted(path.relative_to(core).as_posix() for path in core.rglob("*.hpp"))
     assert sorted(named) == there
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cluster.assemble import Below, assemble_tree, below_from
 from hedgerow.cluster.engine import Engine, Handle, add_arrays, same
 from hedgerow.cluster.limits import Limits, in_batches
 from hedgerow.cluster.part import (
@@ -23,8 +23,9 @@ from hedgerow.cluster.part import (
     grow_trees,
     join_parts,
 )
-from hedgerow.cluster.top import Top, TopGrower, TopNode
+from hedgerow.cluster.top import TopGrower, sketch_of
 from hedgerow.forest.forest import Forest, join_forests
+from hedgerow.forest.grow import forest_from
 
 #: Small parts are joined until there are so many for each thread.
 PIECES = 2
@@ -85,19 +86,18 @@ def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees
 
 @dataclass
 class _Tree:
-    """A tree on its way: its top, the groups of nodes that are to be gathered, and what has come back."""
+    """A tree on its way: how many of its groups are still to be grown, and the handle of what its leaves count."""
 
-    top: Top
+    number: int
     waiting: int = 0
-    counts: Any = None
-    below: dict[int, Below] = field(default_factory=dict)
+    counts: Handle | None = None
 
 
 class _Wave(NamedTuple):
     """Groups of one tree's nodes whose rows are gathered together."""
 
     tree: _Tree
-    groups: list[list[TopNode]]
+    groups: list[NDArray[np.uint32]]
     n_bytes: int
 
 
@@ -108,15 +108,15 @@ class _Growing:
         self, engine: Engine, plan: Plan, plan_there: Handle, parts: list[Handle], limits: Limits, show: Show
     ) -> None:
         self.engine, self.plan, self.plan_there, self.parts, self.show = engine, plan, plan_there, parts, show
-        self.gather_bytes, self.n_done = limits.gather_bytes, 0
-        self.wave_bytes = 2 * self.gather_bytes * max(1, n_threads_of(engine))
-        gather_rows = self.gather_bytes // plan.row_bytes
-        self.tops = TopGrower(engine, plan, plan_there, parts, gather_rows, limits.sum_bytes, self._say)
+        self.limits, self.n_done = limits, 0
+        self.wave_bytes = 2 * limits.gather_bytes * max(1, n_threads_of(engine))
 
     def grow(self, n_trees: int) -> Forest:
-        trees = [_Tree(top) for top in self.tops.grow(list(range(n_trees)))]
-        waves = deque(wave for tree in trees for wave in self._waves(tree))
-        flying: dict[Any, tuple[_Wave, list[TopNode]]] = {}
+        gather_rows = self.limits.gather_bytes // self.plan.row_bytes
+        tops = TopGrower(self.engine, self.plan, self.plan_there, self.parts, n_trees, gather_rows)
+        self.top = tops.grow(self.limits.sum_bytes, self._say)
+        waves = deque(wave for number in range(n_trees) for wave in self._waves(_Tree(number)))
+        flying: dict[Handle, tuple[_Wave, NDArray[np.uint32]]] = {}
         finished: dict[int, Forest] = {}
         while waves or flying:
             # Two waves at a time: while the last tasks of one run, the rows of the next are gathered.
@@ -133,93 +133,66 @@ class _Growing:
 
     def _waves(self, tree: _Tree) -> list[_Wave]:
         """What lies below a top, in waves; at least one, perhaps of nothing."""
-        states = ("gathered",) if self.plan.target.leaves_add_up else ("gathered", "leaf")
-        gathered = [node for node in tree.top.nodes if node.state in states]
-        groups = list(in_batches(gathered, self._bytes_of, self.gather_bytes))
+        groups = self.top.groups(tree.number, self.plan.row_bytes, self.limits.gather_bytes)
         tree.waiting = len(groups)
-        batches = list(in_batches(groups, self._bytes_of_group, self.wave_bytes)) or [[]]
-        return [_Wave(tree, batch, sum(map(self._bytes_of_group, batch))) for batch in batches]
+        batches = list(in_batches(groups, itemgetter(1), self.wave_bytes)) or [[]]
+        return [_Wave(tree, [nodes for nodes, _ in batch], sum(size for _, size in batch)) for batch in batches]
 
-    def _submit(self, wave: _Wave) -> dict[Any, list[TopNode]]:
+    def _submit(self, wave: _Wave) -> dict[Handle, NDArray[np.uint32]]:
         """Tasks that gather and grow the groups of a wave, with the nodes of each."""
-        top = wave.tree.top
-        if wave.tree.counts is None and self.plan.target.leaves_add_up:
-            wave.tree.counts = self._count(top)
+        tree, n_parts, n_groups = wave.tree, len(self.parts), len(wave.groups)
+        if tree.counts is None:
+            tree.counts = self._count(tree.number)
         if not wave.groups:
             return {}
-        sketch, n_parts, n_groups = top.sketch(), len(self.parts), len(wave.groups)
-        asked = [GatherRequest(sketch, [node.number for node in group]) for group in wave.groups]
-        requests = self.engine.each("request", same, asked)
+        sketch = sketch_of(self.top, tree.number)
+        requests = self.engine.each("request", same, [GatherRequest(sketch, nodes) for nodes in wave.groups])
         # Part by part, so that one which was spilled is read once for all groups.
         each_part = [part for part in self.parts for _ in wave.groups]
         plans = [self.plan_there] * (n_groups * n_parts)
         rows = self.engine.each("gather", gather_rows, each_part, plans, requests * n_parts)
-        starts = [[node.start for node in group] for group in wave.groups]
+        inherited = [self.top.heritage(tree.number, nodes) for nodes in wave.groups]
         of_parts = [rows[part * n_groups : (part + 1) * n_groups] for part in range(n_parts)]
-        tasks = self.engine.each("grow", grow_gathered, plans[:n_groups], starts, *of_parts)
+        tasks = self.engine.each("grow", grow_gathered, plans[:n_groups], inherited, *of_parts)
         return dict(zip(tasks, wave.groups, strict=True))
 
-    def _count(self, top: Top) -> Any:
-        """Partitions -> the handle of what the top's own leaves count; None where it has none."""
-        leaves = _counted_nodes(top)
+    def _count(self, tree: int) -> Handle | None:
+        """The handle of what the leaves of a top count; None where it has none that can be counted."""
+        leaves = self.top.counted(tree)
         if not leaves:
             return None
-        request = CountRequest(top.sketch(), [_ends_below(node) for node in leaves])
-        tasks = self.engine.ask("count", count_leaves, self.parts, self.plan_there, self.engine.put("request", request))
+        request = self.engine.put("request", CountRequest(sketch_of(self.top, tree), leaves))
+        tasks = self.engine.ask("count", count_leaves, self.parts, self.plan_there, request)
         return self.engine.sum("count", tasks, add_arrays)
 
-    def _collect_some(self, flying: dict[Any, tuple[_Wave, list[TopNode]]], finished: dict[int, Forest]) -> None:
+    def _collect_some(
+        self, flying: dict[Handle, tuple[_Wave, NDArray[np.uint32]]], finished: dict[int, Forest]
+    ) -> None:
         """Wait for a task, or several, and put trees together that have all they need."""
         if not flying:
             return
-        about = {task: f"the part below tree {wave.tree.top.tree}" for task, (wave, _) in flying.items()}
+        about = {task: f"the part below tree {wave.tree.number}" for task, (wave, _) in flying.items()}
         for task in self.engine.some(about):
             wave, nodes = flying.pop(task)
-            wave.tree.below |= below_from(nodes, *self.engine.result(task, about[task]))
+            grown, alike = self.engine.result(task, about[task])
+            self.top.graft(wave.tree.number, nodes, grown.arrays(), alike)
             wave.tree.waiting -= 1
             self._finish_if_complete(wave.tree, finished)
 
     def _finish_if_complete(self, tree: _Tree, finished: dict[int, Forest]) -> None:
-        top = tree.top
-        if tree.waiting or top.tree in finished:
+        if tree.waiting or tree.number in finished:
             return
-        counted: dict[int, NDArray[np.int64]] = {}
         if tree.counts is not None:
-            total = self.engine.fetch(tree.counts, f"the leaves of tree {top.tree}")
-            counted = {node.number: total[:, i] for i, node in enumerate(_counted_nodes(top))}
-        finished[top.tree] = assemble_tree(self.plan, top, tree.below, counted)
-        tree.below, tree.counts = {}, None
+            self.top.count(tree.number, self.engine.fetch(tree.counts, f"the leaves of tree {tree.number}"))
+        finished[tree.number] = forest_from(self.plan.labels, self.top.tree(tree.number))
+        tree.counts = None
         self.n_done += 1
         self._say("growing what lies below the tops")
-
-    def _bytes_of(self, node: TopNode) -> int:
-        return int(node.n_rows * node.top.outside_share * self.plan.row_bytes)
-
-    def _bytes_of_group(self, group: list[TopNode]) -> int:
-        return sum(map(self._bytes_of, group))
 
 
 def n_threads_of(engine: Engine) -> int:
     """Threads of all workers."""
     return sum(each.n_threads for each in engine.workers())
-
-
-def _counted_nodes(top: Top) -> list[TopNode]:
-    """Nodes whose rows are counted: leaves of the top, and splits some of whose categories have no rows."""
-    return [
-        node for node in top.nodes if node.state == "leaf" or any(child.state == "borrowed" for child in node.children)
-    ]
-
-
-def _ends_below(node: TopNode) -> list[int]:
-    """The nodes of the sketch where rows of a node end."""
-    found: list[int] = []
-    stack = [node]
-    while stack:
-        at = stack.pop()
-        found += [] if at.children else [at.number]
-        stack += at.children
-    return found
 
 
 def _refuse_what_needs_all_rows(plan: Plan, gather_bytes: int) -> None:

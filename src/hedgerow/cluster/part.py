@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.cluster.target import PartTarget
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.grow import GrowSettings, core_arguments, grow_forest
+from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 
@@ -119,7 +119,7 @@ class SumRequest(NamedTuple):
     """Which features of which nodes of a tree to sum up: those of node i are ``features[start[i]:start[i + 1]]``."""
 
     sketch: Sketch
-    nodes: list[int]
+    nodes: NDArray[np.uint32]
     start: NDArray[np.int64]
     features: NDArray[np.uint32]
 
@@ -128,7 +128,7 @@ class GatherRequest(NamedTuple):
     """Which nodes of a tree to gather together."""
 
     sketch: Sketch
-    nodes: list[int]
+    nodes: NDArray[np.uint32]
 
 
 class CountRequest(NamedTuple):
@@ -208,8 +208,8 @@ def gather_rows(part: Part, plan: Plan, request: GatherRequest) -> Block:
     return Block(np.diff(found.start), codes, found.times.astype(np.uint16), target)
 
 
-def grow_gathered(plan: Plan, nodes: list[Any], *blocks: Block) -> tuple[Forest, NDArray[np.bool_]]:
-    """Nodes (key, depth, lower, upper, amount, used) and their rows from all parts -> what grows below each.
+def grow_gathered(plan: Plan, inherited: dict[str, Any], *blocks: Block) -> tuple[Forest, NDArray[np.uint8]]:
+    """What some nodes inherit, and their rows from all parts -> what grows below each.
 
     The second result says which of them are leaves because all their numbers are equal.
     """
@@ -217,10 +217,11 @@ def grow_gathered(plan: Plan, nodes: list[Any], *blocks: Block) -> tuple[Forest,
     times = np.concatenate([block.times for block in blocks])[order]
     target = plan.target.joined([block.target for block in blocks], order)
     ends = np.cumsum(np.sum([block.n_rows for block in blocks], axis=0))
-    spans = list(zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True))
-    below = (plan.has_missing, times, [(*span, *node) for span, node in zip(spans, nodes, strict=True)])
-    grown = grow_forest(codes, plan.bins, target.core, plan.settings, n_trees=len(nodes), below=below)
-    return grown, np.array([target.all_equal(times, *span) for span in spans])
+    row_start = np.append(0, ends)
+    below = {"has_missing": plan.has_missing, "times": times, "row_start": row_start} | inherited
+    grown = grow_forest(codes, plan.bins, target.core, plan.settings, n_trees=len(ends), below=below)
+    alike = [target.all_equal(times, *span) for span in pairwise(row_start.tolist())]
+    return grown, np.array(alike, dtype=np.uint8)
 
 
 def count_leaves(part: Part, plan: Plan, request: CountRequest) -> NDArray[np.int64]:
@@ -244,22 +245,13 @@ def grow_trees(table: Part, plan: Plan, first: int, last: int) -> Forest:
     return grow_forest(table.codes, plan.bins, table.target.core, plan.settings, first_tree=first, n_trees=last - first)
 
 
-def chooser_for(plan: Plan) -> _core.Chooser:
-    """What chooses splits from sums, as the grower does from rows."""
-    bins, labels = plan.bins, plan.labels
-    grid = [labels.centre, labels.unit, labels.low, labels.high] if isinstance(labels, Numbers) else None
-    options, criterion = core_arguments(labels, plan.settings)
-    table = (bins.n_bins, bins.nominal, bins.centers, bins.center_start)
-    return _core.Chooser(*table, options, criterion, plan.n_rows, plan.is_weighted, grid)
-
-
 def _times(part: Part, plan: Plan, tree: int) -> NDArray[np.uint32]:
     """(n,): how often the tree's bag holds each row."""
     settings = plan.settings
     return _core.bag(settings.seed, tree, plan.n_rows, settings.bag_mean, part.first_row, part.first_row + part.n_rows)
 
 
-def _arrived(part: Part, plan: Plan, sketch: Sketch, nodes: list[int], *, outside: bool) -> Arrived:
+def _arrived(part: Part, plan: Plan, sketch: Sketch, nodes: Any, *, outside: bool) -> Arrived:
     """The rows that have come to these nodes; those outside the bag where wanted."""
     place = np.full(len(sketch.nodes), -1, dtype=np.int32)
     place[nodes] = np.arange(len(nodes))

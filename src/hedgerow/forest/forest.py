@@ -244,17 +244,17 @@ class Forest:
     def _reader(self) -> _core.Reader:
         nodes, leaves = self.structure, self.evidence
         return _core.Reader(
-            nodes.bits,
-            nodes.payload,
-            nodes.set_words,
-            nodes.node_start,
-            nodes.leaf_start,
-            nodes.set_start,
-            leaves.counts,
-            leaves.entry_start,
-            leaves.entry_class,
-            leaves.weights,
-            leaves.n_classes,
+            nodes=nodes.bits,
+            payload=nodes.payload,
+            set_words=nodes.set_words,
+            node_start=nodes.node_start,
+            leaf_start=nodes.leaf_start,
+            set_start=nodes.set_start,
+            counts=leaves.counts,
+            entry_start=leaves.entry_start,
+            entry_class=leaves.entry_class,
+            weights=leaves.weights,
+            n_classes=leaves.n_classes,
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def grow_forest(
     n_trees: int,
     n_threads: int = 1,
     progress: Callable[[int], bool] | None = None,
-    below: tuple[NDArray[np.uint8], NDArray[np.uint16], list[Any]] | None = None,
+    below: dict[str, NDArray[Any]] | None = None,
 ) -> Forest:
     """Grow trees number `first_tree` to ``first_tree + n_trees - 1``.
 
@@ -66,55 +66,52 @@ def grow_forest(
     the number of trees done; when it returns true, growing stops and the forest holds the trees before the
     first unfinished one.
 
-    With `below`, trees are the parts of trees below nodes that were reached elsewhere, whose rows are gathered here:
-    which features of the whole table lack values (p,), how often the bag holds each row (n,), and for each node (first
-    row, last row + 1, key, depth, lower, upper, amount of its tree, nominal features used above). Weights of labels
-    are then those inside the tree, multiplicities included.
+    With `below`, trees are the parts of trees below nodes that were reached elsewhere, whose rows are gathered here.
+    Its arrays are `has_missing` (p,), the features that lack values in the whole table; `times` (n,), how often the bag
+    holds each row; `row_start` (nodes + 1,), where the rows of each node begin; and `key`, `depth`, `lower`, `upper`,
+    `total_amount`, `used` and `used_start`, what the nodes inherit. Weights of labels are then those inside the tree,
+    multiplicities included.
     """
-    common: dict[str, Any] = {
-        "codes": codes,
-        "n_bins": bins.n_bins,
-        "nominal": bins.nominal,
-        "centers": bins.centers,
-        "center_start": bins.center_start,
-        "first_tree": first_tree,
-        "n_trees": n_trees,
-        "n_threads": n_threads,
-        "progress": progress,
-        "below": below,
-    }
-    options, criterion = core_arguments(labels, settings)
-    if isinstance(labels, Numbers):
-        grid = [labels.centre, labels.unit, labels.low, labels.high]
-        numbers = {name: getattr(labels, name) for name in ("values", "weights", "sums", "amounts")}
-        arrays = _core.grow_numbers(**common, **numbers, grid=grid, options=options, criterion=criterion)
-        return Forest.from_arrays(1, arrays)
-    told: dict[str, Any] = {"labels": labels.numbers, "weights": labels.weights, "rows": labels.rows}
-    arrays = _core.grow(**common, **told, options=options, criterion=criterion)
+    arrays = _core.grow(
+        codes,
+        bins_in_core(bins),
+        target_in_core(labels, settings.criterion),
+        options_in_core(settings),
+        first_tree,
+        n_trees,
+        n_threads,
+        progress,
+        below,
+    )
+    return forest_from(labels, arrays)
+
+
+def forest_from(labels: Labels | Numbers, arrays: dict[str, Any]) -> Forest:
+    """What trees were grown for, and the arrays that the core made of it -> the forest."""
     return Forest.from_arrays(labels.n_classes, arrays)
 
 
-def core_arguments(labels: Labels | Numbers, settings: GrowSettings) -> tuple[dict[str, Any], Any]:
-    """-> options and criterion as the core takes them."""
-    options = _options(settings)
+def bins_in_core(bins: Bins) -> dict[str, Any]:
+    """Where features are cut, as the core takes it."""
+    return {name: getattr(bins, name) for name in ("n_bins", "nominal", "centers", "center_start")}
+
+
+def target_in_core(labels: Labels | Numbers, criterion: Any) -> dict[str, Any]:
+    """What trees are grown for, as the core takes it."""
     if isinstance(labels, Numbers):
-        return options, settings.criterion
-    options |= {
-        "n_classes": labels.n_classes,
-        "weight_unit": labels.weight_unit,
-        "balance_bag": labels.balance_bag,
-    }
-    return options, settings.criterion.in_core(labels.n_classes)
+        of_numbers = ("values", "weights", "sums", "amounts", "centre", "unit", "low", "high")
+        return {"kind": "numbers", "criterion": criterion} | {name: getattr(labels, name) for name in of_numbers}
+    of_labels = ("weights", "rows", "n_classes", "weight_unit", "balance_bag")
+    told = {"kind": "classes", "labels": labels.numbers} | {name: getattr(labels, name) for name in of_labels}
+    known: dict[str, Any] = criterion.in_core(labels.n_classes)
+    return told | known | {"criterion": known["name"]}
 
 
-def _options(settings: GrowSettings) -> dict[str, Any]:
-    """As the core takes them, for numbers; labels add what they know."""
+def options_in_core(settings: GrowSettings) -> dict[str, Any]:
+    """How trees are grown, as the core takes it."""
     return {
         "splitter": SPLITTERS[settings.splitter],
         "count_sense": COUNT_SENSES[settings.leaf_counts],
-        "n_classes": 1,
-        "weight_unit": 1.0,
-        "balance_bag": False,
         "max_features": settings.max_features,
         "max_depth": settings.max_depth,
         "min_samples_split": settings.min_samples_split,
@@ -124,5 +121,5 @@ def _options(settings: GrowSettings) -> dict[str, Any]:
         "min_impurity_decrease": settings.min_impurity_decrease,
         "bag_mean": settings.bag_mean,
         "seed": settings.seed,
-        "monotonic": settings.monotonic,
+        "monotonic": None if settings.monotonic is None else np.array(settings.monotonic, dtype=np.int8),
     }

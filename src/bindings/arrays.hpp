@@ -1,0 +1,119 @@
+// Arrays: Python's arrays, dictionaries and functions -> what the core takes, and back.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/kit/table.hpp"
+#include "core/rows/codes.hpp"
+
+namespace hedgerow {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// ---- in -------------------------------------------------------------------------------------------------
+
+template <class T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using InTable = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using OutTable = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <std::size_t n_axes>
+using OutBox = nb::ndarray<double, nb::ndim<n_axes>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<const T> span_of(const In<T>& array) { return {array.data(), array.shape(0)}; }
+template <class T>
+std::optional<std::span<const T>> span_of(const std::optional<In<T>>& array) {
+    return array ? std::optional(span_of(*array)) : std::nullopt;
+}
+template <class T>
+const T* pointer_to(const std::optional<In<T>>& array) { return array ? array->data() : nullptr; }
+template <class T>
+Table<const T> table_of(const InTable<T>& array) { return {array.data(), array.shape(0), array.shape(1)}; }
+template <class T>
+Table<T> table_of(const OutTable<T>& array) { return {array.data(), array.shape(0), array.shape(1)}; }
+template <std::size_t n_axes>
+Box<double, n_axes> box_of(const OutBox<n_axes>& array) {
+    Box<double, n_axes> box{array.data()};
+    for (std::size_t axis = 0; axis < n_axes; ++axis) box.shape[axis] = array.shape(axis);
+    return box;
+}
+// Codes lie feature after feature.
+template <class Code>
+CodeColumns<Code> columns_of(const InTable<Code>& codes) { return {codes.data(), codes.shape(0), codes.shape(1)}; }
+
+// The values of a dictionary by name, and what keeps its arrays alive.
+struct Values {
+    explicit Values(const nb::dict& dictionary);
+    Given given;
+
+private:
+    using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    Given::Value value_of(nb::handle object, const std::string& name);
+    std::vector<AnyArray> held_;
+};
+
+// ---- out ------------------------------------------------------------------------------------------------
+
+// Memory -> a NumPy array that owns it, without a copy.
+template <class T>
+nb::object to_numpy(std::vector<T>&& values) {
+    auto* owned = new std::vector<T>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+}
+template <class T>
+nb::object to_numpy(OwnTable<T>&& table) {
+    T* data = table.data.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(data, {table.n_rows, table.n_columns}, owner));
+}
+inline nb::object to_numpy(std::monostate) { return nb::none(); }
+
+nb::dict to_dict(Fields&& fields);
+
+// ---- work -----------------------------------------------------------------------------------------------
+
+// Python's view of running work: Ctrl-C raises, and a progress function that returns true stops it.
+std::function<bool(std::size_t)> look_on_with(nb::object progress);
+
+// Runs work(control) while other threads of Python go on.
+template <class Work>
+auto without_gil(Work&& work, const nb::object& progress = nb::none()) {
+    Control control(look_on_with(progress));
+    const nb::gil_scoped_release no_gil;
+    return work(control);
+}
+
+// Defines something for codes of one byte and for codes of two: define(Code{}).
+template <class Define>
+void for_each_code(Define&& define) {
+    define(std::uint8_t{});
+    define(std::uint16_t{});
+}
+
+// ---- the parts of the module ----------------------------------------------------------------------------
+
+void define_rows(nb::module_& module);
+void define_growing(nb::module_& module);
+void define_tops(nb::module_& module);
+void define_reading(nb::module_& module);
+void define_meeting(nb::module_& module);
+
+}  // namespace hedgerow

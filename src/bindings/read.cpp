@@ -1,0 +1,145 @@
+// Read: what Python asks of the arrays of a forest.
+#include <nanobind/stl/tuple.h>
+
+#include "bindings/arrays.hpp"
+#include "core/read/reader.hpp"
+#include "core/read/validate.hpp"
+#include "core/read/walk.hpp"
+
+namespace hedgerow {
+namespace {
+
+// A reader, and the arrays it reads.
+class HeldReader {
+public:
+    explicit HeldReader(const nb::kwargs& arrays) : values_(arrays), reader_(values_.given) {}
+
+    template <class Code>
+    nb::object average(const InTable<Code>& codes, std::size_t n_threads) const {
+        return to_numpy(without_gil([&](Control& control) { return reader_.average(columns_of(codes), n_threads, control); }));
+    }
+    template <class Code>
+    nb::object average_known(const InTable<Code>& codes, const InTable<double>& shares, const In<std::int32_t>& distinct,
+                             std::size_t n_threads) const {
+        return to_numpy(without_gil([&](Control& control) {
+            return reader_.average_known(columns_of(codes), table_of(shares), span_of(distinct), n_threads, control);
+        }));
+    }
+    nb::tuple distinct(std::size_t n_threads) const {
+        auto [examples, distinct] = without_gil([&](Control& control) { return reader_.distinct(n_threads, control); });
+        return nb::make_tuple(to_numpy(std::move(examples)), to_numpy(std::move(distinct)));
+    }
+    template <class Code>
+    nb::object leaves(const InTable<Code>& codes, std::size_t n_threads, bool as_nodes) const {
+        return to_numpy(without_gil([&](Control& control) { return reader_.leaves(columns_of(codes), n_threads, as_nodes, control); }));
+    }
+    // out_of_bag: None, or the seed and the mean of the bags, and the labels of rows that leaves have counted, or None.
+    using Outside = std::tuple<std::uint64_t, double, std::optional<In<std::uint16_t>>>;
+    template <class Code>
+    void fold(const InTable<Code>& codes, const InTable<double>& states, const std::optional<In<std::int32_t>>& distinct, int merge,
+              std::size_t first_tree, std::size_t n_trees, const std::optional<In<double>>& tree_weights,
+              const std::optional<Outside>& out_of_bag, std::size_t n_threads, const OutTable<double>& merged) const {
+        const StatesGiven given{table_of(states), pointer_to(distinct), first_tree, n_trees, pointer_to(tree_weights)};
+        std::optional<OutOfBag> outside;
+        if (out_of_bag) outside = {std::get<0>(*out_of_bag), std::get<1>(*out_of_bag), pointer_to(std::get<2>(*out_of_bag))};
+        without_gil([&](Control& control) {
+            reader_.fold(columns_of(codes), given, static_cast<Merge>(merge), outside, n_threads, table_of(merged), control);
+        });
+    }
+    template <class Code>
+    void explain(const InTable<Code>& codes, const InTable<double>& states, std::size_t first_tree, std::size_t n_trees,
+                 const In<double>& covers, const std::optional<InTable<Code>>& background, std::size_t most, std::size_t n_threads,
+                 const OutBox<3>& values, const std::optional<OutBox<4>>& pairs) const {
+        const StatesGiven given{table_of(states), nullptr, first_tree, n_trees, nullptr};
+        const auto others = background ? columns_of(*background) : CodeColumns<Code>{};
+        const auto to_pairs = pairs ? box_of<4>(*pairs) : Box<double, 4>{};
+        without_gil([&](Control& control) {
+            reader_.explain(columns_of(codes), given, span_of(covers), others, most, n_threads, box_of<3>(values), to_pairs, control);
+        });
+    }
+    nb::object leaf_shares(const In<double>& covers) const { return to_numpy(reader_.leaf_shares(span_of(covers))); }
+
+    template <class Code>
+    void permute(const InTable<Code>& codes, const In<std::uint16_t>& labels, int worth, bool counted, std::uint64_t seed,
+                 double bag_mean, const In<std::int64_t>& features, const In<std::int64_t>& start, std::uint64_t key,
+                 std::size_t n_repeats, std::size_t n_threads, const OutTable<double>& decrease) const {
+        const Permuting how{seed, bag_mean, span_of(features), span_of(start), key, n_repeats};
+        without_gil([&](Control& control) {
+            reader_.permute(columns_of(codes), span_of(labels), static_cast<Worth>(worth), counted, how, n_threads, table_of(decrease),
+                            control);
+        });
+    }
+    template <class Code>
+    void permute_numbers(const InTable<Code>& codes, const In<double>& targets, const In<double>& predicted, std::uint64_t seed,
+                         double bag_mean, const In<std::int64_t>& features, const In<std::int64_t>& start, std::uint64_t key,
+                         std::size_t n_repeats, std::size_t n_threads, const OutTable<double>& decrease) const {
+        const Permuting how{seed, bag_mean, span_of(features), span_of(start), key, n_repeats};
+        without_gil([&](Control& control) {
+            reader_.permute_numbers(columns_of(codes), span_of(targets), span_of(predicted), how, n_threads, table_of(decrease), control);
+        });
+    }
+    template <class Code>
+    void gains(const InTable<Code>& codes, const In<std::uint16_t>& labels, std::uint64_t seed, double bag_mean,
+               std::size_t n_threads, const OutTable<double>& gains) const {
+        without_gil([&](Control& control) {
+            reader_.gains(columns_of(codes), span_of(labels), seed, bag_mean, n_threads, table_of(gains), control);
+        });
+    }
+    template <class Code>
+    void gains_numbers(const InTable<Code>& codes, const In<double>& targets, std::uint64_t seed, double bag_mean,
+                       std::size_t n_threads, const OutTable<double>& gains) const {
+        without_gil([&](Control& control) {
+            reader_.gains_numbers(columns_of(codes), span_of(targets), seed, bag_mean, n_threads, table_of(gains), control);
+        });
+    }
+    void first_uses(const In<std::int64_t>& depth, const OutTable<double>& first) const {
+        reader_.first_uses(span_of(depth), table_of(first));
+    }
+
+private:
+    Values values_;
+    Reader reader_;
+};
+
+nb::object check_forest_of(std::size_t n_threads, const nb::kwargs& arrays) {
+    const Values values(arrays);
+    return to_numpy(without_gil([&](Control& control) { return check_forest(values.given, n_threads, control); }));
+}
+
+template <class Value>
+nb::object node_sums_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const InTable<Value>& leaves) {
+    const TreeView tree{reinterpret_cast<const Node*>(nodes.data()), payload.data(), nullptr, true};
+    return to_numpy(sum_up(tree, nodes.shape(0), table_of(leaves)));
+}
+
+}  // namespace
+
+void define_reading(nb::module_& module) {
+    module.def("check_forest", &check_forest_of, "n_threads"_a, "arrays"_a);
+    module.def("node_sums", &node_sums_of<std::int64_t>, "nodes"_a, "payload"_a, "leaves"_a.noconvert());
+    module.def("node_sums", &node_sums_of<double>, "nodes"_a, "payload"_a, "leaves"_a.noconvert());
+    nb::class_<HeldReader> reader(module, "Reader");
+    reader.def(nb::init<const nb::kwargs&>())
+        .def("distinct", &HeldReader::distinct, "n_threads"_a)
+        .def("first_uses", &HeldReader::first_uses, "depth"_a, "first"_a.noconvert())
+        .def("leaf_shares", &HeldReader::leaf_shares, "covers"_a);
+    for_each_code([&]<class Code>(Code) {
+        const auto codes = "codes"_a.noconvert();
+        const auto decrease = "decrease"_a.noconvert(), gains = "gains"_a.noconvert();
+        reader.def("average", &HeldReader::average<Code>, codes, "n_threads"_a)
+            .def("average_known", &HeldReader::average_known<Code>, codes, "shares"_a, "distinct"_a, "n_threads"_a)
+            .def("leaves", &HeldReader::leaves<Code>, codes, "n_threads"_a, "as_nodes"_a)
+            .def("fold", &HeldReader::fold<Code>, codes, "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
+                 "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
+            .def("explain", &HeldReader::explain<Code>, codes, "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
+                 "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
+            .def("permute", &HeldReader::permute<Code>, codes, "labels"_a, "worth"_a, "counted"_a, "seed"_a, "bag_mean"_a,
+                 "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
+            .def("permute_numbers", &HeldReader::permute_numbers<Code>, codes, "targets"_a, "predicted"_a, "seed"_a, "bag_mean"_a,
+                 "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
+            .def("gains", &HeldReader::gains<Code>, codes, "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains)
+            .def("gains_numbers", &HeldReader::gains_numbers<Code>, codes, "targets"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains);
+    });
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,79 @@
+// Rows: what Python asks of columns and bags.
+#include "bindings/arrays.hpp"
+#include "core/rows/bag.hpp"
+#include "core/rows/bins.hpp"
+#include "core/rows/encode.hpp"
+
+namespace hedgerow {
+namespace {
+
+// Columns of Python arrays, and copies of those whose memory cannot be read as it lies.
+struct Columns {
+    std::vector<Column> columns;
+    nb::list kept;
+
+    explicit Columns(const nb::list& arrays) {
+        columns.reserve(arrays.size());
+        for (const nb::handle item : arrays) columns.push_back(column_of(item));
+    }
+
+private:
+    using AnyColumn = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
+
+    Column column_of(nb::handle item) {
+        AnyColumn array;
+        if (!nb::try_cast(item, array)) {
+            kept.append(nb::module_::import_("numpy").attr("ascontiguousarray")(item));
+            array = nb::cast<AnyColumn>(kept[kept.size() - 1]);
+        }
+        const auto stride = static_cast<std::ptrdiff_t>(array.stride(0)) * static_cast<std::ptrdiff_t>(array.itemsize());
+        return {static_cast<const char*>(array.data()), stride, type_of(array), array.shape(0)};
+    }
+    static Column::Type type_of(const AnyColumn& array) {
+        if (array.dtype() == nb::dtype<double>()) return Column::Type::float64;
+        if (array.dtype() == nb::dtype<float>()) return Column::Type::float32;
+        if (array.dtype() == nb::dtype<std::int32_t>()) return Column::Type::category;
+        throw nb::type_error("a column must be float64, float32 or (category numbers) int32");
+    }
+};
+
+nb::tuple find_bins_in(const nb::list& arrays, const std::optional<In<std::uint32_t>>& chosen, std::size_t sample_rows,
+                       std::size_t max_bins, std::size_t n_threads) {
+    const Columns read(arrays);
+    AllBins found = without_gil([&](Control& control) {
+        return find_all_bins(read.columns, span_of(chosen), sample_rows, max_bins, n_threads, control);
+    });
+    return nb::make_tuple(to_numpy(std::move(found.cuts)), to_numpy(std::move(found.cut_start)), to_numpy(std::move(found.centers)),
+                          to_numpy(std::move(found.center_start)));
+}
+
+template <class Code>
+void encode_into(const nb::list& arrays, std::size_t first_feature, const In<double>& cuts, const In<std::int64_t>& cut_start,
+                 const std::optional<In<std::uint8_t>>& wanted, std::size_t n_threads, const OutTable<Code>& out) {
+    const Columns read(arrays);
+    const Encoding<Code> to{first_feature, span_of(cuts), span_of(cut_start), span_of(wanted), table_of(out)};
+    without_gil([&](Control& control) { encode_columns(read.columns, to, n_threads, control); });
+}
+
+nb::object bag_of(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean, std::size_t first,
+                  std::optional<std::size_t> last) {
+    return to_numpy(times_of_rows(Bag(seed, tree, n_rows, mean), first, last.value_or(n_rows)));
+}
+
+nb::object sampled_rows_of(std::size_t n_rows, std::size_t limit, std::size_t first, std::size_t n) {
+    return to_numpy(rows_for_cuts(n_rows, limit, first, n));
+}
+
+}  // namespace
+
+void define_rows(nb::module_& module) {
+    module.def("find_bins", &find_bins_in, "columns"_a, "chosen"_a.none(), "sample_rows"_a, "max_bins"_a, "n_threads"_a);
+    for_each_code([&]<class Code>(Code) {
+        module.def("encode_into", &encode_into<Code>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a, "wanted"_a.none(),
+                   "n_threads"_a, "out"_a.noconvert());
+    });
+    module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
+    module.def("sampled_rows", &sampled_rows_of, "n_rows"_a, "limit"_a, "first"_a, "n"_a);
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,27 @@
+// Forest: what a caller needs to have a forest grown, without compiling a grower.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "core/kit/named.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/rows/codes.hpp"
+
+namespace hedgerow {
+
+struct WhichTrees {
+    std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
+};
+
+// Codes, and by name their bins, the target, the options and, where trees are the parts below nodes that were reached
+// elsewhere, those nodes -> the arrays of a forest; defined in growers.hpp.
+template <class Code>
+Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Given& target, const Given& given,
+                   const Given* below, const WhichTrees& which, Control& control);
+
+extern template Fields grow_forest(const CodeColumns<std::uint8_t>&, const Given&, const Given&, const Given&,
+                                   const Given*, const WhichTrees&, Control&);
+extern template Fields grow_forest(const CodeColumns<std::uint16_t>&, const Given&, const Given&, const Given&,
+                                   const Given*, const WhichTrees&, Control&);
+
+}  // namespace hedgerow

@@ -1,0 +1,82 @@
+// Frame: what a node inherits from above, and whether it may be split at all.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/grow/options.hpp"
+#include "core/rows/random.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+// Nominal features that were used on the way to a node, by random decision trees: lists that share their ends.
+class UsedFeatures {
+public:
+    static constexpr std::uint32_t none = 0xffffffff;
+
+    // The list `above` and one feature more.
+    std::uint32_t add(std::uint32_t feature, std::uint32_t above) {
+        links_.push_back({feature, above});
+        return static_cast<std::uint32_t>(links_.size() - 1);
+    }
+    bool has(std::uint32_t list, std::uint32_t feature) const {
+        for (; list != none; list = links_[list].above)
+            if (links_[list].feature == feature) return true;
+        return false;
+    }
+    std::vector<std::uint32_t> features(std::uint32_t list) const {
+        std::vector<std::uint32_t> found;
+        for (; list != none; list = links_[list].above) found.push_back(links_[list].feature);
+        return found;
+    }
+    void clear() { links_.clear(); }
+
+private:
+    struct Link {
+        std::uint32_t feature, above;
+    };
+    std::vector<Link> links_;
+};
+
+// A node's draws follow from its key, and its key from its parent's and its side.
+struct Heritage {
+    std::uint64_t key = 0;
+    std::uint32_t depth = 0;
+    std::uint32_t used = UsedFeatures::none;
+    double lower = 0, upper = 1;  // bounds from monotonic ancestors, on the share of the last class or the place of a mean
+
+    static Heritage root(std::uint64_t seed, std::uint64_t tree) {
+        return {derive_key(derive_key(seed, Purpose::grow), tree)};
+    }
+    // One of two sides: 0 is left.
+    void descend(std::uint32_t side) {
+        key = derive_key(key, std::uint64_t{side});
+        ++depth;
+    }
+    // One child of many, below a nominal feature that is used up now.
+    void descend(std::uint32_t category, std::uint32_t used_now) {
+        key = derive_key(key, std::uint64_t{category} + 2);
+        used = used_now;
+        ++depth;
+    }
+    Limits limits(const GrowOptions& options, const SplitRules& rules, std::uint32_t feature) const {
+        return {rules.min_samples_leaf, rules.min_amount_leaf, options.sign_of(feature), lower, upper};
+    }
+};
+
+// Whether a node is too deep or too small to be split. Rows that may be of several classes have several entries.
+inline bool must_end(const GrowOptions& options, const Heritage& node, std::uint64_t n_rows, std::uint64_t n_entries) {
+    return n_rows < options.min_samples_split || node.depth >= options.max_depth ||
+           n_entries < 2 * std::uint64_t{options.min_samples_leaf} || n_entries < 2;
+}
+
+// Below a monotonic split, both sides stay on their side of the mean of the two shares. share_of(side) tells them.
+template <class ShareOf>
+inline void bound_sides(int sign, Heritage& left, Heritage& right, ShareOf&& share_of) {
+    if (sign == 0) return;
+    const double middle = (share_of(0) + share_of(1)) / 2;
+    (sign > 0 ? left.upper : left.lower) = middle;
+    (sign > 0 ? right.lower : right.upper) = middle;
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,331 @@
+// Grow: codes and what rows are labelled with -> one tree and what its leaves hold, or the part of one below a node.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "core/grow/frame.hpp"
+#include "core/grow/occupancy.hpp"
+#include "core/grow/options.hpp"
+#include "core/grow/rows.hpp"
+#include "core/grow/search.hpp"
+#include "core/grow/write.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/kit/zeroed.hpp"
+#include "core/rows/bag.hpp"
+#include "core/rows/codes.hpp"
+
+namespace hedgerow {
+
+// A node that was reached elsewhere: which rows of the table are its own, in the order of the whole table, and what it
+// inherits from above. Weights of the labels are then those inside its tree, multiplicities included.
+struct Start {
+    std::uint32_t begin = 0, end = 0;
+    const std::uint16_t* times = nullptr;  // how often the bag of the tree holds each row of the table
+    Heritage node;
+    std::int64_t total_amount = 0;         // of the tree
+    std::vector<std::uint32_t> used;       // nominal features used above, by random decision trees
+
+    // Arrays over nodes -> the nodes; `used` are the features of all of them, one after another.
+    static std::vector<Start> all_from(const Given& given, std::size_t n_rows) {
+        const auto keys = given.array<std::uint64_t>("key");
+        const std::size_t n = keys.size();
+        const std::uint16_t* times = given.array<std::uint16_t>("times", n_rows);
+        const auto* row_start = given.array<std::int64_t>("row_start", n + 1);
+        const auto* used_start = given.array<std::int64_t>("used_start", n + 1);
+        const auto used = given.array<std::uint32_t>("used");
+        const auto* depth = given.array<std::uint32_t>("depth", n);
+        const auto* lower = given.array<double>("lower", n);
+        const auto* upper = given.array<double>("upper", n);
+        const auto* amount = given.array<std::int64_t>("total_amount", n);
+        std::vector<Start> starts;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (row_start[i] < 0 || row_start[i] > row_start[i + 1] || row_start[i + 1] > static_cast<std::int64_t>(n_rows))
+                throw std::invalid_argument("the rows of a node must lie within the table");
+            if (used_start[i] < 0 || used_start[i] > used_start[i + 1] || used_start[i + 1] > static_cast<std::int64_t>(used.size()))
+                throw std::invalid_argument("used_start must ascend within used");
+            starts.push_back({static_cast<std::uint32_t>(row_start[i]), static_cast<std::uint32_t>(row_start[i + 1]), times,
+                              {keys[i], depth[i], UsedFeatures::none, lower[i], upper[i]}, amount[i],
+                              {used.begin() + used_start[i], used.begin() + used_start[i + 1]}});
+        }
+        return starts;
+    }
+};
+
+// One per thread; its memory serves tree after tree.
+template <class Code, class Target>
+class Grower {
+public:
+    using Row = typename Target::Row;
+    using Source = typename Target::Source;
+    using LeafBuilder = typename Source::LeafBuilder;
+    using Leaves = typename LeafBuilder::Leaves;
+
+    Grower(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, const Target& target,
+           Control& control, bool calling_thread)
+        : table_(table), source_(source), options_(options), search_(table.features, options, target), rows_(table),
+          control_(control), calling_thread_(calling_thread) {}
+
+    Grown<Leaves> grow(std::uint64_t tree_number) {
+        const Bag bag(options_.seed, tree_number, table_.n_rows, options_.bag_mean);
+        begin_tree({&bag, nullptr});
+        const RowSpan all = rows_.take(source_, bag, options_.counts_outside());
+        return grow_from({Heritage::root(options_.seed, tree_number), all, 0}, rows_.amount(all));
+    }
+
+    // The part of a tree below a node.
+    Grown<Leaves> grow(const Start& start) {
+        begin_tree({nullptr, start.times});
+        const RowSpan all = rows_.take(source_, start.times, start.begin, start.end, options_.counts_outside());
+        Frame root{start.node, all, 0};
+        for (const std::uint32_t feature : start.used) root.used = used_.add(feature, root.used);
+        return grow_from(root, start.total_amount);
+    }
+
+private:
+    // A node waiting to be split.
+    struct Frame : Heritage, RowSpan {
+        std::uint32_t node = 0;
+        Frame(const Heritage& heritage, const RowSpan& span, std::uint32_t number) : Heritage(heritage), RowSpan(span), node(number) {}
+    };
+    struct Candidate {
+        double gain;
+        Frame frame;
+        Split split;
+        bool operator<(const Candidate& other) const {
+            return gain != other.gain ? gain < other.gain : frame.node > other.frame.node;
+        }
+    };
+
+    // ---- one tree ---------------------------------------------------------------------------------------
+
+    void begin_tree(const BagTimes& bag) {
+        bag_ = bag;
+        writer_.begin();
+        leaves_.emplace(source_, options_.leaf_rules());
+        stack_.clear();
+        used_.clear();
+    }
+
+    Grown<Leaves> grow_from(const Frame& root, std::int64_t total_amount) {
+        rules_ = SplitRules(options_, total_amount);
+        search_.begin_tree(rules_);
+        if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
+        return {writer_.finish(), leaves_->finish()};
+    }
+
+    void grow_depth_first(const Frame& root) {
+        settle(root);
+        Split split;
+        while (!stack_.empty()) {
+            control_.tick(calling_thread_);
+            Frame frame = stack_.back();
+            stack_.pop_back();
+            rows_.compact(frame);
+            if (options_.is_blind()) {
+                if (!split_randomly(frame)) make_leaf(frame);
+                continue;
+            }
+            double gain = 0;
+            if (find_split(frame, split, gain)) apply(frame, split); else make_leaf(frame);
+        }
+    }
+
+    // The node with the largest gain is split next, until the tree has its leaves.
+    void grow_best_first(const Frame& root) {
+        std::priority_queue<Candidate> frontier;
+        std::uint32_t n_ends = 1;  // leaves, were growing to stop now
+        settle(root);
+        for (;;) {
+            while (!stack_.empty()) {
+                control_.tick(calling_thread_);
+                Candidate candidate{0, stack_.back(), {}};
+                stack_.pop_back();
+                if (find_split(candidate.frame, candidate.split, candidate.gain)) frontier.push(std::move(candidate));
+                else make_leaf(candidate.frame);
+            }
+            if (frontier.empty() || n_ends >= options_.max_leaf_nodes) break;
+            const Candidate best = frontier.top();
+            frontier.pop();
+            ++n_ends;
+            apply(best.frame, best.split);
+        }
+        for (; !frontier.empty(); frontier.pop()) make_leaf(frontier.top().frame);
+    }
+
+    bool find_split(const Frame& frame, Split& split, double& gain) {
+        return search_.find(frame, {rows_.view(frame), rows_.inside(frame), frame.size()}, split, gain);
+    }
+
+    // A new node: a leaf at once where nothing could split it, otherwise it waits on the stack.
+    void settle(const Frame& frame) {
+        writer_.reach(frame.depth);
+        const bool is_end = must_end(options_, frame, n_rows_in(frame), frame.size()) || (!options_.is_blind() && is_pure(frame));
+        if (is_end) make_leaf(frame); else stack_.push_back(frame);
+    }
+
+    // Rows, not entries.
+    std::uint32_t n_rows_in(const Frame& frame) const {
+        std::uint32_t n_rows = frame.size();
+        if (Row::rows_of(source_) != nullptr)
+            for (std::uint32_t i = 0; i < frame.size(); ++i) n_rows -= rows_.inside(frame)[i].follows();
+        return n_rows;
+    }
+
+    bool is_pure(const Frame& frame) const {
+        const Row* rows = rows_.inside(frame);
+        for (std::uint32_t i = 1; i < frame.size(); ++i)
+            if (!Row::alike(source_, rows[i], rows[0])) return false;
+        return true;
+    }
+
+    void make_leaf(const Frame& frame) {
+        writer_.leaf(frame.node);
+        leaves_->open_leaf();
+        const Row *inside = rows_.inside(frame), *outside = rows_.outside(frame);
+        if (options_.count_sense != CountSense::oob)
+            for (std::uint32_t i = 0; i < frame.size(); ++i) leaves_->add(inside[i], bag_);
+        for (std::uint32_t i = 0; i < frame.outside_size(); ++i) leaves_->add(outside[i], bag_);
+        leaves_->close_leaf(frame.lower, frame.upper);
+    }
+
+    // ---- splits -----------------------------------------------------------------------------------------
+
+    void apply(const Frame& frame, const Split& split) {
+        const std::uint32_t child = writer_.add_children(2);
+        Frame left = frame, right = frame;
+        left.node = child;
+        right.node = child + 1;
+        left.descend(0);
+        right.descend(1);
+        if (split.kind == NodeKind::threshold) apply_threshold(frame, split, child, left, right);
+        else apply_subset(frame, split, child, left, right);
+        bound_sides(options_.sign_of(split.feature), left, right, [&](int side) {
+            const Frame& one = side == 0 ? left : right;
+            return search_.target().share_of(rows_.inside(one), one.size());
+        });
+        settle(right);
+        settle(left);
+    }
+
+    void apply_threshold(const Frame& frame, const Split& split, std::uint32_t child, Frame& left, Frame& right) {
+        bool missing_left = split.missing_left;
+        const auto goes_right = [&](Code code) {
+            return static_cast<Code>(code + missing_left) > split.threshold + missing_left;
+        };
+        left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
+        if (!split.missing_seen) missing_left = 2 * left.size() > frame.size();
+        left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
+        writer_.split(frame.node, Node::split_at(split.threshold, split.feature, missing_left, child));
+    }
+
+    void apply_subset(const Frame& frame, const Split& split, std::uint32_t child, Frame& left, Frame& right) {
+        const std::size_t n_words = TreeWriter::n_words_for(table_.features[split.feature].n_bins);
+        std::uint64_t* words = writer_.add_words(n_words);
+        write_subset(split, false, words, n_words);
+        bool missing_left = split.missing_left;
+        const auto goes_right = [&](Code code) {
+            return code == missing_code<Code> ? !missing_left : !((words[code >> 6] >> (code & 63)) & 1);
+        };
+        left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
+        // Categories that were not in the node, and missing values when there were none, follow the larger side.
+        const bool larger_left = 2 * left.size() > frame.size();
+        if (larger_left) write_subset(split, larger_left, words, n_words);
+        if (!split.missing_seen) missing_left = larger_left;
+        left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
+        writer_.split(frame.node, Node::split_subset(split.feature, missing_left, child), n_words);
+    }
+
+    // ---- random decision trees --------------------------------------------------------------------------
+
+    // Labels are never looked at: draw a feature, draw a threshold, accept what keeps enough rows.
+    bool split_randomly(const Frame& frame) {
+        Draws draws(frame.key);
+        const std::uint32_t n_features = table_.n_features();
+        for (std::uint32_t attempt = 0; attempt < n_features; ++attempt) {
+            const std::uint32_t number = draws.below(n_features);
+            const bool accepted = table_.features[number].nominal ? try_multiway(frame, number) : try_drawn_value(frame, number, draws);
+            if (accepted) return true;
+        }
+        return false;
+    }
+
+    bool try_drawn_value(const Frame& frame, std::uint32_t number, Draws& draws) {
+        DrawnValue drawn(draws, static_cast<std::uint64_t>(rows_.amount(frame)));
+        const CodeView<Code>& view = rows_.view(frame);
+        const Row* rows = rows_.inside(frame);
+        for (std::uint32_t i = 0; i < frame.size(); ++i) {
+            const Code code = view.at(rows[i].offset, number);
+            occupied_.mark(code);
+            value_amount_[code] += static_cast<std::uint64_t>(rows[i].amount());
+            ++value_rows_[code];
+        }
+        occupied_.drain(table_.features[number].n_bins, [&](Code code) {
+            if (code == missing_code<Code>) drawn.miss(value_amount_[code], value_rows_[code]);
+            else drawn.pass(code, value_amount_[code], value_rows_[code]);
+            value_amount_[code] = value_rows_[code] = 0;
+        });
+        Split split;
+        if (!drawn.settle(number, frame.size(), {std::max(1U, options_.min_samples_leaf), rules_.min_amount_leaf}, split)) return false;
+        apply(frame, split);
+        return true;
+    }
+
+    // One child per category and one for missing values; a nominal feature is used once on a path.
+    bool try_multiway(const Frame& frame, std::uint32_t number) {
+        if (used_.has(frame.used, number)) return false;
+        const CodeView<Code>& view = rows_.view(frame);
+        const std::uint32_t n_categories = table_.features[number].n_bins;
+        const auto child_of = [&](const Row& row) -> std::uint32_t {
+            const Code code = view.at(row.offset, number);
+            return code == missing_code<Code> ? n_categories : code;
+        };
+        child_rows_.assign(n_categories + 1, 0);
+        for (std::uint32_t i = 0; i < frame.size(); ++i) ++child_rows_[child_of(rows_.inside(frame)[i])];
+        if (!divides(child_rows_, options_.min_samples_leaf)) return false;
+        apply_multiway(frame, number, rows_.deal_inside(frame, child_rows_, child_of));
+        return true;
+    }
+
+    void apply_multiway(const Frame& frame, std::uint32_t number, const std::vector<std::uint32_t>& start) {
+        const auto n_children = static_cast<std::uint32_t>(start.size() - 1);
+        const std::uint32_t child = writer_.add_children(n_children), used = used_.add(number, frame.used);
+        writer_.split(frame.node, Node::split_multiway(n_children - 1, number, child));
+        const auto settle_child = [&](std::uint32_t side) {
+            Frame next = frame;
+            next.node = child + side;
+            next.descend(side, used);
+            next.begin = frame.begin + start[side];
+            next.end = frame.begin + start[side + 1];
+            settle(next);
+        };
+        settle_children(writer_, child, n_children, [&](std::uint32_t side) { return start[side] < start[side + 1]; }, settle_child,
+                        [&](std::uint32_t node) { make_leaf({frame, frame, node}); });
+    }
+
+    const CodeTable<Code>& table_;
+    const Source& source_;
+    const GrowOptions& options_;
+    RowSearch<Code, Target> search_;
+    TreeRows<Code, Row> rows_;
+    Control& control_;
+    bool calling_thread_;
+
+    std::vector<Frame> stack_;
+    UsedFeatures used_;
+    std::vector<std::uint32_t> child_rows_;
+    Zeroed<std::uint64_t> value_amount_{std::size_t{missing_code<Code>} + 1};
+    Zeroed<std::uint32_t> value_rows_{std::size_t{missing_code<Code>} + 1};
+    Occupancy<Code> occupied_;
+
+    TreeWriter writer_;
+    std::optional<LeafBuilder> leaves_;
+    BagTimes bag_;  // of the tree that is growing
+    SplitRules rules_;
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,55 @@
+// Growers: a table and a target -> a forest, on several threads.
+//
+// There are twenty targets, each for codes of one and of two bytes: bytes.cpp and words.cpp compile them, side by side.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/grow/forest.hpp"
+#include "core/grow/grow.hpp"
+#include "core/grow/pack.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/targets.hpp"
+
+namespace hedgerow {
+
+// Trees by number or, where there are any, the parts of trees below some nodes.
+template <class Code, class Target>
+auto grow_trees(const CodeTable<Code>& table, const typename Target::Source& source, const GrowOptions& options,
+                const std::vector<Start>& starts, const WhichTrees& which, const Target& target, Control& control) {
+    using OneGrower = Grower<Code, Target>;
+    const std::size_t n_tasks = starts.empty() ? which.n_trees : starts.size();
+    std::vector<std::optional<Grown<typename OneGrower::Leaves>>> trees(n_tasks);
+    std::vector<std::unique_ptr<OneGrower>> growers(which.n_threads);
+    run_tasks(n_tasks, which.n_threads, control, [&](std::size_t number, std::size_t thread) {
+        if (!growers[thread]) growers[thread] = std::make_unique<OneGrower>(table, source, options, target, control, thread == 0);
+        trees[number] = starts.empty() ? growers[thread]->grow(which.first_tree + number) : growers[thread]->grow(starts[number]);
+    });
+    return trees;
+}
+
+template <class Code>
+Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Given& target, const Given& given,
+                   const Given* below, const WhichTrees& which, Control& control) {
+    const GrowOptions options = GrowOptions::from(given);
+    CodeTable<Code> table = table_from(codes, bins);
+    std::vector<Start> starts;
+    if (below != nullptr) {
+        starts = Start::all_from(*below, table.n_rows);
+        table.tell_missing(below->array<std::uint8_t>("has_missing", table.features.size()));
+    } else {
+        table.note_missing();
+    }
+    std::vector<Code> by_row;
+    table.lay_out(by_row);
+    return with_target(target, table.n_rows, [&](const auto& chosen, const auto& source) {
+        source.check(table.n_rows);
+        return pack_trees(grow_trees(table, source, options, starts, which, chosen, control), source, options.leaf_rules());
+    });
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,73 @@
+// Options: how trees are grown, whatever the target.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+enum class Splitter : int { best = 0, random = 1, random_decision = 2 };
+
+struct GrowOptions {
+    Splitter splitter = Splitter::best;
+    CountSense count_sense = CountSense::all;
+    std::uint32_t max_features = 1;
+    std::uint32_t max_depth = 0xffffffff;
+    std::uint32_t min_samples_split = 2;
+    std::uint32_t min_samples_leaf = 1;
+    double min_weight_fraction_leaf = 0;   // share of the tree's weight each side of a split must keep
+    std::uint32_t max_leaf_nodes = 0;      // 0: no limit, depth first; otherwise best first
+    double min_impurity_decrease = 0;
+    double bag_mean = 0;                   // expected multiplicity of a row; 0: every row once
+    std::uint64_t seed = 0;
+    std::vector<std::int8_t> monotonic;    // per feature, empty for none
+
+    static GrowOptions from(const Given& given) {
+        GrowOptions options;
+        options.splitter = static_cast<Splitter>(given.number<int>("splitter"));
+        options.count_sense = static_cast<CountSense>(given.number<int>("count_sense"));
+        options.max_features = given.number<std::uint32_t>("max_features");
+        options.max_depth = given.number<std::uint32_t>("max_depth");
+        options.min_samples_split = given.number<std::uint32_t>("min_samples_split");
+        options.min_samples_leaf = given.number<std::uint32_t>("min_samples_leaf");
+        options.min_weight_fraction_leaf = given.number<double>("min_weight_fraction_leaf");
+        options.max_leaf_nodes = given.number<std::uint32_t>("max_leaf_nodes");
+        options.min_impurity_decrease = given.number<double>("min_impurity_decrease");
+        options.bag_mean = given.number<double>("bag_mean");
+        options.seed = given.number<std::uint64_t>("seed");
+        if (given.has("monotonic")) {
+            const auto signs = given.array<std::int8_t>("monotonic");
+            options.monotonic.assign(signs.begin(), signs.end());
+        }
+        return options;
+    }
+
+    // Random decision trees never look at labels.
+    bool is_blind() const { return splitter == Splitter::random_decision; }
+    bool counts_outside() const { return count_sense == CountSense::all || count_sense == CountSense::oob; }
+    LeafRules leaf_rules() const { return {count_sense == CountSense::inbag, !monotonic.empty()}; }
+    int sign_of(std::uint32_t feature) const { return monotonic.empty() ? 0 : monotonic[feature]; }
+};
+
+// What every split of one tree must respect.
+struct SplitRules {
+    std::uint32_t min_samples_leaf = 1;
+    std::int64_t total_amount = 0;         // of the tree
+    std::int64_t min_amount_leaf = 0;      // weight each side of a split must keep
+    bool bounded = false;                  // some feature has a sign to follow
+
+    SplitRules() = default;
+    SplitRules(const GrowOptions& options, std::int64_t total)
+        : min_samples_leaf(options.min_samples_leaf), total_amount(total),
+          min_amount_leaf(static_cast<std::int64_t>(std::ceil(options.min_weight_fraction_leaf * static_cast<double>(total)))),
+          bounded(!options.monotonic.empty()) {}
+
+    // Whether any feature of any node has more to respect than the gain.
+    bool restricted() const { return min_samples_leaf > 1 || min_amount_leaf > 0 || bounded; }
+    bool counts_rows() const { return min_samples_leaf > 1; }
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,111 @@
+// Order: a node's draws -> the features it looks at, one after another, until it has its split.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/grow/split.hpp"
+#include "core/rows/random.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+// Features in random order: one step of a Fisher–Yates shuffle a draw, undone after each node, so that the draws of a
+// node depend on its key alone.
+class FeatureOrder {
+public:
+    explicit FeatureOrder(std::uint32_t n_features) : permutation_(n_features), swaps_(n_features) {
+        for (std::uint32_t i = 0; i < n_features; ++i) permutation_[i] = i;
+    }
+    std::uint32_t draw(Draws& draws) {
+        const std::uint32_t other = n_drawn_ + draws.below(n_left());
+        std::swap(permutation_[n_drawn_], permutation_[other]);
+        swaps_[n_drawn_] = other;
+        return permutation_[n_drawn_++];
+    }
+    std::uint32_t n_left() const { return static_cast<std::uint32_t>(permutation_.size()) - n_drawn_; }
+    void undo() {
+        for (; n_drawn_ > 0; --n_drawn_) std::swap(permutation_[n_drawn_ - 1], permutation_[swaps_[n_drawn_ - 1]]);
+    }
+
+private:
+    std::vector<std::uint32_t> permutation_, swaps_;
+    std::uint32_t n_drawn_ = 0;
+};
+
+// Draws features until max_features of them vary in the node the target has entered, and keeps the best split among
+// those. look(wanted) looks at up to `wanted` more features. -> how many of them vary
+template <class Target, class Look>
+inline void search_features(const Target& target, FeatureOrder& order, std::uint32_t max_features, Split& best, Look&& look) {
+    best.score = no_score;
+    const double perfect = target.perfect_score();
+    std::uint32_t n_varying = 0;
+    while (order.n_left() > 0 && (n_varying < max_features || !best.found())) {
+        n_varying += look(n_varying < max_features ? max_features - n_varying : 1);
+        if (best.score >= perfect) break;
+    }
+    order.undo();
+}
+
+// Whether a split found with this gain may be made.
+template <class Criterion>
+inline bool gains_enough(const Split& best, double gain, std::int64_t total_amount, double min_impurity_decrease) {
+    constexpr double least_gain = 0x1.0p-12;  // bits · rows; criteria are summed in units of 2^-16 bit
+    if (!best.found() || (Criterion::needs_gain && !(gain > least_gain))) return false;
+    return gain / static_cast<double>(total_amount) + 1e-15 >= min_impurity_decrease;
+}
+
+// The threshold of a random decision tree: the value of a row drawn in proportion to its weight. It is found by counting
+// through the values in ascending order, so the order of the rows, and on how many machines they lie, does not matter.
+class DrawnValue {
+public:
+    DrawnValue(Draws& draws, std::uint64_t amount)
+        : amount_(amount), drawn_(draws.below_wide(amount)), inclusive_(draws.coin()), missing_left_(draws.coin()) {}
+
+    void miss(std::uint64_t amount, std::uint32_t n_rows) {
+        if (missing_left_) amount_left_ += amount, n_left_ += n_rows;
+    }
+    // A value that is not missing; ascending.
+    void pass(std::uint32_t code, std::uint64_t amount, std::uint32_t n_rows) {
+        const bool reached = !found_ && drawn_ < (passed_ += amount);
+        if (reached) found_ = true, value_ = code;
+        if (!found_ || (reached && inclusive_)) amount_left_ += amount, n_left_ += n_rows;
+    }
+    // Whether the sides of the threshold are worth it; then `split` is the split.
+    bool settle(std::uint32_t feature, std::uint32_t n_rows, const Limits& limits, Split& split) const {
+        if (!found_ || (value_ == 0 && !inclusive_) || !limits.allow_rows(n_left_, n_rows - n_left_) ||
+            !limits.allow_amounts(static_cast<std::int64_t>(amount_left_), static_cast<std::int64_t>(amount_ - amount_left_)))
+            return false;
+        split = Split{};
+        split.feature = feature;
+        split.threshold = value_ - !inclusive_;
+        split.missing_seen = true;
+        split.missing_left = missing_left_;
+        return true;
+    }
+
+private:
+    std::uint64_t amount_, drawn_, passed_ = 0, amount_left_ = 0;
+    bool inclusive_, missing_left_, found_ = false;
+    std::uint32_t n_left_ = 0, value_ = 0;
+};
+
+// Whether at least two children have rows enough.
+inline bool divides(const std::vector<std::uint32_t>& child_rows, std::uint32_t min_samples_leaf) {
+    std::uint32_t largest = 0, second = 0;
+    for (const std::uint32_t n_rows : child_rows) {
+        if (n_rows > largest) second = largest, largest = n_rows;
+        else second = std::max(second, n_rows);
+    }
+    return second >= std::max(1U, min_samples_leaf);
+}
+
+// The bits of the categories that go left, as a node keeps them: categories that were not in the node follow the larger
+// side.
+inline void write_subset(const Split& split, bool larger_left, std::uint64_t* words, std::size_t n_words) {
+    std::fill(words, words + n_words, larger_left ? ~std::uint64_t{0} : 0);
+    for (std::uint16_t code : larger_left ? split.right_codes : split.left_codes) words[code / 64] ^= std::uint64_t{1} << (code & 63);
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,58 @@
+// Pack: trees -> the arrays of a forest, all trees end to end.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/grow/write.hpp"
+#include "core/kit/named.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+inline std::vector<std::uint64_t> bits_of(const std::vector<Node>& nodes) {
+    std::vector<std::uint64_t> bits;
+    for (const Node node : nodes) bits.push_back(node.bits());
+    return bits;
+}
+
+// Takes the completed trees, up to the first that is not: a forest of fewer trees, not one with holes. Each tree is given
+// up as soon as it is copied.
+template <class Leaves, class Source>
+Fields pack_trees(std::vector<std::optional<Grown<Leaves>>>&& trees, const Source& source, const LeafRules& rules) {
+    Leaves leaves(source, rules);
+    std::size_t n_trees = 0, n_nodes = 0, n_held = 0;
+    for (; n_trees < trees.size() && trees[n_trees]; ++n_trees)
+        n_nodes += trees[n_trees]->tree.nodes.size(), n_held += trees[n_trees]->leaves.size();
+    std::vector<std::uint64_t> nodes, set_words;
+    std::vector<std::int32_t> payload;
+    std::vector<std::int64_t> node_start{0}, leaf_start{0}, set_start{0}, depth;
+    nodes.reserve(n_nodes);
+    payload.reserve(n_nodes);
+    leaves.reserve(n_held);
+    for (std::size_t number = 0; number < n_trees; ++number) {
+        const GrownTree& tree = trees[number]->tree;
+        for (const Node node : tree.nodes) nodes.push_back(node.bits());
+        append(payload, tree.payload);
+        append(set_words, tree.set_words);
+        leaves.append(trees[number]->leaves);
+        node_start.push_back(static_cast<std::int64_t>(nodes.size()));
+        leaf_start.push_back(leaf_start.back() + tree.n_leaves);
+        set_start.push_back(static_cast<std::int64_t>(set_words.size()));
+        depth.push_back(tree.depth);
+        trees[number].reset();
+    }
+    Fields fields = std::move(leaves).fields();
+    fields.push_back({"nodes", std::move(nodes)});
+    fields.push_back({"payload", std::move(payload)});
+    fields.push_back({"set_words", std::move(set_words)});
+    fields.push_back({"node_start", std::move(node_start)});
+    fields.push_back({"leaf_start", std::move(leaf_start)});
+    fields.push_back({"set_start", std::move(set_start)});
+    fields.push_back({"depth", std::move(depth)});
+    return fields;
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,299 @@
+// Pairs: rows of two classes and a few numeric features -> the best threshold among all of them, at once.
+//
+// This is where most forests spend most of their time: nodes of two to a few hundred rows, where a branch guessed
+// wrong costs as much as ten rows. So nothing here depends on the data before the very end: the places of up to
+// four features stand one after another and are scored in one pass, four at a time.
+// Features that are nominal or have missing values are left to the general search (split.hpp), which finds the same
+// split. Measured: 0.80 of the general search's time for a tree of 10k × 20.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/grow/occupancy.hpp"
+#include "core/grow/split.hpp"
+#include "core/kit/vectors.hpp"
+#include "core/kit/zeroed.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/classes.hpp"
+
+namespace hedgerow {
+
+#ifdef HEDGEROW_VECTORS
+
+template <class Code, class Criterion>
+class PairSearch {
+public:
+    using Row = CountedRow;
+    using Target = ClassPair<Criterion>;
+    static constexpr std::uint32_t declined = 0xffffffff;
+
+    void enter(const Row*, std::uint32_t, const Target&) {}
+
+    // Looks at up to four features of a node that the target has entered, and keeps the best threshold in `best` if
+    // it beats it. -> how many of the features vary; `declined`, and nothing kept, where they are not for this search
+    std::uint32_t look(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
+                       std::uint32_t n_numbers, const Row* rows, std::uint32_t n_rows, Target& target, Split& best) {
+        for (std::uint32_t f = 0; f < n_numbers; ++f)
+            if (features[numbers[f]].nominal || features[numbers[f]].has_missing || features[numbers[f]].n_bins > max_bins)
+                return declined;
+        const Node node{view, features, numbers, rows, n_rows, target};
+        switch (n_numbers) {
+            case 1: return look_at<1>(node, best);
+            case 2: return look_at<2>(node, best);
+            case 3: return look_at<3>(node, best);
+            default: return look_at<4>(node, best);
+        }
+    }
+
+private:
+    static constexpr std::size_t n_codes = std::size_t{missing_code<Code>} + 1;
+    static constexpr std::uint32_t lanes = 4;             // features looked at together
+    static constexpr std::uint32_t max_bins = 0x7fff;     // a code is compared as a signed number of 16 bits
+    static constexpr std::uint32_t few_rows = 16;
+    static constexpr std::int64_t few_amount = 255;       // the count of a class fits one byte
+    static constexpr std::uint32_t dense_node = 256;      // from here on most bins are occupied: no need for marks
+    static constexpr std::int64_t exact_in_float = 4096;  // up to here the product of two counts is
+
+    struct Node {
+        const CodeView<Code>& view;
+        const std::vector<Feature>& features;
+        const std::uint32_t* numbers;
+        const Row* rows;
+        std::uint32_t n_rows;
+        Target& target;
+    };
+
+    template <int n_numbers>
+    std::uint32_t look_at(const Node& node, Split& best) {
+        if (node.n_rows > few_rows || node.target.node_amount() > few_amount) return sum_bins<n_numbers>(node, best);
+        return node.n_rows <= 8 ? compare_rows<n_numbers, 1>(node, best) : compare_rows<n_numbers, 2>(node, best);
+    }
+
+    // ---- a few rows: every pair of them is compared -------------------------------------------------------
+
+    // Every row is a candidate: "codes up to mine go left". What goes left of eight candidates stands in one
+    // register, the counts of both classes in the two bytes of a number.
+    template <int n_numbers, int n_registers>
+    std::uint32_t compare_rows(const Node& node, Split& best) {
+        constexpr std::uint32_t width = 8 * n_registers;
+        std::int16_t codes[n_numbers * width], left[n_numbers * width], amounts[width];
+        const Code* columns[n_numbers];
+        for (int f = 0; f < n_numbers; ++f) columns[f] = node.view.column(node.numbers[f]);
+        for (std::uint32_t i = 0; i < width; ++i) {
+            const Row& row = node.rows[i < node.n_rows ? i : 0];  // a candidate more than once is no harm
+            amounts[i] = static_cast<std::int16_t>(row.multiplicity << (8 * row.label));
+            for (int f = 0; f < n_numbers; ++f)
+                codes[f * width + i] = static_cast<std::int16_t>(columns[f][row.offset * node.view.row_stride]);
+        }
+        std::uint32_t n_varying = 0;
+        for (int f = 0; f < n_numbers; ++f)
+            n_varying += count_left<n_registers>(codes + f * width, amounts, node.n_rows, left + f * width);
+        const std::int64_t at = best_candidate(left, codes, n_numbers * width, width, node.target, best);
+        if (at < 0) return n_varying;
+        const std::int16_t* own = codes + at / width * width;
+        std::int16_t next = max_bins;
+        for (std::uint32_t i = 0; i < width; ++i) next = own[i] > codes[at] && own[i] < next ? own[i] : next;
+        keep(node.numbers[at / width], static_cast<std::uint32_t>(codes[at]), static_cast<std::uint32_t>(next), best);
+        return n_varying;
+    }
+
+    // left[i] = counts of the rows whose code is at most that of row i. -> whether the feature varies
+    template <int n_registers>
+    static bool count_left(const std::int16_t* codes, const std::int16_t* amounts, std::uint32_t n_rows, std::int16_t* left) {
+        Shorts own[n_registers], sums[n_registers] = {}, differs{};
+        std::memcpy(own, codes, sizeof own);
+        for (const Shorts& part : own) differs |= part ^ codes[0];
+        for (std::uint32_t j = 0; j < n_rows; ++j)
+            for (int part = 0; part < n_registers; ++part) sums[part] += (own[part] >= codes[j]) & amounts[j];
+        std::memcpy(left, sums, sizeof sums);
+        return any(differs);
+    }
+
+    // The best candidate; of equals that of the earliest feature, then of the smallest code. -1: none beats `best`.
+    static std::int64_t best_candidate(const std::int16_t* left, const std::int16_t* codes, std::uint32_t n_candidates,
+                                       std::uint32_t width, const Target& target, Split& best) {
+        float rough[lanes * few_rows];
+        std::int64_t at = -1;
+        const auto judge = [&](std::int64_t i) {
+            const auto both = static_cast<std::uint16_t>(left[i]);
+            const double score = target.score_of((both & 0xffU) | std::uint64_t{both} >> 8 << 32);
+            const bool tie_won = score == best.score && at >= 0 && at / width == i / width && codes[i] < codes[at];
+            if (score > best.score || tie_won) best.score = score, at = i;
+        };
+        if constexpr (Target::is_gini) {
+            const float highest = score_roughly(n_candidates, target.total(), rough, [&](std::uint32_t first, auto& left0, auto& left1) {
+                HalfShorts pairs;
+                std::memcpy(&pairs, left + first, sizeof pairs);
+                const Integers wide = __builtin_convertvector(pairs, Integers);
+                left0 = wide & 0xff;
+                left1 = (wide >> 8) & 0xff;
+            });
+            for_each_near(rough, n_candidates, highest, judge);
+        } else {
+            const auto [total0, total1] = halves(target.total());
+            for (std::uint32_t i = 0; i < n_candidates; ++i)
+                if ((left[i] & 0xffU) != total0 || (left[i] >> 8 & 0xffU) != total1) judge(i);
+        }
+        return at;
+    }
+
+    // ---- more rows: a histogram per feature ---------------------------------------------------------------
+
+    template <int n_numbers>
+    std::uint32_t sum_bins(const Node& node, Split& best) {
+        fill<n_numbers>(node);
+        std::uint32_t ends[n_numbers], n_places = 0, n_varying = 0;
+        for (int f = 0; f < n_numbers; ++f) {
+            const std::uint32_t n_occupied = list(f, node.features[node.numbers[f]].n_bins, node.n_rows, n_places);
+            n_varying += n_occupied > 1;
+            // Up to a full register with places that leave nothing on the right, which never win.
+            for (int i = 0; i < 3; ++i) sums_[n_places + n_occupied + i] = node.target.total();
+            ends[f] = n_places += (n_occupied + 3) & ~3U;
+        }
+        const std::int64_t at = best_place(n_places, node.target, best);
+        if (at < 0) return n_varying;
+        int f = 0;
+        while (at >= ends[f]) ++f;
+        keep(node.numbers[f], order_[at], order_[at + 1], best);
+        return n_varying;
+    }
+
+    // Several features a pass: while the sum of one waits for its memory, the others go on.
+    template <int n_numbers>
+    void fill(const Node& node) {
+        const Code* columns[n_numbers];
+        for (int f = 0; f < n_numbers; ++f) columns[f] = node.view.column(node.numbers[f]);
+        const std::size_t stride = node.view.row_stride;
+        std::uint64_t* bins = bins_.data();
+        const auto add_rows = [&](auto&& mark) {
+            for (std::uint32_t i = 0; i < node.n_rows; ++i) {
+                const Row row = node.rows[i];
+                const std::uint64_t amount = Target::of(row);
+                for (int f = 0; f < n_numbers; ++f) {
+                    const Code code = columns[f][row.offset * stride];
+                    mark(f, code);
+                    bins[f * n_codes + code] += amount;
+                }
+            }
+        };
+        if (node.n_rows < dense_node) add_rows([&](int f, Code code) { marks_[f].mark(code); });
+        else add_rows([](int, Code) {});
+    }
+
+    // Lists the occupied bins of a lane from `start` on, with their running sums, and empties them. -> how many
+    std::uint32_t list(int lane, std::uint32_t n_bins, std::uint32_t n_rows, std::uint32_t start) {
+        std::uint64_t* bins = bins_.data() + lane * n_codes;
+        std::uint64_t* sums = sums_.data() + start;
+        std::uint16_t* order = order_.data() + start;
+        std::uint64_t sum = 0;
+        std::uint32_t n = 0;
+        const auto take = [&](Code code) {
+            order[n] = code;
+            sums[n] = sum += bins[code];
+        };
+        if (n_rows < dense_node) {
+            marks_[lane].drain(n_bins, [&](Code code) {
+                take(code);
+                bins[code] = 0;
+                ++n;
+            });
+        } else {
+            for (std::uint32_t code = 0; code < n_bins; ++code) {
+                take(static_cast<Code>(code));
+                n += bins[code] != 0;
+                bins[code] = 0;
+            }
+        }
+        return n;
+    }
+
+    // The best place, of equals the first. -1: none beats `best`.
+    std::int64_t best_place(std::uint32_t n_places, Target& target, Split& best) {
+        std::int64_t at = -1;
+        const auto judge = [&](std::int64_t i) {
+            const double score = target.score_of(sums_[i]);
+            if (score > best.score) best.score = score, at = i;
+        };
+        if (!Target::is_gini) {
+            for (std::uint32_t i = 0; i < n_places; ++i)
+                if (sums_[i] != target.total()) judge(i);
+        } else if (target.node_amount() <= exact_in_float) {
+            if (rough_.size() < n_places) rough_.resize(n_places);
+            const float highest = score_roughly(n_places, target.total(), rough_.data(), [&](std::uint32_t first, auto& left0, auto& left1) {
+                Integers pairs[2];
+                std::memcpy(pairs, sums_.data() + first, sizeof pairs);
+                left0 = firsts(pairs[0], pairs[1]);
+                left1 = seconds(pairs[0], pairs[1]);
+            });
+            for_each_near(rough_.data(), n_places, highest, judge);
+        } else {
+            target.begin_scan();
+            const Place place = target.scan(sums_.data(), n_places);
+            if (place.score > best.score) best.score = place.score, at = place.position;
+        }
+        return at;
+    }
+
+    // ---- rough scores -------------------------------------------------------------------------------------
+
+    // Gini scores (see score_gini_pairs) in single precision: right to a millionth, since the difference is exact,
+    // for a fifth of the time. -> the highest; a place without right side is no number
+    template <class Load>
+    static float score_roughly(std::uint32_t n_places, std::uint64_t total, float* scores, Load&& load) {
+        const auto [total0, total1] = halves(total);
+        const Floats all0 = Floats{} + static_cast<float>(total0), all1 = Floats{} + static_cast<float>(total1);
+        Floats highest = Floats{} - 1;
+        for (std::uint32_t first = 0; first < n_places; first += 4) {
+            Integers left0, left1;
+            load(first, left0, left1);
+            const Floats zero = __builtin_convertvector(left0, Floats), one = __builtin_convertvector(left1, Floats);
+            const Floats difference = all0 * one - all1 * zero;
+            const Floats score = difference * difference / ((zero + one) * ((all0 - zero) + (all1 - one)));
+            highest = score > highest ? score : highest;
+            std::memcpy(scores + first, &score, sizeof score);
+        }
+        return std::max(std::max(highest[0], highest[1]), std::max(highest[2], highest[3]));
+    }
+
+    // Visits the few places that may be the best, which are then scored exactly.
+    template <class Visit>
+    static void for_each_near(const float* scores, std::uint32_t n_scores, float highest, Visit&& visit) {
+        const float near = highest * (1 - 0x1.0p-20f);
+        for (std::uint32_t first = 0; first < n_scores; first += 4) {
+            Floats four;
+            std::memcpy(&four, scores + first, sizeof four);
+            if (!any(four >= near)) continue;
+            for (std::uint32_t i = first; i < first + 4; ++i)
+                if (scores[i] >= near) visit(i);
+        }
+    }
+
+    static std::pair<std::uint32_t, std::uint32_t> halves(std::uint64_t counts) {
+        return {static_cast<std::uint32_t>(counts), static_cast<std::uint32_t>(counts >> 32)};
+    }
+    static void keep(std::uint32_t number, std::uint32_t low, std::uint32_t high, Split& best) {
+        best.kind = NodeKind::threshold;
+        best.feature = number;
+        best.threshold = low;
+        best.next_code = high;
+        best.missing_left = best.missing_seen = false;
+    }
+
+    Zeroed<std::uint64_t> bins_{lanes * n_codes};
+    Zeroed<std::uint64_t> sums_{lanes * (n_codes + 4)};
+    Zeroed<std::uint16_t> order_{lanes * (n_codes + 4) + 1};
+    Occupancy<Code> marks_[lanes];
+    std::vector<float> rough_;
+};
+
+#else
+
+template <class Code, class Criterion>
+class PairSearch;
+
+#endif
+
+}  // namespace hedgerow

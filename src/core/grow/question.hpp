@@ -1,0 +1,74 @@
+// Question: a node whose rows lie in many places, and what is known of their sums -> its split, or what must be summed
+// first.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/grow/frame.hpp"
+#include "core/grow/options.hpp"
+#include "core/kit/named.hpp"
+#include "core/read/node.hpp"
+#include "core/rows/codes.hpp"
+
+namespace hedgerow {
+
+// A node that waits for its split. Cells are those of histogram.hpp; the number of rows is always the last.
+struct Question {
+    Heritage node;
+    SplitRules rules;                     // of its tree
+    const UsedFeatures* used = nullptr;   // of its tree
+    std::vector<double> totals;           // of its rows, cell by cell
+    std::vector<double> first;            // in a regression, the amount and the sum of the first of its rows
+    // For each feature its bins, the missing one last, of as many cells as `totals`; null where nobody has summed them.
+    std::vector<const double*> bins;
+    std::uint32_t n_rows() const { return static_cast<std::uint32_t>(totals.back()); }
+};
+
+// How a node sends its rows on, as a tree keeps it.
+struct NodeSplit {
+    NodeKind kind = NodeKind::threshold;
+    std::uint32_t feature = 0, code = 0;
+    bool missing_left = false;
+    std::vector<std::uint64_t> words;     // of a subset
+
+    Node as_node(std::uint32_t child) const {
+        if (kind == NodeKind::threshold) return Node::split_at(code, feature, missing_left, child);
+        if (kind == NodeKind::subset) return Node::split_subset(feature, missing_left, child);
+        return Node::split_multiway(code, feature, child);
+    }
+    std::uint32_t n_children(std::uint32_t n_bins) const { return kind == NodeKind::multiway ? n_bins + 1 : 2; }
+    // The child that a bin goes to; missing values come after the others.
+    std::uint32_t side_of(std::uint32_t bin, std::uint32_t n_bins) const {
+        if (kind == NodeKind::multiway) return bin;
+        if (bin == n_bins) return !missing_left;
+        return kind == NodeKind::threshold ? bin > code : !((words[bin >> 6] >> (bin & 63)) & 1);
+    }
+};
+
+// A split, or the features to be summed before the question is asked again; neither for a leaf.
+struct Answer {
+    std::optional<NodeSplit> split;
+    std::vector<std::uint32_t> needed;
+};
+
+class AnySumSearch {
+public:
+    virtual ~AnySumSearch() = default;
+    // `spare`: how many features to ask for beyond those the node will look at if all of them vary.
+    virtual Answer choose(const Question& question, std::uint32_t spare) = 0;
+    // What the cells of a node say: how many there are, what its rows weigh, whether their labels are all alike (unless
+    // that must be asked), and the share of the last class, or the place of the mean.
+    virtual std::size_t n_cells() const = 0;
+    virtual std::int64_t amount_of(const std::vector<double>& cells) const = 0;
+    virtual bool is_pure(const std::vector<double>& cells) const = 0;
+    virtual double share_of(const std::vector<double>& cells) const = 0;
+};
+
+// The search that suits a target; it keeps references to the features and the options. Compiled in words.cpp.
+std::unique_ptr<AnySumSearch> sum_search_for(const Given& target, const std::vector<Feature>& features, const GrowOptions& options,
+                                             std::size_t n_rows);
+
+}  // namespace hedgerow

@@ -1,0 +1,166 @@
+// Rows: the rows of a tree -> where those of each node lie, from the root down.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "core/rows/bag.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+// The rows of a node: a range of those in the bag, one of those outside it, which only travel along to be counted.
+struct RowSpan {
+    std::uint32_t begin = 0, end = 0, outside_begin = 0, outside_end = 0;
+    int level = 0;  // 0: rows point into the table; above: into codes copied side by side
+
+    std::uint32_t size() const { return end - begin; }
+    std::uint32_t outside_size() const { return outside_end - outside_begin; }
+};
+
+// One per grower; its memory serves tree after tree.
+template <class Code, class Row>
+class TreeRows {
+public:
+    explicit TreeRows(const CodeTable<Code>& table) : table_(table) {
+        // A row-major table that fits the cache is read as it is; a larger one column by column until compacted.
+        views_[0] = table.by_row.codes && table.n_rows <= level_rows[1] ? table.by_row : table.by_column;
+    }
+
+    // Every entry is written to both lists and kept in one of them: no branch to guess wrong.
+    template <class Source>
+    RowSpan take(const Source& source, const Bag& bag, bool counts_outside) {
+        const std::uint32_t* row_of = Row::rows_of(source);
+        const std::size_t n_entries = row_of ? source.n_entries : table_.n_rows;
+        inside_.resize(n_entries);
+        outside_.resize(n_entries);
+        std::size_t n_inside = 0, n_outside = 0;
+        for (std::size_t entry = 0; entry < n_entries; ++entry) {
+            const std::size_t row = row_of ? row_of[entry] : entry;
+            const bool follows = row_of && entry > 0 && row_of[entry - 1] == row;
+            const std::uint32_t times = bag.multiplicity(row);
+            inside_[n_inside] = outside_[n_outside] = Row::make(source, {entry, static_cast<std::uint32_t>(row), times, follows});
+            n_inside += times > 0;
+            n_outside += times == 0;
+        }
+        const RowSpan all = keep(n_inside, counts_outside ? n_outside : 0);
+        Row::balance(source, inside_, outside_);
+        return all;
+    }
+    // The rows begin, …, end - 1 of the table, which come with their multiplicities and their weights inside the tree.
+    template <class Source>
+    RowSpan take(const Source& source, const std::uint16_t* times, std::uint32_t begin, std::uint32_t end, bool counts_outside) {
+        inside_.resize(end - begin);
+        outside_.resize(inside_.size());
+        std::size_t n_inside = 0, n_outside = 0;
+        for (std::uint32_t row = begin; row < end; ++row)
+            (times[row] > 0 ? inside_[n_inside++] : outside_[n_outside++]) = Row::make_inside(source, {row, row, times[row], false});
+        return keep(n_inside, counts_outside ? n_outside : 0);
+    }
+
+    const Row* inside(const RowSpan& span) const { return inside_.data() + span.begin; }
+    const Row* outside(const RowSpan& span) const { return outside_.data() + span.outside_begin; }
+    const CodeView<Code>& view(const RowSpan& span) const { return views_[span.level]; }
+    std::int64_t amount(const RowSpan& span) const {
+        std::int64_t sum = 0;
+        for (std::uint32_t i = span.begin; i < span.end; ++i) sum += inside_[i].amount();
+        return sum;
+    }
+
+    // Copies the codes of a node's rows side by side once it is small enough, and lets the rows point there:
+    // the whole subtree then works in cache.
+    void compact(RowSpan& span) {
+        int level = span.level;
+        while (level + 1 < n_levels && span.size() <= level_rows[level + 1]) ++level;
+        // Not worth it for a handful of rows, or when most of the rows around would be copied.
+        const std::uint64_t around = span.level == 0 ? table_.n_rows : level_rows[span.level];
+        if (level == span.level || !table_.by_row.codes || span.size() < 32 || 4 * std::uint64_t{span.size()} > around) return;
+        const CodeView<Code> source = span.level == 0 ? table_.by_row : views_[span.level];
+        const std::size_t stride = padded_width<Code>(table_.n_features());
+        const std::size_t n_rows = std::size_t{span.size()} + span.outside_size();
+        std::vector<Code>& buffer = copies_[level];
+        if (buffer.size() < n_rows * stride) buffer.resize(n_rows * stride);
+        copy_codes(source, inside_.data() + span.begin, span.size(), 0, buffer.data(), stride);
+        copy_codes(source, outside_.data() + span.outside_begin, span.outside_size(), span.size(), buffer.data(), stride);
+        views_[level] = {buffer.data(), stride, 1};
+        span.level = level;
+    }
+
+    // Puts those that go left first, each side in its order. -> where the right side begins
+    template <class GoesRight>
+    std::uint32_t divide_inside(const RowSpan& span, std::uint32_t feature, GoesRight&& goes_right) {
+        return divide(inside_, span.begin, span.end, view(span), feature, goes_right);
+    }
+    template <class GoesRight>
+    std::uint32_t divide_outside(const RowSpan& span, std::uint32_t feature, GoesRight&& goes_right) {
+        return divide(outside_, span.outside_begin, span.outside_end, view(span), feature, goes_right);
+    }
+    // Puts the rows in the bag in the order of their children, whose numbers of rows are known. -> where each begins
+    template <class ChildOf>
+    std::vector<std::uint32_t> deal_inside(const RowSpan& span, const std::vector<std::uint32_t>& child_rows, ChildOf&& child_of) {
+        std::vector<std::uint32_t> start(child_rows.size() + 1, 0);
+        for (std::size_t child = 0; child < child_rows.size(); ++child) start[child + 1] = start[child] + child_rows[child];
+        std::vector<std::uint32_t> next = start;
+        for (std::uint32_t i = span.begin; i < span.end; ++i) scratch_[next[child_of(inside_[i])]++] = inside_[i];
+        std::copy_n(scratch_.data(), span.size(), inside_.data() + span.begin);
+        return start;
+    }
+
+private:
+    static constexpr int n_levels = 4;
+    static constexpr std::uint32_t level_rows[n_levels] = {0xffffffff, 65536, 8192, 1024};
+
+    RowSpan keep(std::size_t n_inside, std::size_t n_outside) {
+        inside_.resize(n_inside);
+        outside_.resize(n_outside);
+        scratch_.resize(std::max(n_inside, n_outside));
+        return {0, static_cast<std::uint32_t>(n_inside), 0, static_cast<std::uint32_t>(n_outside), 0};
+    }
+
+    // Codes of `rows` -> rows first, first + 1, … of the buffer, where the rows then point.
+    static void copy_codes(const CodeView<Code>& source, Row* rows, std::uint32_t n_rows, std::uint32_t first, Code* buffer,
+                           std::size_t stride) {
+        const std::size_t n_words = stride * sizeof(Code) / sizeof(std::uint64_t);
+        for (std::uint32_t i = 0; i < n_rows; ++i)
+            copy_words(source.codes + rows[i].offset * source.row_stride, n_words, buffer + (first + i) * stride);
+        for (std::uint32_t i = 0; i < n_rows; ++i) rows[i].offset = first + i;
+    }
+
+    // A row moves as one to three words, not member by member.
+    using Bits = std::conditional_t<sizeof(Row) == 8, std::uint64_t, std::array<std::uint64_t, sizeof(Row) / 8>>;
+    static std::uint32_t offset_in(const Bits& bits) {
+        if constexpr (sizeof(Row) > 8) return static_cast<std::uint32_t>(bits[0]); else return static_cast<std::uint32_t>(bits);
+    }
+
+    // Stable and without branches: rows that go right wait in scratch.
+    template <class GoesRight>
+    std::uint32_t divide(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, const CodeView<Code>& view,
+                         std::uint32_t feature, GoesRight&& goes_right) {
+        const Code* column = view.column(feature);
+        Row* rows = all.data();
+        Row* waiting = scratch_.data();
+        std::uint32_t n_left = begin, n_right = 0;
+        for (std::uint32_t i = begin; i < end; ++i) {
+            const auto row = std::bit_cast<Bits>(rows[i]);
+            const bool right = goes_right(column[offset_in(row) * view.row_stride]);
+            std::memcpy(static_cast<void*>(rows + n_left), &row, sizeof row);
+            std::memcpy(static_cast<void*>(waiting + n_right), &row, sizeof row);
+            n_left += !right;
+            n_right += right;
+        }
+        std::copy_n(waiting, n_right, rows + n_left);
+        return n_left;
+    }
+
+    const CodeTable<Code>& table_;
+    std::vector<Row> inside_, outside_, scratch_;
+    std::vector<Code> copies_[n_levels];
+    CodeView<Code> views_[n_levels];
+};
+
+}  // namespace hedgerow

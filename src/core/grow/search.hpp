@@ -1,0 +1,122 @@
+// Search: the rows of a node -> its split.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/grow/few.hpp"
+#include "core/grow/frame.hpp"
+#include "core/grow/options.hpp"
+#include "core/grow/order.hpp"
+#include "core/grow/pairs.hpp"
+#include "core/grow/split.hpp"
+#include "core/rows/codes.hpp"
+#include "core/rows/random.hpp"
+
+namespace hedgerow {
+
+// Draws features of a node that the target has entered until max_features of them vary, and keeps the best split among
+// those. look(draws, wanted, best) looks at up to `wanted` more features. -> whether the split may be made
+template <class Target, class Look>
+inline bool find_split(Target& target, FeatureOrder& order, const std::vector<Feature>& features, const GrowOptions& options,
+                       const SplitRules& rules, std::uint64_t key, std::uint32_t max_features, Split& best, double& gain, Look&& look) {
+    Draws draws(key);
+    search_features(target, order, max_features, best, [&](std::uint32_t wanted) { return look(draws, wanted); });
+    gain = best.found() ? target.gain_from(best.score) : 0;
+    if (best.found()) best.settle_threshold(features[best.feature]);
+    return gains_enough<typename Target::Criterion>(best, gain, rules.total_amount, options.min_impurity_decrease);
+}
+
+// A search written in vectors, for targets that have one: it finds what the general search finds, sooner, or declines.
+template <class Code, class Target>
+struct QuickSearch {
+    static constexpr bool exists = false;
+    static constexpr std::uint32_t declined = 0xffffffff;
+    template <class... Anything>
+    void enter(const Anything&...) {}
+    template <class... Anything>
+    std::uint32_t look(const Anything&...) { return declined; }
+};
+#ifdef HEDGEROW_VECTORS
+template <class Code, class Criterion>
+struct QuickSearch<Code, ClassPair<Criterion>> : PairSearch<Code, Criterion> {
+    static constexpr bool exists = true;
+};
+template <class Code>
+struct QuickSearch<Code, Moments<SquaredError>> : FewRows<Code> {
+    static constexpr bool exists = true;
+};
+#endif
+
+// Rows of a node, where they lie in one place.
+template <class Code, class Row>
+struct NodeRows {
+    const CodeView<Code>& view;
+    const Row* rows;
+    std::uint32_t n_rows;
+};
+
+template <class Code, class Target>
+class RowSearch {
+public:
+    using Row = typename Target::Row;
+    using Rows = NodeRows<Code, Row>;
+
+    RowSearch(const std::vector<Feature>& features, const GrowOptions& options, const Target& target)
+        : features_(features), options_(options), search_(target), order_(static_cast<std::uint32_t>(features.size())) {}
+
+    void begin_tree(const SplitRules& rules) { rules_ = rules; }
+    Target& target() { return search_.target; }
+
+    bool find(const Heritage& node, const Rows& rows, Split& best, double& gain) {
+        Target& target = search_.target;
+        target.enter_node(rows.rows, rows.n_rows);
+        quick_.enter(rows.rows, rows.n_rows, target);
+        const auto look = [&](Draws& draws, std::uint32_t wanted) {
+            return options_.splitter == Splitter::best ? try_best(node, rows, draws, wanted, best) : try_random(node, rows, draws, best);
+        };
+        const bool found = find_split(target, order_, features_, options_, rules_, node.key, options_.max_features, best, gain, look);
+        target.leave_node(rows.rows, rows.n_rows);
+        return found;
+    }
+
+private:
+    using Quick = QuickSearch<Code, Target>;
+
+    // Looks at up to `wanted` more features, as many as one pass takes. -> how many of them vary
+    std::uint32_t try_best(const Heritage& node, const Rows& rows, Draws& draws, std::uint32_t wanted, Split& best) {
+        constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
+        // A few rows are often told apart by the first feature that varies: look at one at a time.
+        const std::uint32_t n_numbers = rows.n_rows <= (Quick::exists ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
+        std::uint32_t numbers[lanes] = {};
+        for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = order_.draw(draws);
+        if (!rules_.restricted()) {
+            const std::uint32_t n_varying =
+                quick_.look(rows.view, features_, numbers, n_numbers, rows.rows, rows.n_rows, search_.target, best);
+            if (n_varying != Quick::declined) return n_varying;
+        }
+        search_.fill(rows.view, features_, numbers, static_cast<int>(n_numbers), rows.rows, rows.n_rows, rules_.restricted(),
+                     rules_.counts_rows());
+        std::uint32_t n_varying = 0;
+        for (std::uint32_t i = 0; i < n_numbers; ++i)
+            n_varying += search_.try_best(static_cast<int>(i), features_[numbers[i]], numbers[i], rows.rows, rows.n_rows,
+                                          node.limits(options_, rules_, numbers[i]), best);
+        search_.empty(static_cast<int>(n_numbers));
+        return n_varying;
+    }
+
+    std::uint32_t try_random(const Heritage& node, const Rows& rows, Draws& draws, Split& best) {
+        const std::uint32_t number = order_.draw(draws);
+        return search_.try_random(rows.view, features_[number], number, rows.rows, rows.n_rows,
+                                  node.limits(options_, rules_, number), draws, best);
+    }
+
+    const std::vector<Feature>& features_;
+    const GrowOptions& options_;
+    SplitSearch<Code, Target> search_;
+    Quick quick_;
+    FeatureOrder order_;
+    SplitRules rules_;
+};
+
+}  // namespace hedgerow

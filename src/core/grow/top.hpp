@@ -1,0 +1,153 @@
+// Top: sums and counts over the parts of a table, and trees grown below nodes -> whole trees.
+//
+// Whoever drives it asks every part for what it names, in this order: `plant` takes the totals of roots; `questions` and
+// `answer` find splits until no node is open (frontier.hpp); `groups` are grown where their rows are gathered, and `graft`
+// takes what has grown; `count` takes what the leaves of the top hold; `tree` is the tree.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "core/grow/assemble.hpp"
+#include "core/grow/frontier.hpp"
+#include "core/grow/options.hpp"
+#include "core/grow/question.hpp"
+#include "core/kit/named.hpp"
+#include "core/kit/table.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/targets.hpp"
+
+namespace hedgerow {
+
+// Some nodes of one tree whose rows are gathered together, and how many bytes that takes.
+struct Group {
+    std::vector<std::uint32_t> nodes;
+    std::size_t n_bytes = 0;
+};
+
+// The trees of a forest whose table lies in many places, from their roots to their leaves.
+class Top {
+public:
+    Top(const Given& bins, const Given& target, const Given& options, std::size_t n_rows, std::size_t n_trees, std::size_t gather_rows)
+        : frontier_(features_from(bins), GrowOptions::from(options), n_rows, n_trees, gather_rows), balances_(n_trees) {
+        frontier_.search_by(sum_search_for(target, frontier_.features(), frontier_.options(), n_rows));
+        ends_ = with_source(target, [&]<class Source>(const Source& source) -> std::unique_ptr<AnyEnds> {
+            return std::make_unique<Ends<Source>>(source, frontier_.options().leaf_rules(), n_trees);
+        });
+    }
+
+    Frontier& frontier() { return frontier_; }
+    const std::vector<double>& balance(std::size_t tree) const { return balances_.at(tree); }
+
+    // totals (trees, cells). -> whether trees are planted; otherwise classes must be balanced, and totals are asked for again
+    bool plant(const Table<const double>& totals) {
+        if (!balanced_ && !frontier_.options().is_blind() && totals.n_rows == balances_.size()) {
+            balanced_ = true;
+            for (std::size_t i = 0; i < balances_.size(); ++i) balances_[i] = ends_->balance_of(totals.data + i * totals.n_columns);
+            if (!balances_.empty() && !balances_[0].empty()) return false;
+        }
+        frontier_.plant(totals);
+        return true;
+    }
+
+    // Nodes of a tree below which trees are grown elsewhere, in groups of at most so many bytes, or one node.
+    std::vector<Group> groups(std::size_t number, std::size_t row_bytes, std::size_t most_bytes) const {
+        const TopTree& tree = frontier_.tree(number);
+        std::vector<Group> groups;
+        for (std::uint32_t at = 0; at < tree.nodes.size(); ++at) {
+            const TopNode& node = tree.nodes[at];
+            if (node.state != TopNode::State::gathered && (ends_->leaves_add_up() || node.state != TopNode::State::leaf)) continue;
+            const auto n_bytes = static_cast<std::size_t>(node.n_rows() * tree.gathered_per_row * static_cast<double>(row_bytes));
+            if (groups.empty() || groups.back().n_bytes + n_bytes > most_bytes) groups.emplace_back();
+            groups.back().nodes.push_back(at);
+            groups.back().n_bytes += n_bytes;
+        }
+        return groups;
+    }
+    // What some nodes inherit, as arrays: see Start::all_from.
+    Fields heritage(std::size_t number, std::span<const std::uint32_t> nodes) const {
+        const TopTree& tree = frontier_.tree(number);
+        std::vector<std::uint64_t> key;
+        std::vector<std::uint32_t> depth, used;
+        std::vector<double> lower, upper;
+        std::vector<std::int64_t> used_start{0};
+        for (const std::uint32_t at : nodes) {
+            const TopNode& node = tree.nodes.at(at);
+            key.push_back(node.key), depth.push_back(node.depth), lower.push_back(node.lower), upper.push_back(node.upper);
+            append(used, tree.used.features(node.used));
+            used_start.push_back(static_cast<std::int64_t>(used.size()));
+        }
+        std::vector<std::int64_t> total_amount(nodes.size(), tree.rules.total_amount);
+        return {{"key", std::move(key)}, {"depth", std::move(depth)}, {"lower", std::move(lower)}, {"upper", std::move(upper)},
+                {"used", std::move(used)}, {"used_start", std::move(used_start)}, {"total_amount", std::move(total_amount)}};
+    }
+    // The trees of a forest, one below each of these nodes; `early` are those whose rows are all alike.
+    void graft(std::size_t number, std::span<const std::uint32_t> nodes, const Given& arrays, std::span<const std::uint8_t> early) {
+        if (early.size() != nodes.size()) throw std::invalid_argument("early must have a mark for each node");
+        TopTree& tree = frontier_.tree(number);
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            tree.nodes.at(nodes[i]).is_early |= early[i] != 0;
+            ends_->graft(number, nodes[i], arrays, i);
+        }
+    }
+
+    // Nodes whose rows must be counted: leaves of the top, and splits some of whose categories have no rows. For each the
+    // ends of the top where its rows are.
+    std::vector<std::vector<std::uint32_t>> counted(std::size_t number) const {
+        std::vector<std::vector<std::uint32_t>> all;
+        for (const std::uint32_t at : counted_nodes(number)) all.push_back(ends_below(frontier_.tree(number), at));
+        return all;
+    }
+    // (2, counted nodes, classes): how often they count their rows, and the weight of these in units.
+    void count(std::size_t number, std::span<const std::int64_t> sums) {
+        const std::vector<std::uint32_t> nodes = counted_nodes(number);
+        const std::size_t width = nodes.empty() ? 0 : sums.size() / (2 * nodes.size());
+        if (sums.size() != 2 * nodes.size() * width) throw std::invalid_argument("sums must be those of the nodes that are counted");
+        for (std::size_t i = 0; i < nodes.size(); ++i)
+            ends_->count(number, nodes[i], frontier_.tree(number).nodes[nodes[i]], sums.data() + i * width,
+                         sums.data() + (nodes.size() + i) * width);
+    }
+
+    // The arrays of a forest of one tree, all of whose ends are known; they are given up.
+    Fields tree(std::size_t number) {
+        Fields arrays = ends_->assemble(number, frontier_.tree(number));
+        frontier_.tree(number) = {};
+        return arrays;
+    }
+
+private:
+    static bool has_rows(const TopNode& node) { return node.state != TopNode::State::borrowed; }
+
+    std::vector<std::uint32_t> counted_nodes(std::size_t number) const {
+        const TopTree& tree = frontier_.tree(number);
+        std::vector<std::uint32_t> found;
+        for (std::uint32_t at = 0; at < tree.nodes.size() && ends_->leaves_add_up(); ++at) {
+            const TopNode& node = tree.nodes[at];
+            bool lends = false;
+            for (std::uint32_t side = 0; side < node.n_children; ++side) lends |= !has_rows(tree.nodes[node.first_child + side]);
+            if (node.state == TopNode::State::leaf || lends) found.push_back(at);
+        }
+        return found;
+    }
+    static std::vector<std::uint32_t> ends_below(const TopTree& tree, std::uint32_t node) {
+        std::vector<std::uint32_t> found, waiting{node};
+        while (!waiting.empty()) {
+            const std::uint32_t at = waiting.back();
+            waiting.pop_back();
+            if (!tree.nodes[at].is_split()) found.push_back(at);
+            for (std::uint32_t side = 0; side < tree.nodes[at].n_children; ++side) waiting.push_back(tree.nodes[at].first_child + side);
+        }
+        return found;
+    }
+
+    Frontier frontier_;
+    std::unique_ptr<AnyEnds> ends_;
+    std::vector<std::vector<double>> balances_;
+    bool balanced_ = false;
+};
+
+}  // namespace hedgerow

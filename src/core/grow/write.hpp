@@ -1,0 +1,118 @@
+// Write: splits and leaves in the order they are made -> the nodes of a tree, numbered.
+//
+// Children are numbered when their parent is split, side by side, and leaves when they are made. Both follow from the
+// order in which nodes are settled and taken up again, which is the same wherever a tree is grown: see settle_children.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/read/tree.hpp"
+
+namespace hedgerow {
+
+// A tree as it is grown: the node arrays, owned.
+struct GrownTree {
+    std::vector<Node> nodes;
+    std::vector<std::int32_t> payload;
+    std::vector<std::uint64_t> set_words;
+    std::uint32_t n_leaves = 0;
+    std::uint32_t depth = 0;
+    bool has_nominal = false;
+
+    TreeView view() const { return {nodes.data(), payload.data(), set_words.data(), has_nominal}; }
+};
+
+// A tree, and what its leaves hold.
+template <class Leaves>
+struct Grown {
+    GrownTree tree;
+    Leaves leaves;
+};
+
+class TreeWriter {
+public:
+    // A tree of one node, which is not written yet.
+    void begin() {
+        tree_ = GrownTree{};
+        tree_.nodes.emplace_back();
+        tree_.payload.push_back(0);
+    }
+    void reach(std::uint32_t depth) { tree_.depth = std::max(tree_.depth, depth); }
+
+    // -> number of the first child
+    std::uint32_t add_children(std::uint32_t how_many) {
+        const std::size_t first = tree_.nodes.size();
+        if (first + how_many > Node::max_child) throw std::length_error("a tree must have fewer than 2^28 nodes");
+        tree_.nodes.resize(first + how_many);
+        tree_.payload.resize(first + how_many, 0);
+        return static_cast<std::uint32_t>(first);
+    }
+    // Zeros for the bits of a subset; the pointer is good until the next call.
+    std::uint64_t* add_words(std::size_t n_words) {
+        const std::size_t start = tree_.set_words.size();
+        tree_.set_words.resize(start + n_words, 0);
+        return tree_.set_words.data() + start;
+    }
+    static std::size_t n_words_for(std::uint32_t n_categories) { return (n_categories + 63) / 64; }
+
+    // A subset is that of the last `n_words` words.
+    void split(std::uint32_t node, Node split, std::size_t n_words = 0) {
+        tree_.nodes[node] = split;
+        tree_.has_nominal |= split.kind() != NodeKind::threshold;
+        if (split.kind() == NodeKind::subset) tree_.payload[node] = static_cast<std::int32_t>(tree_.set_words.size() - n_words);
+    }
+    void leaf(std::uint32_t node) {
+        tree_.nodes[node] = Node::leaf(node);
+        tree_.payload[node] = static_cast<std::int32_t>(tree_.n_leaves++);
+    }
+    // A leaf without rows, which says what leaf number `lender` does.
+    void borrowed_leaf(std::uint32_t node, std::int32_t lender) {
+        tree_.nodes[node] = Node::leaf(node, true);
+        tree_.payload[node] = lender;
+    }
+    std::int32_t last_leaf() const { return static_cast<std::int32_t>(tree_.n_leaves) - 1; }
+
+    // A whole tree in the place of a node; its other nodes, its leaves and its words follow those there are.
+    void graft(std::uint32_t node, const GrownTree& tree) {
+        const auto n_nodes = static_cast<std::uint32_t>(tree.nodes.size());
+        const std::uint32_t rest = add_children(n_nodes - 1);
+        const auto place_of = [&](std::uint32_t at) { return at == 0 ? node : rest + at - 1; };
+        for (std::uint32_t at = 0; at < n_nodes; ++at) {
+            const bool is_leaf = tree.nodes[at].is_leaf(at), is_subset = tree.nodes[at].kind() == NodeKind::subset;
+            tree_.nodes[place_of(at)] = tree.nodes[at].moved_to(place_of(tree.nodes[at].child()));
+            const std::size_t before = is_leaf ? tree_.n_leaves : is_subset ? tree_.set_words.size() : 0;
+            tree_.payload[place_of(at)] = tree.payload[at] + static_cast<std::int32_t>(before);
+        }
+        append(tree_.set_words, tree.set_words);
+        tree_.n_leaves += tree.n_leaves;
+        tree_.has_nominal |= tree.has_nominal;
+        reach(tree.depth);
+    }
+
+    GrownTree finish() { return std::move(tree_); }
+
+private:
+    GrownTree tree_;
+};
+
+// New children are settled from the last to the first: settle(side) makes a leaf at once, or puts the node on a stack, so
+// that the first is taken up next. Children without rows share one leaf that holds what the node itself does, which
+// make_leaf(child) makes.
+template <class HasRows, class Settle, class MakeLeaf>
+inline void settle_children(TreeWriter& writer, std::uint32_t first, std::uint32_t n_children, HasRows&& has_rows, Settle&& settle,
+                            MakeLeaf&& make_leaf) {
+    std::int32_t lender = -1;
+    for (std::uint32_t side = n_children; side-- > 0;) {
+        if (has_rows(side)) {
+            settle(side);
+            continue;
+        }
+        if (lender < 0) make_leaf(first + side), lender = writer.last_leaf();
+        writer.borrowed_leaf(first + side, lender);
+    }
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,106 @@
+// Named: what comes from outside by name -> the numbers, words and arrays that are asked for; and arrays that are handed out.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hedgerow {
+
+// A function of some amounts that somebody else computes.
+using OutsideFunction = std::function<double(const std::vector<double>&)>;
+
+// Values by name, whose arrays belong to somebody else. Asking for what is not there, or is of another type, throws.
+class Given {
+public:
+    using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, OutsideFunction,
+                               std::span<const std::int8_t>, std::span<const std::uint8_t>, std::span<const std::uint16_t>,
+                               std::span<const std::int32_t>, std::span<const std::uint32_t>, std::span<const std::int64_t>,
+                               std::span<const std::uint64_t>, std::span<const double>>;
+
+    void set(std::string name, Value value) { values_.insert_or_assign(std::move(name), std::move(value)); }
+    bool has(const std::string& name) const {
+        const auto found = values_.find(name);
+        return found != values_.end() && !std::holds_alternative<std::monostate>(found->second);
+    }
+    template <class T>
+    T number(const std::string& name) const {
+        return std::visit([&](const auto& value) -> T {
+            using Held = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<T, bool> ? std::is_same_v<Held, bool> : std::is_arithmetic_v<Held>) {
+                if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<Held> && !std::is_same_v<Held, bool>)
+                    if (!std::in_range<T>(value)) throw wrong(name, "within its range");
+                if constexpr (std::is_floating_point_v<T> || std::is_integral_v<Held>) return static_cast<T>(value);
+            }
+            throw wrong(name, "a number");
+        }, at(name));
+    }
+    const std::string& word(const std::string& name) const { return as<std::string>(name, "a word"); }
+    const OutsideFunction& function(const std::string& name) const { return as<OutsideFunction>(name, "a function"); }
+    template <class T>
+    std::span<const T> array(const std::string& name) const {
+        return as<std::span<const T>>(name, "an array of the type that is expected");
+    }
+    // An array of so many entries.
+    template <class T>
+    const T* array(const std::string& name, std::size_t size) const {
+        const std::span<const T> found = array<T>(name);
+        if (found.size() != size) throw wrong(name, "of length " + std::to_string(size) + ", got " + std::to_string(found.size()));
+        return found.data();
+    }
+    // The same, or null where there is none.
+    template <class T>
+    const T* array_if_given(const std::string& name, std::size_t size) const {
+        return has(name) ? array<T>(name, size) : nullptr;
+    }
+
+private:
+    static std::invalid_argument wrong(const std::string& name, const std::string& constraint) {
+        return std::invalid_argument(name + " must be " + constraint);
+    }
+    const Value& at(const std::string& name) const {
+        const auto found = values_.find(name);
+        if (found == values_.end()) throw wrong(name, "given");
+        return found->second;
+    }
+    template <class T>
+    const T& as(const std::string& name, const char* what) const {
+        const T* value = std::get_if<T>(&at(name));
+        if (value == nullptr) throw wrong(name, what);
+        return *value;
+    }
+
+    std::map<std::string, Value> values_;
+};
+
+// An array that is handed out, or nothing where there is nothing to tell.
+struct Field {
+    std::string name;
+    std::variant<std::monostate, std::vector<std::uint16_t>, std::vector<std::int32_t>, std::vector<std::uint32_t>,
+                 std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<double>>
+        values;
+};
+using Fields = std::vector<Field>;
+
+template <class T>
+void append(std::vector<T>& values, const std::vector<T>& more) {
+    values.insert(values.end(), more.begin(), more.end());
+}
+
+// Entries first, …, last - 1 of an array by name.
+template <class T>
+std::vector<T> some(const Given& given, const std::string& name, std::int64_t first, std::int64_t last) {
+    const std::span<const T> all = given.array<T>(name);
+    if (first < 0 || first > last || last > static_cast<std::int64_t>(all.size()))
+        throw std::invalid_argument(name + " must be as long as the starts say");
+    return {all.begin() + first, all.begin() + last};
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,386 @@
+// Read: codes and trees -> leaves, and what the leaves say.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/read/tree.hpp"
+#include "core/rows/bag.hpp"
+#include "core/rows/codes.hpp"
+
+namespace hedgerow {
+
+// All trees of a forest, end to end.
+struct ForestView {
+    const Node* nodes = nullptr;
+    const std::int32_t* payload = nullptr;
+    const std::uint64_t* set_words = nullptr;
+    const std::int64_t* node_start = nullptr;  // n_trees + 1
+    const std::int64_t* leaf_start = nullptr;  // n_trees + 1
+    const std::int64_t* set_start = nullptr;   // n_trees + 1
+    std::size_t n_trees = 0;
+    bool has_nominal = false;
+
+    // The arrays of a forest by name; that they fit together is checked elsewhere.
+    static ForestView from(const Given& given) {
+        const auto node_start = given.array<std::int64_t>("node_start");
+        const auto nodes = given.array<std::uint64_t>("nodes");
+        ForestView forest{reinterpret_cast<const Node*>(nodes.data()), given.array<std::int32_t>("payload", nodes.size()),
+                          given.array<std::uint64_t>("set_words").data(), node_start.data(),
+                          given.array<std::int64_t>("leaf_start", node_start.size()),
+                          given.array<std::int64_t>("set_start", node_start.size()), node_start.size() - 1, false};
+        for (std::size_t i = 0; i < nodes.size() && !forest.has_nominal; ++i)
+            forest.has_nominal = forest.nodes[i].kind() != NodeKind::threshold;
+        return forest;
+    }
+
+    std::size_t n_leaves() const { return static_cast<std::size_t>(leaf_start[n_trees]); }
+    TreeView tree(std::size_t number) const {
+        return {nodes + node_start[number], payload + node_start[number], set_words + set_start[number], has_nominal};
+    }
+};
+
+// What the leaves hold, over all trees; the layouts of LeafCounts end to end.
+struct LeafView {
+    std::uint32_t n_classes = 0;
+    const std::uint32_t* counts = nullptr;
+    const std::int64_t* entry_start = nullptr;   // null when dense
+    const std::uint16_t* entry_class = nullptr;
+    const double* weights = nullptr;             // null without weights
+
+    static LeafView from(const Given& given) {
+        const auto pointer_to = [&]<class T>(const char* name, T) {
+            return given.has(name) ? given.array<T>(name).data() : nullptr;
+        };
+        return {given.number<std::uint32_t>("n_classes"), given.array<std::uint32_t>("counts").data(),
+                pointer_to("entry_start", std::int64_t{}), pointer_to("entry_class", std::uint16_t{}), pointer_to("weights", double{})};
+    }
+};
+
+// How many rows to take through all trees together.
+//
+// Small trees stay in the cache whatever the block, so the block should too; several blocks a thread, so that none waits
+// long for the last one. A large tree comes through the cache once a block, and that is what costs: one block a thread
+// (12,500 rows or 50,000, in trees of 360,000 nodes: 214 or 145 ns a row and tree).
+inline std::size_t rows_per_block(std::size_t n_rows, std::size_t bytes_per_row, std::size_t bytes_per_tree, std::size_t n_threads) {
+    const bool large = bytes_per_tree > (std::size_t{1} << 18);
+    const std::size_t budget = std::size_t{1} << (large ? 23 : 18), most = large ? 65536 : 4096;
+    const std::size_t roomy = std::clamp<std::size_t>(budget / bytes_per_row / 8 * 8, 64, most);
+    const std::size_t shares = large ? n_threads : 4 * n_threads;
+    const std::size_t fair = std::max<std::size_t>(64, ((n_rows + shares - 1) / shares + 7) / 8 * 8);
+    return std::min({roomy, fair, n_rows});
+}
+
+// Cuts the rows into blocks; each block is laid out row by row and handed over with its first row.
+// work(first_row, n_rows, view, thread)
+template <class Code, class Work>
+void for_row_blocks(const ForestView& forest, const Code* by_column, std::size_t n_rows, std::size_t n_features,
+                    std::size_t n_threads, Control& control, Work&& work) {
+    const std::size_t n_nodes = static_cast<std::size_t>(forest.node_start[forest.n_trees]);
+    const std::size_t bytes_per_tree = (sizeof(Node) + sizeof(std::int32_t)) * n_nodes / forest.n_trees;
+    const std::size_t block = rows_per_block(n_rows, n_features * sizeof(Code), bytes_per_tree, n_threads);
+    const std::size_t n_blocks = block == 0 ? 0 : (n_rows + block - 1) / block;
+    std::vector<std::vector<Code>> buffers(n_threads);
+    run_tasks(n_blocks, n_threads, control, [&](std::size_t number, std::size_t thread) {
+        const std::size_t first = number * block, rows = std::min(block, n_rows - first);
+        std::vector<Code>& buffer = buffers[thread];
+        buffer.resize(block * n_features);
+        transpose_codes(by_column + first, rows, n_features, n_rows, buffer.data(), n_features);
+        bool has_missing = false;
+        for (std::size_t i = 0; i < rows * n_features; ++i) has_missing |= buffer[i] == missing_code<Code>;
+        work(first, rows, RowView<Code>{buffer.data(), n_features, has_missing}, thread);
+    });
+}
+
+// leaves[row · n_trees + tree] = number of the leaf (or the node) the row reaches in that tree.
+template <class Code>
+void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_rows, std::size_t n_features,
+                 std::size_t n_threads, bool as_nodes, std::int32_t* leaves, Control& control) {
+    for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
+                   [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
+        std::vector<std::uint32_t> at(rows);
+        for (std::size_t number = 0; number < forest.n_trees; ++number) {
+            const TreeView tree = forest.tree(number);
+            route_rows(tree, view, nullptr, rows, at.data());
+            for (std::size_t i = 0; i < rows; ++i)
+                leaves[(first + i) * forest.n_trees + number] = as_nodes ? static_cast<std::int32_t>(at[i]) : tree.payload[at[i]];
+        }
+    });
+}
+
+// How the states of the leaves a row reaches become the state of the row.
+enum class Merge : int { add = 0, largest = 1, both = 2 };  // both: the largest, then the sums, side by side
+
+// Which trees judge a row of the training table, and what they may remember of it.
+struct OutOfBag {
+    std::uint64_t seed = 0;
+    double bag_mean = 0;
+    const std::uint16_t* labels = nullptr;  // null: the leaves have not counted the row itself
+};
+
+// States of the leaves of some trees: one for each distinct content of a leaf, where `distinct` says which a leaf has;
+// or one per leaf; or, for rows that the leaves have counted, one per leaf and class: the state of the leaf without one
+// row of that class.
+struct StateTable {
+    const double* states = nullptr;
+    std::size_t width = 0;
+    const std::int32_t* distinct = nullptr;        // over the leaves of all trees, or null
+    std::size_t first_tree = 0, n_trees = 0;       // the trees whose states these are
+    const double* tree_weights = nullptr;          // n_trees, or null for equal ones
+};
+
+// Stands for the state of a tree that does not judge a row.
+inline constexpr std::uint32_t no_state = 0xffffffff;
+
+// The row of the state table that a sample with `label` finds at a leaf.
+inline std::uint32_t state_row(const LeafView& leaves, const StateTable& table, std::int64_t leaf, std::int64_t first_leaf,
+                               const std::uint16_t* label) {
+    if (table.distinct != nullptr) return static_cast<std::uint32_t>(table.distinct[leaf]);
+    if (label == nullptr) return static_cast<std::uint32_t>(leaf - first_leaf);
+    if (leaves.entry_start == nullptr) return static_cast<std::uint32_t>((leaf - first_leaf) * leaves.n_classes + *label);
+    std::int64_t at = leaves.entry_start[leaf];
+    while (at < leaves.entry_start[leaf + 1] && leaves.entry_class[at] != *label) ++at;
+    return at < leaves.entry_start[leaf + 1] ? static_cast<std::uint32_t>(at - leaves.entry_start[first_leaf]) : no_state;
+}
+
+// Trees whose states a row takes in at a time: the row's own state then stays in registers in between.
+inline constexpr std::size_t trees_together = 8;
+
+// `columns` neighbouring columns of one row take in those of the states found for it, one for each tree.
+template <Merge merge, bool weighted, std::size_t columns>
+inline void take_in_columns(const double* states, std::size_t width, const double* weights, const std::uint32_t* found,
+                            std::size_t n_trees, double* merged) {
+    double* sums = merge == Merge::both ? merged + width : merged;
+    double largest[columns], sum[columns];
+    for (std::size_t k = 0; k < columns; ++k) largest[k] = merged[k], sum[k] = sums[k];
+    for (std::size_t tree = 0; tree < n_trees; ++tree) {
+        if (found[tree] == no_state) continue;
+        const double* state = states + std::size_t{found[tree]} * width;
+        for (std::size_t k = 0; k < columns; ++k) {
+            if constexpr (merge != Merge::add) largest[k] = std::max(largest[k], state[k]);
+            if constexpr (merge != Merge::largest) sum[k] += weighted ? weights[tree] * state[k] : state[k];
+        }
+    }
+    for (std::size_t k = 0; k < columns; ++k) {
+        if constexpr (merge != Merge::add) merged[k] = largest[k];
+        if constexpr (merge != Merge::largest) sums[k] = sum[k];
+    }
+}
+
+// merged[row · stride …] takes in the states found[row · trees_together …], eight columns at a time: all columns of a
+// row before the next row, because wide states would otherwise come through the cache several times (40 columns, largest
+// and sum: 81 ns a row and tree become 65).
+template <Merge merge, bool weighted, std::size_t last_columns>
+void take_in_rows(const StateTable& table, const double* weights, const std::uint32_t* found, std::size_t n_rows,
+                  std::size_t n_trees, double* merged, std::size_t stride) {
+    for (std::size_t row = 0; row < n_rows; ++row, found += trees_together, merged += stride) {
+        std::size_t first = 0;
+        for (; first + 8 <= table.width; first += 8)
+            take_in_columns<merge, weighted, 8>(table.states + first, table.width, weights, found, n_trees, merged + first);
+        if constexpr (last_columns > 0)
+            take_in_columns<merge, weighted, last_columns>(table.states + first, table.width, weights, found, n_trees, merged + first);
+    }
+}
+
+template <Merge merge, bool weighted>
+void take_in(const StateTable& table, const double* weights, const std::uint32_t* found, std::size_t n_rows, std::size_t n_trees,
+             double* merged, std::size_t stride) {
+    using Rows = void (*)(const StateTable&, const double*, const std::uint32_t*, std::size_t, std::size_t, double*, std::size_t);
+    static constexpr Rows by_last_columns[8] = {
+        take_in_rows<merge, weighted, 0>, take_in_rows<merge, weighted, 1>, take_in_rows<merge, weighted, 2>,
+        take_in_rows<merge, weighted, 3>, take_in_rows<merge, weighted, 4>, take_in_rows<merge, weighted, 5>,
+        take_in_rows<merge, weighted, 6>, take_in_rows<merge, weighted, 7>,
+    };
+    by_last_columns[table.width % 8](table, weights, found, n_rows, n_trees, merged, stride);
+}
+
+// merged[row · stride …] takes in the states of the leaves that a block of rows reaches in the trees of the table.
+template <class Code>
+void fold_block(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge, const OutOfBag* outside,
+                std::size_t n_rows_in_all, std::size_t first, std::size_t rows, const RowView<Code>& view, double* merged) {
+    const std::size_t stride = merge == Merge::both ? 2 * table.width : table.width;
+    const std::int64_t first_leaf = forest.leaf_start[table.first_tree];
+    std::vector<std::uint32_t> judged, at(rows), found(rows * trees_together);
+    for (std::size_t start = 0; start < table.n_trees; start += trees_together) {
+        const std::size_t n_trees = std::min(trees_together, table.n_trees - start);
+        if (outside) std::fill(found.begin(), found.end(), no_state);
+        for (std::size_t place = 0; place < n_trees; ++place) {
+            const std::size_t number = table.first_tree + start + place;
+            const TreeView tree = forest.tree(number);
+            if (outside) {
+                const Bag bag(outside->seed, number, n_rows_in_all, outside->bag_mean);
+                judged.clear();
+                for (std::size_t i = 0; i < rows; ++i)
+                    if (bag.multiplicity(first + i) == 0) judged.push_back(static_cast<std::uint32_t>(i));
+            }
+            const std::size_t n_judged = outside ? judged.size() : rows;
+            route_rows(tree, view, outside ? judged.data() : nullptr, n_judged, at.data());
+            for (std::size_t i = 0; i < n_judged; ++i) {
+                const std::size_t row = outside ? judged[i] : i;
+                const std::uint16_t* label = outside && outside->labels ? outside->labels + first + row : nullptr;
+                const std::int64_t leaf = forest.leaf_start[number] + tree.payload[at[i]];
+                found[row * trees_together + place] = state_row(leaves, table, leaf, first_leaf, label);
+            }
+        }
+        const double* weights = table.tree_weights ? table.tree_weights + start : nullptr;
+        if (merge == Merge::largest) take_in<Merge::largest, false>(table, weights, found.data(), rows, n_trees, merged, stride);
+        else if (merge == Merge::add && !weights) take_in<Merge::add, false>(table, weights, found.data(), rows, n_trees, merged, stride);
+        else if (merge == Merge::add) take_in<Merge::add, true>(table, weights, found.data(), rows, n_trees, merged, stride);
+        else if (!weights) take_in<Merge::both, false>(table, weights, found.data(), rows, n_trees, merged, stride);
+        else take_in<Merge::both, true>(table, weights, found.data(), rows, n_trees, merged, stride);
+    }
+}
+
+// merged[row · width …] takes in the states of the leaves the row reaches in the trees of the table. Rows start
+// from what is there, so the trees of a forest can come in several calls; memory does not grow with rows × trees.
+template <class Code>
+void fold_states(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge,
+                 const OutOfBag* outside, const Code* by_column, std::size_t n_rows, std::size_t n_features,
+                 std::size_t n_threads, double* merged, Control& control) {
+    const std::size_t stride = merge == Merge::both ? 2 * table.width : table.width;
+    for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
+                   [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
+        fold_block(forest, leaves, table, merge, outside, n_rows, first, rows, view, merged + first * stride);
+    });
+}
+
+// probability[row · n_classes + class] = mean of the class shares of the leaves the row reaches, given the shares of each
+// distinct content of a leaf, none of them empty.
+template <class Code>
+void average_states(const ForestView& forest, const LeafView& leaves, const StateTable& shares, const Code* by_column,
+                    std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
+    const std::size_t n_classes = shares.width;
+    const auto n_heard = static_cast<double>(forest.n_trees);
+    for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
+                   [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
+        double* block = probability + first * n_classes;
+        std::fill(block, block + rows * n_classes, 0.0);
+        fold_block(forest, leaves, shares, Merge::add, nullptr, n_rows, first, rows, view, block);
+        for (std::size_t i = 0; i < rows * n_classes; ++i) block[i] /= n_heard;
+    });
+}
+
+// Adds the class shares of one leaf; an empty leaf adds nothing. -> whether it had something to say
+inline bool add_shares(const LeafView& leaves, std::int64_t leaf, double* shares) {
+    if (leaves.entry_start == nullptr) {
+        const std::size_t start = static_cast<std::size_t>(leaf) * leaves.n_classes;
+        double total = 0;
+        if (leaves.weights != nullptr) {
+            for (std::uint32_t k = 0; k < leaves.n_classes; ++k) total += leaves.weights[start + k];
+            if (total <= 0) return false;
+            for (std::uint32_t k = 0; k < leaves.n_classes; ++k) shares[k] += leaves.weights[start + k] / total;
+            return true;
+        }
+        for (std::uint32_t k = 0; k < leaves.n_classes; ++k) total += leaves.counts[start + k];
+        if (total <= 0) return false;
+        for (std::uint32_t k = 0; k < leaves.n_classes; ++k) shares[k] += leaves.counts[start + k] / total;
+        return true;
+    }
+    double total = 0;
+    const std::int64_t begin = leaves.entry_start[leaf], end = leaves.entry_start[leaf + 1];
+    for (std::int64_t i = begin; i < end; ++i) total += leaves.weights ? leaves.weights[i] : leaves.counts[i];
+    if (total <= 0) return false;
+    for (std::int64_t i = begin; i < end; ++i)
+        shares[leaves.entry_class[i]] += (leaves.weights ? leaves.weights[i] : leaves.counts[i]) / total;
+    return true;
+}
+
+// probability[row · n_classes + class] = mean of the class shares of the leaves the row reaches, uniform when
+// all of them are empty. No table of rows × trees is ever made.
+template <class Code>
+void average_shares(const ForestView& forest, const LeafView& leaves, const Code* by_column, std::size_t n_rows,
+                    std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
+    const std::uint32_t n_classes = leaves.n_classes;
+    for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
+                   [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
+        std::vector<std::uint32_t> heard(rows), at(rows);
+        double* block = probability + first * n_classes;
+        std::fill(block, block + rows * n_classes, 0.0);
+        for (std::size_t number = 0; number < forest.n_trees; ++number) {
+            const TreeView tree = forest.tree(number);
+            route_rows(tree, view, nullptr, rows, at.data());
+            for (std::size_t i = 0; i < rows; ++i)
+                heard[i] += add_shares(leaves, forest.leaf_start[number] + tree.payload[at[i]], block + i * n_classes);
+        }
+        for (std::size_t i = 0; i < rows; ++i)
+            for (std::uint32_t k = 0; k < n_classes; ++k)
+                block[i * n_classes + k] = heard[i] ? block[i * n_classes + k] / heard[i] : 1.0 / n_classes;
+    });
+}
+
+// Gives leaves of the same content the same number, in the order of their first appearance.
+class DistinctLeaves {
+public:
+    explicit DistinctLeaves(const LeafView& leaves) : leaves_(leaves) {}
+
+    std::int32_t number_of(std::int64_t leaf) {
+        if (2 * (examples.size() + 1) > slots_.size()) grow();
+        std::int32_t& slot = slots_[place_of(leaf)];
+        if (slot < 0) {
+            slot = static_cast<std::int32_t>(examples.size());
+            examples.push_back(leaf);
+        }
+        return slot;
+    }
+
+    std::vector<std::int64_t> examples;  // by number, the first leaf that has it
+
+private:
+    // Where a leaf's counts begin, and how many there are.
+    std::int64_t begin(std::int64_t leaf) const { return leaves_.entry_start ? leaves_.entry_start[leaf] : leaf * leaves_.n_classes; }
+    std::int64_t size(std::int64_t leaf) const { return begin(leaf + 1) - begin(leaf); }
+
+    std::uint64_t hash(std::int64_t leaf) const {
+        std::uint64_t mixed = 0;
+        for (std::int64_t i = begin(leaf); i < begin(leaf + 1); ++i) {
+            const std::uint64_t label = leaves_.entry_class ? leaves_.entry_class[i] : 0;
+            mixed = (mixed ^ leaves_.counts[i] ^ label << 32) * 0x9e3779b97f4a7c15ULL;
+            mixed ^= mixed >> 29;
+        }
+        return mixed;
+    }
+    bool same(std::int64_t one, std::int64_t other) const {
+        if (size(one) != size(other)) return false;
+        for (std::int64_t i = begin(one), j = begin(other); i < begin(one + 1); ++i, ++j)
+            if (leaves_.counts[i] != leaves_.counts[j] || (leaves_.entry_class && leaves_.entry_class[i] != leaves_.entry_class[j]))
+                return false;
+        return true;
+    }
+    std::size_t place_of(std::int64_t leaf) const {
+        std::size_t place = hash(leaf) & (slots_.size() - 1);
+        while (slots_[place] >= 0 && !same(examples[static_cast<std::size_t>(slots_[place])], leaf)) place = (place + 1) & (slots_.size() - 1);
+        return place;
+    }
+    void grow() {
+        slots_.assign(std::max<std::size_t>(64, 2 * slots_.size()), -1);
+        for (std::size_t number = 0; number < examples.size(); ++number) slots_[place_of(examples[number])] = static_cast<std::int32_t>(number);
+    }
+
+    LeafView leaves_;
+    std::vector<std::int32_t> slots_;  // open addressing, a power of two of them; -1 is free
+};
+
+// distinct[leaf] = which distinct content the leaf has. -> for each, the first leaf that has it, whatever the threads
+inline std::vector<std::int64_t> find_distinct(const ForestView& forest, const LeafView& leaves, std::size_t n_threads,
+                                               std::int32_t* distinct, Control& control) {
+    std::vector<std::vector<std::int64_t>> examples(forest.n_trees);
+    run_tasks(forest.n_trees, n_threads, control, [&](std::size_t number, std::size_t) {
+        DistinctLeaves of_tree(leaves);
+        for (std::int64_t leaf = forest.leaf_start[number]; leaf < forest.leaf_start[number + 1]; ++leaf)
+            distinct[leaf] = of_tree.number_of(leaf);
+        examples[number] = std::move(of_tree.examples);
+    });
+    DistinctLeaves of_all(leaves);
+    for (std::size_t number = 0; number < forest.n_trees; ++number) {
+        std::vector<std::int32_t> renumbered;
+        for (const std::int64_t leaf : examples[number]) renumbered.push_back(of_all.number_of(leaf));
+        for (std::int64_t leaf = forest.leaf_start[number]; leaf < forest.leaf_start[number + 1]; ++leaf)
+            distinct[leaf] = renumbered[static_cast<std::size_t>(distinct[leaf])];
+    }
+    return std::move(of_all.examples);
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,180 @@
+// Reader: the arrays of a forest, and what is asked of them from outside -> answers, once the question has been checked.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/kit/parallel.hpp"
+#include "core/kit/table.hpp"
+#include "core/read/importance.hpp"
+#include "core/read/read.hpp"
+#include "core/read/shap.hpp"
+#include "core/read/shap_background.hpp"
+#include "core/rows/codes.hpp"
+
+namespace hedgerow {
+
+// States of the leaves of some trees, as StateTable has them.
+struct StatesGiven {
+    Table<const double> states;
+    const std::int32_t* distinct = nullptr;
+    std::size_t first_tree = 0, n_trees = 0;
+    const double* tree_weights = nullptr;
+};
+
+// Rows of the training table, how they were drawn into bags, and which features are permuted together, how often.
+struct Permuting {
+    std::uint64_t seed = 0;
+    double bag_mean = 0;
+    std::span<const std::int64_t> features, start;
+    std::uint64_t key = 0;
+    std::size_t n_repeats = 0;
+};
+
+class Reader {
+public:
+    explicit Reader(const Given& arrays) : forest_(ForestView::from(arrays)), leaves_(LeafView::from(arrays)) {}
+
+    // (n, K): the mean of the class shares of the leaves.
+    template <class Code>
+    OwnTable<double> average(const CodeColumns<Code>& codes, std::size_t n_threads, Control& control) const {
+        OwnTable<double> probability(codes.n_rows, leaves_.n_classes);
+        average_shares(forest_, leaves_, codes.codes, codes.n_rows, codes.n_features, n_threads, probability.data.get(), control);
+        return probability;
+    }
+    // The mean of shares (D, K): distinct[leaf] says which of them a leaf has.
+    template <class Code>
+    OwnTable<double> average_known(const CodeColumns<Code>& codes, const Table<const double>& shares,
+                                   std::span<const std::int32_t> distinct, std::size_t n_threads, Control& control) const {
+        require(distinct.size() == forest_.n_leaves(), "distinct must have one number per leaf");
+        OwnTable<double> probability(codes.n_rows, shares.n_columns);
+        const StateTable table{shares.data, shares.n_columns, distinct.data(), 0, forest_.n_trees, nullptr};
+        average_states(forest_, leaves_, table, codes.codes, codes.n_rows, codes.n_features, n_threads, probability.data.get(), control);
+        return probability;
+    }
+    // -> for each distinct content of a leaf the first leaf that has it (D,), and which one each leaf has (L,)
+    std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> distinct(std::size_t n_threads, Control& control) const {
+        std::vector<std::int32_t> distinct(forest_.n_leaves());
+        std::vector<std::int64_t> examples = find_distinct(forest_, leaves_, n_threads, distinct.data(), control);
+        return {std::move(examples), std::move(distinct)};
+    }
+    // (n, trees): the leaf, or the node, that each row reaches.
+    template <class Code>
+    OwnTable<std::int32_t> leaves(const CodeColumns<Code>& codes, std::size_t n_threads, bool as_nodes, Control& control) const {
+        OwnTable<std::int32_t> found(codes.n_rows, forest_.n_trees);
+        find_leaves(forest_, codes.codes, codes.n_rows, codes.n_features, n_threads, as_nodes, found.data.get(), control);
+        return found;
+    }
+
+    // merged (n, S), or (n, 2S), takes in the states of the leaves.
+    template <class Code>
+    void fold(const CodeColumns<Code>& codes, const StatesGiven& given, Merge merge, const std::optional<OutOfBag>& outside,
+              std::size_t n_threads, const Table<double>& merged, Control& control) const {
+        const std::size_t width = given.states.n_columns;
+        require(merged.n_rows == codes.n_rows && merged.n_columns == (merge == Merge::both ? 2 * width : width),
+                "merged states must have one row per sample and the width of the states");
+        fold_states(forest_, leaves_, states_from(given), merge, outside ? &*outside : nullptr, codes.codes, codes.n_rows,
+                    codes.n_features, n_threads, merged.data, control);
+    }
+
+    // values (n, p, S) and pairs (n, p, p, S), unless those are null, take in what the trees say of the rows: against the
+    // covers of leaves or, unless it is null, against a background of which no path has more than `most` features.
+    template <class Code>
+    void explain(const CodeColumns<Code>& codes, const StatesGiven& given, std::span<const double> covers,
+                 const CodeColumns<Code>& background, std::size_t most, std::size_t n_threads,
+                 const Box<double, 3>& values, const Box<double, 4>& pairs, Control& control) const {
+        const std::size_t n = codes.n_rows, p = codes.n_features, width = given.states.n_columns;
+        require(values.shape == std::array{n, p, width}, "values must have one row per sample, one column per feature and the width of the states");
+        require(!pairs.data || pairs.shape == std::array{n, p, p, width}, "pairs must have one row per sample, features twice and the width of the states");
+        require(!background.codes || background.n_features == p, "a background must have the features of the samples");
+        const StateTable table = states_from(given);
+        if (background.codes)
+            explain_against(forest_, table, background.codes, background.n_rows, codes.codes, n, p, n_threads, most, values.data,
+                            pairs.data, control);
+        else
+            explain_paths(forest_, covers.data(), table, codes.codes, n, p, n_threads, values.data, pairs.data, control);
+    }
+    // (leaves,): how likely each leaf is when nothing is known of a row but the covers of the leaves.
+    std::vector<double> leaf_shares(std::span<const double> covers) const {
+        require(covers.size() == forest_.n_leaves(), "covers must have one number per leaf");
+        std::vector<double> reached(covers.size());
+        hedgerow::leaf_shares(forest_, covers.data(), reached.data());
+        return reached;
+    }
+
+    // decrease (trees, groups) of the worth of the trees' answers.
+    template <class Code>
+    void permute(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, Worth worth, bool counted,
+                 const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
+        check_labels(labels, codes.n_rows);
+        permute_by(ClassJudge{leaves_, labels.data(), worth, counted}, codes, how, n_threads, decrease, control);
+    }
+    // The same where leaves predict numbers (leaves,) and a row is worth minus its squared error.
+    template <class Code>
+    void permute_numbers(const CodeColumns<Code>& codes, std::span<const double> targets, std::span<const double> predicted,
+                         const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
+        require(targets.size() == codes.n_rows && predicted.size() == forest_.n_leaves(),
+                "targets and predictions must fit the table and the leaves");
+        permute_by(NumberJudge{predicted.data(), targets.data()}, codes, how, n_threads, decrease, control);
+    }
+
+    // gains (trees, p) of the splits on each feature, by the rows outside the bags.
+    template <class Code>
+    void gains(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, std::uint64_t seed, double bag_mean,
+               std::size_t n_threads, const Table<double>& gains, Control& control) const {
+        check_labels(labels, codes.n_rows);
+        gain_by(Responses::of_classes(labels.data(), codes.n_rows, leaves_.n_classes), codes, seed, bag_mean, n_threads, gains, control);
+    }
+    template <class Code>
+    void gains_numbers(const CodeColumns<Code>& codes, std::span<const double> targets, std::uint64_t seed, double bag_mean,
+                       std::size_t n_threads, const Table<double>& gains, Control& control) const {
+        require(targets.size() == codes.n_rows, "targets must fit the table");
+        gain_by(Responses::of_numbers(targets.data(), codes.n_rows), codes, seed, bag_mean, n_threads, gains, control);
+    }
+    // first (trees, p): depth of the first split on each feature.
+    void first_uses(std::span<const std::int64_t> depth, const Table<double>& first) const {
+        require(first.n_rows == forest_.n_trees && depth.size() == forest_.n_trees, "depths must fit the trees");
+        hedgerow::first_uses(forest_, depth.data(), first.n_columns, first.data);
+    }
+
+private:
+    static void require(bool condition, const char* otherwise) {
+        if (!condition) throw std::invalid_argument(otherwise);
+    }
+    void check_labels(std::span<const std::uint16_t> labels, std::size_t n_rows) const {
+        require(labels.size() == n_rows, "labels must fit the table");
+        for (const std::uint16_t label : labels) require(label < leaves_.n_classes, "labels must be classes of the forest");
+    }
+    static StateTable states_from(const StatesGiven& given) {
+        return {given.states.data, given.states.n_columns, given.distinct, given.first_tree, given.n_trees, given.tree_weights};
+    }
+
+    template <class Judge, class Code>
+    void permute_by(const Judge& judge, const CodeColumns<Code>& codes, const Permuting& how, std::size_t n_threads,
+                    const Table<double>& decrease, Control& control) const {
+        const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, how.seed, how.bag_mean};
+        const FeatureGroups groups{how.features.data(), how.start.data(), how.start.size() - 1};
+        require(decrease.n_rows == forest_.n_trees && decrease.n_columns == groups.n_groups, "decreases must fit the trees and the groups");
+        for (const std::int64_t feature : how.features)
+            require(feature >= 0 && static_cast<std::size_t>(feature) < rows.n_features, "groups must be made of features of the table");
+        permute_outside(forest_, rows, groups, judge, how.key, how.n_repeats, n_threads, decrease.data, control);
+    }
+    template <class Code>
+    void gain_by(const Responses& responses, const CodeColumns<Code>& codes, std::uint64_t seed, double bag_mean, std::size_t n_threads,
+                 const Table<double>& gains, Control& control) const {
+        const BaggedRows<Code> rows{codes.codes, codes.n_rows, codes.n_features, seed, bag_mean};
+        require(gains.n_rows == forest_.n_trees && gains.n_columns == rows.n_features, "gains must fit the trees and the table");
+        gain_outside(forest_, rows, responses, n_threads, gains.data, control);
+    }
+
+    ForestView forest_;
+    LeafView leaves_;
+};
+
+}  // namespace hedgerow

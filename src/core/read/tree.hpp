@@ -1,0 +1,111 @@
+// Tree: nodes side by side, and how a row finds its leaf.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/read/node.hpp"
+#include "core/rows/codes.hpp"
+
+namespace hedgerow {
+
+// One tree as it lies in memory, whoever owns it.
+struct TreeView {
+    const Node* nodes = nullptr;
+    const std::int32_t* payload = nullptr;      // a leaf's number; where a subset's words begin
+    const std::uint64_t* set_words = nullptr;   // the bits of all category subsets
+    bool has_nominal = false;                   // some split is a subset or multiway
+};
+
+// Rows of codes, one after the other.
+template <class Code>
+struct RowView {
+    const Code* codes = nullptr;
+    std::size_t n_features = 0;
+    bool has_missing = true;  // whether some code may be missing
+
+    const Code* row(std::size_t number) const { return codes + number * n_features; }
+};
+
+// What a step must be ready for. Most blocks of rows have no missing value and most forests no nominal feature; a
+// step that knows it takes half the time.
+enum class Ready { for_values, for_missing, for_all };
+
+// Where a row goes that has this code at the node's feature; a leaf answers with itself.
+template <Ready ready, class Code>
+inline std::uint32_t child_for(const TreeView& tree, std::uint32_t at, Code code) {
+    const Node& node = tree.nodes[at];
+    if constexpr (ready == Ready::for_values) return node.child() + (code > node.code());
+    if (ready == Ready::for_missing || node.kind() == NodeKind::threshold) {
+        // The missing code is the highest; where it goes left, adding one wraps it around to the lowest.
+        const std::uint32_t left = node.missing_left();
+        return node.child() + (static_cast<Code>(code + left) > node.code() + left);
+    }
+    if (node.kind() == NodeKind::subset) {
+        if (code == missing_code<Code>) return node.child() + !node.missing_left();
+        const std::uint64_t* words = tree.set_words + tree.payload[at];
+        return node.child() + !((words[code >> 6] >> (code & 63)) & 1);
+    }
+    return node.child() + (code == missing_code<Code> ? node.code() : code);
+}
+
+// The next node of a row on its way down.
+template <Ready ready, class Code>
+inline std::uint32_t step(const TreeView& tree, std::uint32_t at, const Code* row) {
+    const Node& node = tree.nodes[at];
+    return child_for<ready>(tree, at, row[ready == Ready::for_all ? node.feature() : node.low_feature()]);
+}
+
+// at[i] = the leaf node that row i of the view (or rows[i]) reaches.
+//
+// Eight rows are on their way at a time, so that their memory look-ups overlap instead of following one another. After
+// a few steps those that have arrived leave the list of the waiting: all eight going on until the last arrives takes
+// 1.3 to 2 times as long.
+template <Ready ready, class Code>
+inline void route_ready(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
+                        std::uint32_t* at) {
+    constexpr std::size_t lanes = 8, steps = 4, together = 512;
+    const Code* codes[together];
+    std::uint16_t waiting[together];
+    for (std::size_t first = 0; first < n_rows; first += together, at += together) {
+        std::size_t n_waiting = std::min(together, n_rows - first);
+        for (std::size_t i = 0; i < n_waiting; ++i) {
+            codes[i] = view.row(rows ? rows[first + i] : first + i);
+            waiting[i] = static_cast<std::uint16_t>(i);
+            at[i] = 0;
+        }
+        while (n_waiting > 0) {
+            std::size_t n_left = 0;
+            const auto advance = [&]<std::size_t n_lanes>(const std::uint16_t* who, std::integral_constant<std::size_t, n_lanes>) {
+                std::uint32_t node[n_lanes];
+                const Code* row[n_lanes];
+                for (std::size_t lane = 0; lane < n_lanes; ++lane) node[lane] = at[who[lane]], row[lane] = codes[who[lane]];
+                for (std::size_t taken = 0; taken < steps; ++taken)
+                    for (std::size_t lane = 0; lane < n_lanes; ++lane) node[lane] = step<ready>(tree, node[lane], row[lane]);
+                for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+                    const std::uint16_t one = who[lane];
+                    at[one] = node[lane];
+                    waiting[n_left] = one;  // never ahead of where the list is read
+                    n_left += !tree.nodes[node[lane]].is_leaf(node[lane]);
+                }
+            };
+            std::size_t i = 0;
+            for (; i + lanes <= n_waiting; i += lanes) advance(waiting + i, std::integral_constant<std::size_t, lanes>{});
+            for (; i < n_waiting; ++i) advance(waiting + i, std::integral_constant<std::size_t, 1>{});
+            n_waiting = n_left;
+        }
+    }
+}
+
+// rows == nullptr: the first n_rows rows of the view.
+template <class Code>
+inline void route_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
+                       std::uint32_t* at) {
+    if (tree.has_nominal || view.n_features > 65536) route_ready<Ready::for_all>(tree, view, rows, n_rows, at);
+    else if (view.has_missing) route_ready<Ready::for_missing>(tree, view, rows, n_rows, at);
+    else route_ready<Ready::for_values>(tree, view, rows, n_rows, at);
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,80 @@
+// Walk: what explanations ask of a tree: children, numbers of leaves, and the way of one row after another.
+//
+// The only place where they depend on how a node is laid out and on how rows are routed.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/kit/table.hpp"
+#include "core/read/read.hpp"
+#include "core/read/tree.hpp"
+#include "core/rows/codes.hpp"
+
+namespace hedgerow {
+
+inline bool is_leaf(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].is_leaf(at); }
+// A leaf without rows of its own, which repeats what its siblings say.
+inline bool is_borrowed(const TreeView& tree, std::uint32_t at) { return is_leaf(tree, at) && tree.nodes[at].missing_left(); }
+inline std::int32_t leaf_number(const TreeView& tree, std::uint32_t at) { return tree.payload[at]; }
+inline std::uint32_t split_feature(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].feature(); }
+// Children stand side by side, and after their parent.
+inline std::uint32_t first_child(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].child(); }
+inline std::uint32_t n_children(const TreeView& tree, std::uint32_t at) {
+    if (is_leaf(tree, at)) return 0;
+    return tree.nodes[at].kind() == NodeKind::multiway ? tree.nodes[at].code() + 1 : 2;
+}
+
+// Where a row, its codes side by side, goes from a node; a leaf answers with itself.
+template <class Code>
+inline std::uint32_t next_node(const TreeView& tree, std::uint32_t at, const Code* row) {
+    return step<Ready::for_all>(tree, at, row);
+}
+template <class Code>
+inline std::uint32_t leaf_of(const TreeView& tree, const Code* row) {
+    std::uint32_t at = 0;
+    while (!is_leaf(tree, at)) at = next_node(tree, at, row);
+    return at;
+}
+
+// The leaf of each listed row of a table laid out row by row: arrive(i, node).
+template <class Code, class Arrive>
+inline void route_listed(const TreeView& tree, const Code* by_row, std::size_t n_features, const std::uint32_t* rows,
+                         std::size_t n_rows, Arrive&& arrive) {
+    std::vector<std::uint32_t> at(n_rows);
+    route_rows(tree, RowView<Code>{by_row, n_features, true}, rows, n_rows, at.data());
+    for (std::size_t i = 0; i < n_rows; ++i) arrive(i, at[i]);
+}
+
+// What leaves hold (leaves, width) -> what nodes do (nodes, width): the sum of their children's, borrowed ones left out.
+// Children stand after their parents.
+template <class Value>
+inline OwnTable<Value> sum_up(const TreeView& tree, std::size_t n_nodes, const Table<const Value>& leaves) {
+    const std::size_t width = leaves.n_columns;
+    OwnTable<Value> all(n_nodes, width);
+    Value* const sums = all.data.get();
+    for (std::size_t i = n_nodes; i-- > 0;) {
+        const auto at = static_cast<std::uint32_t>(i);
+        Value* mine = sums + i * width;
+        if (is_leaf(tree, at)) {
+            std::copy_n(leaves.data + static_cast<std::size_t>(leaf_number(tree, at)) * width, width, mine);
+            continue;
+        }
+        std::fill_n(mine, width, Value{0});
+        for (std::uint32_t child = first_child(tree, at); child < first_child(tree, at) + n_children(tree, at); ++child)
+            if (!is_borrowed(tree, child))
+                for (std::size_t k = 0; k < width; ++k) mine[k] += sums[child * width + k];
+    }
+    return all;
+}
+
+// Codes by column -> the rows first, …, first + n - 1 of them, row by row.
+template <class Code>
+inline void lay_out_rows(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t first, std::size_t n,
+                         std::vector<Code>& by_row) {
+    by_row.resize(n * n_features);
+    transpose_codes(by_column + first, n, n_features, n_rows, by_row.data(), n_features);
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,70 @@
+// Bag: (seed, tree, row) -> how often the row is in the tree's bootstrap sample.
+//
+// Multiplicities are independent Poisson draws keyed by the row's number, so any block of rows on any
+// machine can recompute its own, and the in-bag mask is never stored.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/rows/random.hpp"
+
+namespace hedgerow {
+
+class Bag {
+public:
+    // mean = expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling.
+    Bag(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) : resampled_(mean > 0) {
+        if (!resampled_) return;
+        double term = std::exp(-mean), cumulative = 0;
+        for (int times = 0; times < n_thresholds; ++times) {
+            cumulative += term;
+            term *= mean / (times + 1);
+            thresholds_[times] = static_cast<std::uint64_t>(std::min(cumulative, 1.0) * 4294967296.0);
+        }
+        const std::uint64_t tree_key = derive_key(derive_key(seed, Purpose::bag), tree);
+        // A bag that drew no row at all (it happens to tables of a few rows) is drawn again.
+        for (std::uint64_t attempt = 0; attempt < 1000; ++attempt) {
+            key_ = derive_key(tree_key, attempt);
+            for (std::size_t row = 0; row < n_rows; ++row)
+                if (multiplicity(row) > 0) return;
+        }
+        resampled_ = false;
+    }
+
+    std::uint32_t multiplicity(std::size_t row) const {
+        if (!resampled_) return 1;
+        const std::uint64_t draw = scramble(key_ + 0x9e3779b97f4a7c15ULL * row) >> 32;
+        std::uint32_t times = 0;
+        for (int level = 0; level < 4; ++level) times += draw >= thresholds_[level];
+        if (times == 4)
+            while (times < n_thresholds && draw >= thresholds_[times]) ++times;
+        return times;
+    }
+    bool resampled() const { return resampled_; }
+
+private:
+    static constexpr int n_thresholds = 24;
+    bool resampled_;
+    std::uint64_t key_ = 0;
+    std::uint64_t thresholds_[n_thresholds] = {};
+};
+
+// How often each of the rows first, …, last - 1 is in a bag. Rows beyond those the tree was grown on have come later: they
+// have their draw like all others.
+inline std::vector<std::uint32_t> times_of_rows(const Bag& bag, std::size_t first, std::size_t last) {
+    std::vector<std::uint32_t> times(last - first);
+    for (std::size_t i = 0; i < times.size(); ++i) times[i] = bag.multiplicity(first + i);
+    return times;
+}
+
+// How often the bag of a tree holds each row: as it is drawn, or as it was told by who has drawn it.
+struct BagTimes {
+    const Bag* bag = nullptr;
+    const std::uint16_t* told = nullptr;
+    std::uint32_t of(std::size_t row) const { return told ? told[row] : bag->multiplicity(row); }
+};
+
+}  // namespace hedgerow

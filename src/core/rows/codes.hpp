@@ -1,0 +1,143 @@
+// Codes: the binned table as the grower and the readers of trees see it.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "core/kit/named.hpp"
+
+namespace hedgerow {
+
+inline constexpr std::size_t max_features = (std::size_t{1} << 17) - 1;  // as many as a node can name
+
+// A missing value has the highest code there is; value bins are numbered from 0.
+template <class Code>
+inline constexpr Code missing_code = std::numeric_limits<Code>::max();
+
+// What the grower must know of a feature: its bins and, for a numeric one, a typical value of each.
+struct Feature {
+    std::uint32_t n_bins = 0;
+    bool nominal = false;
+    const double* centers = nullptr;  // n_bins ascending values; null for nominal features
+    bool has_missing = true;          // false only where it is known that no row lacks a value
+};
+
+// Codes of some rows, addressed by row and feature; either layout, the same code reads both.
+template <class Code>
+struct CodeView {
+    const Code* codes = nullptr;
+    std::size_t row_stride = 1;
+    std::size_t feature_stride = 0;
+
+    const Code* column(std::uint32_t feature) const { return codes + feature * feature_stride; }
+    Code at(std::uint32_t row, std::uint32_t feature) const {
+        return codes[row * row_stride + feature * feature_stride];
+    }
+};
+
+// Codes of a table as they come from outside, column after column.
+template <class Code>
+struct CodeColumns {
+    const Code* codes = nullptr;
+    std::size_t n_features = 0, n_rows = 0;
+
+    CodeView<Code> view() const { return {codes, 1, n_rows}; }
+};
+
+// Rows that are copied whole are padded to full words.
+template <class Code>
+inline std::size_t padded_width(std::size_t n_features) {
+    constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
+    return (n_features + per_word - 1) / per_word * per_word;
+}
+template <class Code>
+inline void copy_words(const Code* source, std::size_t n_words, Code* target) {
+    for (std::size_t word = 0; word < n_words; ++word) std::memcpy(target + word * 8 / sizeof(Code), source + word * 8 / sizeof(Code), 8);
+}
+
+// Column-major codes -> row-major codes, in blocks that stay in cache.
+template <class Code>
+inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t column_stride,
+                            Code* by_row, std::size_t row_stride) {
+    constexpr std::size_t block = 64;
+    for (std::size_t first = 0; first < n_rows; first += block) {
+        const std::size_t last = std::min(n_rows, first + block);
+        for (std::size_t feature = 0; feature < n_features; ++feature) {
+            const Code* column = by_column + feature * column_stride;
+            for (std::size_t row = first; row < last; ++row) by_row[row * row_stride + feature] = column[row];
+        }
+    }
+}
+
+template <class Code>
+struct CodeTable {
+    CodeView<Code> by_column;
+    CodeView<Code> by_row;  // the same codes, row after row; codes == nullptr where that does not pay
+    std::size_t n_rows = 0;
+    std::vector<Feature> features;
+
+    std::uint32_t n_features() const { return static_cast<std::uint32_t>(features.size()); }
+    // Looks through the columns once, so that the grower need not look out for missing values where there are none.
+    void note_missing() {
+        for (std::uint32_t i = 0; i < n_features(); ++i) {
+            const Code* column = by_column.column(i);
+            features[i].has_missing = std::find(column, column + n_rows, missing_code<Code>) != column + n_rows;
+        }
+    }
+    // The same where the table is a part of another, and it is known of all of that.
+    void tell_missing(const std::uint8_t* has_missing) {
+        for (std::uint32_t i = 0; i < n_features(); ++i) features[i].has_missing = has_missing[i] != 0;
+    }
+    // Lays the codes out row by row in `memory`, where that pays: whole rows are worth copying while they are not much
+    // longer than what a node reads of them.
+    void lay_out(std::vector<Code>& memory) {
+        if (n_features() > 256) return;
+        const std::size_t stride = padded_width<Code>(n_features());
+        memory.resize(n_rows * stride);
+        transpose_codes(by_column.codes, n_rows, n_features(), n_rows, memory.data(), stride);
+        by_row = {memory.data(), stride, 1};
+    }
+};
+
+// Where the features of a table are cut.
+inline std::vector<Feature> features_from(const Given& bins) {
+    const auto n_bins = bins.array<std::int64_t>("n_bins");
+    const auto* nominal = bins.array<std::uint8_t>("nominal", n_bins.size());
+    const auto* center_start = bins.array<std::int64_t>("center_start", n_bins.size() + 1);
+    const auto centers = bins.array<double>("centers");
+    std::vector<Feature> features;
+    for (std::size_t i = 0; i < n_bins.size(); ++i)
+        features.push_back({static_cast<std::uint32_t>(n_bins[i]), nominal[i] != 0, centers.data() + center_start[i]});
+    return features;
+}
+
+// A table as the grower sees it.
+template <class Code>
+CodeTable<Code> table_from(const CodeColumns<Code>& codes, const Given& bins) {
+    if (codes.n_features > max_features) throw std::invalid_argument("a table must have fewer than 131,072 features");
+    if (codes.n_rows >= (std::size_t{1} << 31)) throw std::invalid_argument("a table must have fewer than 2^31 rows");
+    CodeTable<Code> table{codes.view(), {}, codes.n_rows, features_from(bins)};
+    if (table.features.size() != codes.n_features) throw std::invalid_argument("codes must have one row for each feature");
+    return table;
+}
+
+// Where between two occupied bins a < b the split lies: the last code whose centre is not above
+// centre(a) + fraction · (centre(b) − centre(a)). CART's midpoint is fraction = ½.
+inline std::uint32_t code_between(const double* centers, std::uint32_t low, std::uint32_t high, double fraction) {
+    if (high == low + 1) return low;
+    const double value = centers[low] * (1 - fraction) + centers[high] * fraction;
+    if (!(value > -std::numeric_limits<double>::max() && value < std::numeric_limits<double>::max()))
+        return low + static_cast<std::uint32_t>((high - low) * fraction);  // an infinite end: go by rank
+    std::uint32_t inside = low, outside = high;
+    while (outside - inside > 1) {
+        const std::uint32_t middle = inside + (outside - inside) / 2;
+        if (centers[middle] <= value) inside = middle; else outside = middle;
+    }
+    return inside;
+}
+
+}  // namespace hedgerow

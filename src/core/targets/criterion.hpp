@@ -1,0 +1,229 @@
+// Criterion: class counts of one side of a split -> its quality, higher is purer.
+//
+// A criterion is a function of one class's count, summed over classes in exact integers (so the order of
+// rows, bins, threads or machines cannot matter), and a quality of that sum and the side's total:
+//     quality(Σ_k contribution(n_k), n).
+// A criterion that must see all counts of a side together is a WholeSide.
+// The gain of a split is quality(left) + quality(right) − quality(node), divided by the rows of the tree.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/rows/random.hpp"
+#include "core/targets/wide.hpp"
+
+namespace hedgerow {
+
+static_assert(FLT_EVAL_METHOD == 0, "scores must be rounded to doubles: on 32-bit x86 compile with -msse2 -mfpmath=sse");
+
+// n·(1 − Gini impurity) = Σ n_k² / n.
+struct Gini {
+    static constexpr bool needs_gain = false;  // a split without gain may still pay off further down
+    static constexpr bool whole_side = false;
+
+    static std::int64_t contribution(std::uint32_t count) { return std::int64_t{count} * count; }
+    static WideInteger contribution(std::int64_t weight) { return wide_square(weight); }
+
+    template <class Sum, class Amount>
+    static double quality(Sum sum, Amount total) {
+        return total == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(total);
+    }
+    // What two pure sides are worth together: no split can beat it.
+    static double perfect(std::int64_t total) { return static_cast<double>(total); }
+};
+
+// −n · entropy in bits = Σ n_k log₂ n_k − n log₂ n, in units of 2⁻¹⁶ bit.
+class Entropy {
+public:
+    static constexpr bool needs_gain = false;
+    static constexpr bool whole_side = false;
+
+    Entropy() = default;
+    explicit Entropy(std::size_t largest_count) {
+        const std::size_t size = largest_count < table_limit ? largest_count + 1 : table_limit;
+        auto table = std::make_shared<std::vector<std::int64_t>>(size);
+        for (std::size_t count = 0; count < size; ++count) (*table)[count] = computed(static_cast<double>(count));
+        owner_ = table;
+        table_ = table->data();
+        size_ = static_cast<std::int64_t>(size);
+    }
+
+    std::int64_t contribution(std::int64_t amount) const {
+        return amount < size_ ? table_[amount] : computed(static_cast<double>(amount));
+    }
+    std::int64_t contribution(std::uint32_t count) const { return contribution(std::int64_t{count}); }
+
+    template <class Amount>
+    double quality(std::int64_t sum, Amount total) const {
+        return static_cast<double>(sum - contribution(total)) * 0x1.0p-16;
+    }
+    static double perfect(std::int64_t) { return 0.0; }
+
+private:
+    static constexpr std::size_t table_limit = std::size_t{1} << 16;
+    static std::int64_t computed(double amount) {
+        return amount <= 1 ? 0 : std::llround(amount * std::log2(amount) * 65536.0);
+    }
+
+    std::shared_ptr<std::vector<std::int64_t>> owner_;
+    const std::int64_t* table_ = nullptr;
+    std::int64_t size_ = 0;
+};
+
+// −n · U_λ of the imprecise Dirichlet mass with m({k}) = n_k/(n+s), m(Ω) = s/(n+s), in bits:
+//     n/(n+s) · [λ (Σ n_k log₂(K n_k + s) − n log₂(K (n + s))) − (1−λ) s log₂ K].
+class BeliefGain {
+public:
+    static constexpr bool needs_gain = true;  // its stopping rule: no positive gain, no split
+    static constexpr bool whole_side = false;
+
+    BeliefGain(std::size_t largest_count, std::uint32_t n_classes, double lam, double caution)
+        : n_classes_(n_classes), lam_(lam), caution_(caution) {
+        const std::size_t size = std::min(largest_count + 1, table_limit);
+        auto table = std::make_shared<std::vector<Entry>>(size);
+        for (std::size_t count = 0; count < size; ++count) (*table)[count] = computed(static_cast<double>(count));
+        owner_ = table;
+        table_ = table->data();
+        size_ = static_cast<std::int64_t>(size);
+    }
+
+    std::int64_t contribution(std::int64_t amount) const {
+        return amount < size_ ? table_[amount].contribution : contribution_of(static_cast<double>(amount));
+    }
+    std::int64_t contribution(std::uint32_t count) const { return contribution(std::int64_t{count}); }
+
+    template <class Amount>
+    double quality(std::int64_t sum, Amount total) const {
+        const auto amount = static_cast<std::int64_t>(total);
+        const Entry entry = amount < size_ ? table_[amount] : computed(static_cast<double>(amount));
+        return entry.scale * static_cast<double>(sum) + entry.offset;
+    }
+    static double perfect(std::int64_t) { return 1e300; }  // how good the best split could be is not known beforehand
+
+private:
+    struct Entry {
+        std::int64_t contribution;  // n_k log₂(K n_k + s), in units of 2⁻¹⁶ bit
+        double scale, offset;       // quality = scale · Σ contribution + offset, for n = this count
+    };
+    static constexpr std::size_t table_limit = std::size_t{1} << 16;
+
+    std::int64_t contribution_of(double amount) const {
+        return amount <= 0 ? 0 : std::llround(amount * std::log2(n_classes_ * amount + caution_) * 65536.0);
+    }
+    Entry computed(double amount) const {
+        if (amount <= 0) return {0, 0, 0};
+        const double share = amount / (amount + caution_);
+        const double certain = lam_ * amount * std::log2(n_classes_ * (amount + caution_));
+        const double unspecific = (1 - lam_) * caution_ * std::log2(n_classes_);
+        return {contribution_of(amount), share * lam_ / 65536.0, -share * (certain + unspecific)};
+    }
+
+    double n_classes_, lam_, caution_;
+    std::shared_ptr<std::vector<Entry>> owner_;
+    const Entry* table_ = nullptr;
+    std::int64_t size_ = 0;
+};
+
+// −n · uncertainty(counts) for any uncertainty of a side, remembered by its sorted counts: classes are alike.
+class WholeSide {
+public:
+    static constexpr bool needs_gain = true;
+    static constexpr bool whole_side = true;
+    using Counts = std::vector<std::int64_t>;                    // of the classes that occur, ascending
+    using Uncertainty = std::function<double(const Counts&)>;
+
+    explicit WholeSide(Uncertainty uncertainty) : uncertainty_(std::move(uncertainty)) {}
+
+    // `counts` may be in any order and hold zeros, and is sorted here.
+    double quality(Counts& counts, std::int64_t total) const {
+        if (total == 0) return 0;
+        counts.erase(std::remove(counts.begin(), counts.end(), 0), counts.end());
+        std::sort(counts.begin(), counts.end());
+        const auto known = remembered_.find(counts);
+        if (known != remembered_.end()) return -static_cast<double>(total) * known->second;
+        if (remembered_.size() >= memory_limit) remembered_.clear();
+        const double uncertainty = uncertainty_(counts);
+        remembered_.emplace(counts, uncertainty);
+        return -static_cast<double>(total) * uncertainty;
+    }
+    static std::int64_t contribution(std::int64_t) { return 0; }
+    static double perfect(std::int64_t) { return 1e300; }
+
+private:
+    static constexpr std::size_t memory_limit = 1 << 18;
+    struct Hash {
+        std::size_t operator()(const Counts& counts) const {
+            std::uint64_t key = counts.size();
+            for (const std::int64_t count : counts) key = derive_key(key, static_cast<std::uint64_t>(count));
+            return static_cast<std::size_t>(key);
+        }
+    };
+    Uncertainty uncertainty_;
+    mutable std::unordered_map<Counts, double, Hash> remembered_;
+};
+
+// The largest entropy, in bits, over the imprecise Dirichlet set: `caution` is poured onto the smallest classes
+// until they are level.
+inline double upper_entropy(const WholeSide::Counts& counts, std::size_t n_classes, double caution) {
+    const std::size_t n_empty = n_classes - counts.size();
+    double total = caution, poured_over = 0;
+    for (const std::int64_t count : counts) total += static_cast<double>(count);
+    std::size_t n_level = n_empty;
+    const auto next_up = [&] { return static_cast<double>(counts[n_level - n_empty]); };
+    // One class more joins the level as long as what is poured reaches it.
+    while (n_level < n_classes && (n_level == 0 || next_up() * static_cast<double>(n_level) - poured_over < caution)) {
+        poured_over += next_up();
+        ++n_level;
+    }
+    double entropy = 0;
+    const auto add = [&](double amount, double times) {
+        if (amount > 0) entropy -= times * amount / total * std::log2(amount / total);
+    };
+    if (n_level > 0) add((poured_over + caution) / static_cast<double>(n_level), static_cast<double>(n_level));
+    for (std::size_t i = n_level - n_empty; i < counts.size(); ++i) add(static_cast<double>(counts[i]), 1);
+    return entropy;
+}
+
+// U_λ of the multinomial mass of at most three classes: the Möbius inverse of the lower probabilities that follow
+// from Goodman's simultaneous intervals, `quantile` being that of their chi-square. Counts are in rows.
+inline double multinomial_uncertainty(const std::vector<double>& counts, std::size_t n_classes, double quantile, double lam) {
+    double total = 0, lower[3] = {}, upper[3] = {}, mass[8] = {};
+    for (const double count : counts) total += count;
+    for (std::size_t k = 0; k < n_classes; ++k) {
+        const double count = k < counts.size() ? counts[k] : 0;
+        const double root = std::sqrt(quantile * (quantile + 4 * count * (total - count) / total));
+        lower[k] = 2 * count * (count / total) / (quantile + 2 * count + root);
+        upper[k] = std::min(1.0, (quantile + 2 * count + root) / (2 * (total + quantile)));
+    }
+    const std::size_t everything = (std::size_t{1} << n_classes) - 1;
+    double sum = 0;
+    for (std::size_t set = 1; set <= everything; ++set) {
+        double within = 0, outside = 0;
+        for (std::size_t k = 0; k < n_classes; ++k) (set >> k & 1 ? within : outside) += set >> k & 1 ? lower[k] : upper[k];
+        double rest = set == everything ? 1 : std::max(within, 1 - outside);
+        for (std::size_t part = 1; part < set; ++part)
+            if ((part & ~set) == 0) rest -= mass[part];
+        mass[set] = std::max(rest, 0.0);
+        sum += mass[set];
+    }
+    double pignistic[3] = {}, uncertainty = 0;
+    for (std::size_t set = 1; set <= everything; ++set)
+        for (std::size_t k = 0; k < n_classes; ++k)
+            if (set >> k & 1) pignistic[k] += mass[set] / sum / static_cast<double>(std::popcount(set));
+    for (std::size_t set = 1; set <= everything; ++set) {
+        double believed = 0;
+        for (std::size_t k = 0; k < n_classes; ++k) believed += set >> k & 1 ? pignistic[k] : 0;
+        if (mass[set] > 0)
+            uncertainty += mass[set] / sum * ((1 - lam) * std::log2(static_cast<double>(std::popcount(set))) - lam * std::log2(std::min(believed, 1.0)));
+    }
+    return uncertainty;
+}
+
+}  // namespace hedgerow

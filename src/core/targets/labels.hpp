@@ -1,0 +1,148 @@
+// Labels: what the rows of a table are labelled with -> rows as the grower carries them.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/rows/bag.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+class EvidenceBuilder;
+
+// Labels and, where there are any, fixed-point weights of the training rows. A row that may be of several classes has
+// several entries, side by side, that share its weight; it is still one row: in the bag as a whole, counted once.
+struct Labels {
+    using LeafBuilder = EvidenceBuilder;
+    // Counts of a leaf add up over the parts of a table.
+    static constexpr bool leaves_add_up = true;
+
+    const std::uint16_t* labels = nullptr;
+    const std::int64_t* weights = nullptr;
+    const std::uint32_t* rows = nullptr;  // the row of each entry, ascending (weighted only); null: an entry for each row
+    std::size_t n_entries = 0;
+    std::uint32_t n_classes = 2;
+    double weight_unit = 1;               // what one unit of a fixed-point weight is worth
+    bool weighted = false;
+    bool balance_bag = false;             // classes weigh the same in every bag (weighted rows only)
+
+    static Labels from(const Given& given) {
+        Labels labels;
+        const auto numbers = given.array<std::uint16_t>("labels");
+        labels.n_entries = numbers.size();
+        labels.labels = numbers.data();
+        labels.weighted = given.has("weights");
+        labels.weights = given.array_if_given<std::int64_t>("weights", labels.n_entries);
+        labels.rows = given.array_if_given<std::uint32_t>("rows", labels.n_entries);
+        labels.n_classes = given.number<std::uint32_t>("n_classes");
+        labels.weight_unit = given.number<double>("weight_unit");
+        labels.balance_bag = given.number<bool>("balance_bag");
+        return labels;
+    }
+    void check(std::size_t n_rows) const {
+        if (rows == nullptr) {
+            if (n_entries != n_rows) throw std::invalid_argument("labels must have one entry for each row");
+            return;
+        }
+        if (!weighted) throw std::invalid_argument("every entry of labels must have a row and a weight");
+        if (n_entries >= (std::size_t{1} << 31)) throw std::invalid_argument("labels must have fewer than 2^31 entries");
+        for (std::size_t i = 0; i < n_entries; ++i)
+            if (rows[i] >= n_rows || (i > 0 && rows[i] < rows[i - 1]))
+                throw std::invalid_argument("the rows of labels must ascend within the table");
+    }
+
+    // Of rows that are summed in cells: an amount of each class, and how many they are.
+    std::size_t n_cells() const { return std::size_t{n_classes} + 1; }
+    std::int64_t amount_of(const double* cells) const { return static_cast<std::int64_t>(sum_of(cells)); }
+    bool is_pure(const double* cells) const {
+        return std::count_if(cells, cells + n_classes, [](double amount) { return amount != 0; }) == 1;
+    }
+    double share_of(const double* cells) const { return cells[n_classes - 1] / sum_of(cells); }
+    double sum_of(const double* cells) const { return std::accumulate(cells, cells + n_classes, 0.0); }
+    // Factors that make all classes weigh the same, where they are to.
+    std::vector<double> balance_of(const double* cells) const {
+        std::vector<double> factors(balance_bag ? n_classes : 0, 1.0);
+        for (std::size_t k = 0; k < factors.size(); ++k)
+            if (cells[k] > 0) factors[k] = sum_of(cells) / (n_classes * cells[k]);
+        return factors;
+    }
+    // Rows at `offset` that stand for all of their class.
+    template <class Row>
+    void add_rows(const double* cells, std::uint32_t offset, std::vector<Row>& rows) const {
+        for (std::uint32_t k = 0; k < n_classes; ++k) Row::stand_for(offset, static_cast<std::uint16_t>(k), cells[k], rows);
+    }
+};
+
+// A row of the table inside the grower: where its codes are, its class, how often the bag holds it.
+struct CountedRow {
+    using Amount = std::uint32_t;
+    std::uint32_t offset;
+    std::uint16_t label;
+    std::uint16_t multiplicity;
+
+    static CountedRow make(const Labels& labels, const Taken& taken) {
+        return {taken.row, labels.labels[taken.entry], static_cast<std::uint16_t>(taken.times)};
+    }
+    // Weights are those inside the tree.
+    static CountedRow make_inside(const Labels& labels, const Taken& taken) { return make(labels, taken); }
+    static constexpr const std::uint32_t* rows_of(const Labels&) { return nullptr; }
+    static bool alike(const Labels&, const CountedRow& one, const CountedRow& other) { return one.label == other.label; }
+    static void balance(const Labels&, std::vector<CountedRow>&, std::vector<CountedRow>&) {}
+    static void stand_for(std::uint32_t offset, std::uint16_t label, double amount, std::vector<CountedRow>& rows) {
+        for (auto left = static_cast<std::uint64_t>(amount); left > 0; left -= rows.back().multiplicity)
+            rows.push_back({offset, label, static_cast<std::uint16_t>(std::min<std::uint64_t>(left, 0xffff))});
+    }
+    Amount amount() const { return multiplicity; }
+    bool follows() const { return false; }
+    std::uint32_t times(const BagTimes&) const { return multiplicity; }
+};
+static_assert(sizeof(CountedRow) == 8);
+
+// The same with a weight in fixed point (already times the multiplicity): integer sums are exact.
+struct WeightedRow {
+    using Amount = std::int64_t;
+    // Of the entries of one row all but the first carry this bit: they have a weight and are no rows of their own.
+    static constexpr std::uint16_t follower = 0x8000;
+    std::uint32_t offset;
+    std::uint16_t label;
+    std::uint16_t multiplicity;
+    std::int64_t weight;
+
+    static WeightedRow make(const Labels& labels, const Taken& taken) {
+        WeightedRow row = make_inside(labels, taken);
+        row.weight *= std::max(1U, taken.times);
+        return row;
+    }
+    static WeightedRow make_inside(const Labels& labels, const Taken& taken) {
+        const auto multiplicity = static_cast<std::uint16_t>(taken.times | (taken.follows ? follower : 0));
+        return {taken.row, labels.labels[taken.entry], multiplicity, labels.weights[taken.entry]};
+    }
+    static const std::uint32_t* rows_of(const Labels& labels) { return labels.rows; }
+    static bool alike(const Labels&, const WeightedRow& one, const WeightedRow& other) { return one.label == other.label; }
+    static void stand_for(std::uint32_t offset, std::uint16_t label, double amount, std::vector<WeightedRow>& rows) {
+        if (amount > 0) rows.push_back({offset, label, 0, static_cast<std::int64_t>(amount)});
+    }
+    Amount amount() const { return weight; }
+    bool follows() const { return (multiplicity & follower) != 0; }
+    std::uint32_t times(const BagTimes&) const { return multiplicity & ~std::uint32_t{follower}; }
+
+    // Scales the weights so that each class weighs the same in a tree's bag.
+    static void balance(const Labels& labels, std::vector<WeightedRow>& inside, std::vector<WeightedRow>& outside) {
+        if (!labels.balance_bag) return;
+        std::vector<double> amounts(labels.n_classes, 0.0);
+        for (const WeightedRow& row : inside) amounts[row.label] += static_cast<double>(row.weight);
+        const std::vector<double> factors = labels.balance_of(amounts.data());
+        for (std::vector<WeightedRow>* rows : {&inside, &outside})
+            for (WeightedRow& row : *rows)
+                row.weight = std::max<std::int64_t>(1, std::llround(static_cast<double>(row.weight) * factors[row.label]));
+    }
+};
+static_assert(sizeof(WeightedRow) == 16);
+
+}  // namespace hedgerow

@@ -1,0 +1,504 @@
+// Moments: rows with numbers -> sides of a split whose quality can be told, and what leaves remember of them.
+//
+// Targets are brought to a grid before growing (y − centre in units of a power of two), coarse enough that any sum of
+// rows is a whole number below 2^53 and so exact in a double: the order in which rows are added cannot matter. A bin
+// is two such sums, which fit one register. Leaves are computed from the numbers as they were given.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/rows/bag.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+class MomentBuilder;
+
+// What the rows of a table are worth, as given and on the grid.
+struct Numbers {
+    using LeafBuilder = MomentBuilder;
+    // What a leaf predicts is computed from its rows, one after another.
+    static constexpr bool leaves_add_up = false;
+
+    const double* values = nullptr;   // as given
+    const double* weights = nullptr;  // as given; null where all rows weigh the same
+    const double* sums = nullptr;     // weight · (value − centre), a whole number of units
+    const double* amounts = nullptr;  // weight, a whole number of units; null where every row weighs one
+    double centre = 0, unit = 1;      // value = centre + unit · sum / amount
+    double low = 0, high = 1;         // sum / amount of every row lies well between
+    bool median = false;              // whether leaves predict their median rather than their mean
+    std::size_t n_entries = 0;
+    bool weighted = false;
+
+    static Numbers from(const Given& given) {
+        Numbers numbers;
+        const auto values = given.array<double>("values");
+        numbers.n_entries = values.size();
+        numbers.values = values.data();
+        numbers.weighted = given.has("weights");
+        numbers.weights = given.array_if_given<double>("weights", numbers.n_entries);
+        numbers.sums = given.array<double>("sums", numbers.n_entries);
+        numbers.amounts = given.array_if_given<double>("amounts", numbers.n_entries);
+        numbers.centre = given.number<double>("centre");
+        numbers.unit = given.number<double>("unit");
+        numbers.low = given.number<double>("low");
+        numbers.high = given.number<double>("high");
+        numbers.median = given.word("criterion") == "absolute_error";
+        return numbers;
+    }
+    void check(std::size_t n_rows) const {
+        if (n_entries != n_rows) throw std::invalid_argument("values must have one entry for each row");
+    }
+    double weight_of(std::size_t row) const { return weights ? weights[row] : 1.0; }
+    // Of rows that are summed in cells: an amount, a sum, and how many they are.
+    static constexpr std::size_t n_cells() { return 3; }
+    static std::int64_t amount_of(const double* cells) { return static_cast<std::int64_t>(cells[0]); }
+    static bool is_pure(const double*) { return false; }
+    static std::vector<double> balance_of(const double*) { return {}; }
+    double share_of(const double* cells) const { return place_of(cells[1] / cells[0]); }
+    // Constraints speak of the place of a mean (or median) between low and high, 0 to 1.
+    double place_of(double mean) const { return (mean - low) / (high - low); }
+    double value_at(double place) const { return centre + unit * (low + place * (high - low)); }
+};
+
+// A row inside the grower: where its codes are, which row of the table it is, and its sums (times its multiplicity).
+struct NumberRow {
+    std::uint32_t offset;
+    std::uint32_t row;
+    double weight, sum;
+    std::int64_t amount() const { return static_cast<std::int64_t>(weight); }
+
+    static NumberRow make(const Numbers& numbers, const Taken& taken) {
+        const double multiple = std::max(1U, taken.times);
+        return {taken.row, taken.row, multiple * (numbers.amounts ? numbers.amounts[taken.row] : 1.0), multiple * numbers.sums[taken.row]};
+    }
+    static NumberRow make_inside(const Numbers& numbers, const Taken& taken) { return make(numbers, taken); }
+    static constexpr const std::uint32_t* rows_of(const Numbers&) { return nullptr; }
+    static bool alike(const Numbers& numbers, const NumberRow& one, const NumberRow& other) {
+        return numbers.values[one.row] == numbers.values[other.row];
+    }
+    static void balance(const Numbers&, std::vector<NumberRow>&, std::vector<NumberRow>&) {}
+    bool follows() const { return false; }
+    std::uint32_t times(const BagTimes& bag) const { return bag.of(row); }
+};
+static_assert(sizeof(NumberRow) == 24);
+
+// ---- what leaves remember ---------------------------------------------------------------------------------
+
+// Of each leaf: its rows, their weight, what it predicts, their mean and their variance.
+struct LeafMoments {
+    bool weighted = false;
+    bool means_apart = false;  // a leaf may predict something else than the mean of its rows
+    std::uint32_t n_leaves = 0;
+    std::vector<std::uint32_t> counts;
+    std::vector<double> weights, values, means, variances;
+
+    LeafMoments(const Numbers& numbers, const LeafRules& rules)
+        : weighted(numbers.weighted), means_apart(numbers.median || rules.bounded) {}
+    // Leaves first, …, last - 1 of a forest whose arrays are given.
+    LeafMoments(const Numbers& numbers, const LeafRules& rules, const Given& arrays, std::int64_t first, std::int64_t last)
+        : LeafMoments(numbers, rules) {
+        n_leaves = static_cast<std::uint32_t>(last - first);
+        counts = some<std::uint32_t>(arrays, "counts", first, last);
+        values = some<double>(arrays, "values", first, last);
+        variances = some<double>(arrays, "variances", first, last);
+        if (weighted) weights = some<double>(arrays, "weights", first, last);
+        if (means_apart) means = some<double>(arrays, "means", first, last);
+    }
+
+    void reserve(std::size_t size) {
+        counts.reserve(size);
+        for (std::vector<double>* each : {&weights, &values, &means, &variances}) each->reserve(size);
+    }
+    std::size_t size() const { return counts.size(); }
+    void append(const LeafMoments& more) {
+        hedgerow::append(counts, more.counts);
+        hedgerow::append(values, more.values);
+        hedgerow::append(variances, more.variances);
+        if (weighted) hedgerow::append(weights, more.weights);
+        if (means_apart) hedgerow::append(means, more.means);
+        n_leaves += more.n_leaves;
+    }
+    Fields fields() && {
+        Fields fields{{"counts", std::move(counts)}, {"values", std::move(values)}, {"variances", std::move(variances)},
+                      {"weights", {}}, {"means", {}}, {"entry_start", {}}, {"entry_class", {}}};
+        if (weighted) fields[3].values = std::move(weights);
+        if (means_apart) fields[4].values = std::move(means);
+        return fields;
+    }
+};
+
+// Leaf by leaf: rows are added, then the leaf is closed.
+class MomentBuilder {
+public:
+    using Leaves = LeafMoments;
+
+    MomentBuilder(const Numbers& numbers, const LeafRules& rules) : numbers_(numbers), rules_(rules), result_(numbers, rules) {}
+
+    std::uint32_t open_leaf() {
+        members_.clear();
+        n_rows_ = 0;
+        return result_.n_leaves++;
+    }
+    void add(const NumberRow& row, const BagTimes& bag) {
+        const std::uint32_t times = rules_.repeated ? row.times(bag) : 1;
+        members_.push_back({numbers_.values[row.row], numbers_.weight_of(row.row) * times});
+        n_rows_ += times;
+    }
+    // Two passes over its few rows: the variance of equal numbers is 0 and their mean is that number. `lower` and `upper`:
+    // where constraints allow what it predicts to lie between the lowest and the highest.
+    void close_leaf(double lower, double upper) {
+        double low = members_[0].first, high = low, total = 0, sum = 0, squares = 0;
+        for (const auto& [value, weight] : members_) {
+            low = std::min(low, value);
+            high = std::max(high, value);
+            total += weight;
+        }
+        for (const auto& [value, weight] : members_) sum += (value - low) * weight;
+        const double mean = low == high ? low : std::clamp(low + sum / total, low, high);
+        for (const auto& [value, weight] : members_) squares += (value - mean) * (value - mean) * weight;
+        result_.counts.push_back(n_rows_);
+        result_.weights.push_back(total);
+        result_.means.push_back(mean);
+        result_.variances.push_back(squares / total);
+        const double predicted = numbers_.median ? median() : mean;
+        result_.values.push_back(rules_.bounded ? std::clamp(predicted, numbers_.value_at(lower), numbers_.value_at(upper)) : predicted);
+    }
+    LeafMoments finish() { return std::move(result_); }
+
+private:
+    // Half of the weight lies on either side; between two numbers where both share it evenly, their middle.
+    double median() {
+        std::sort(members_.begin(), members_.end());
+        double total = 0, passed = 0;
+        for (const auto& member : members_) total += member.second;
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            passed += members_[i].second;
+            if (2 * passed > total || i + 1 == members_.size()) return members_[i].first;
+            if (2 * passed == total) return members_[i].first / 2 + members_[i + 1].first / 2;
+        }
+        return 0;
+    }
+
+    const Numbers& numbers_;
+    LeafRules rules_;
+    LeafMoments result_;
+    std::vector<std::pair<double, double>> members_;  // value, weight
+    std::uint32_t n_rows_ = 0;
+};
+
+// ---- squared error and Poisson deviance -------------------------------------------------------------------
+
+// Both sums of some rows.
+struct Sums {
+    double weight = 0, sum = 0;
+    Sums& operator+=(const Sums& other) {
+        weight += other.weight;
+        sum += other.sum;
+        return *this;
+    }
+};
+
+// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. Sums are
+// taken from a number of the node first, so little is lost to rounding; nothing at all where numbers have few digits,
+// and splits that are equal on paper are equal.
+class SquaredError {
+public:
+    static constexpr bool needs_gain = false;
+
+    void enter(const Sums& total, const Sums& first) {
+        total_ = total;
+        near_ = std::nearbyint(first.sum / first.weight);
+        rest_ = total.sum - near_ * total.weight;
+    }
+    // W·S − W_side·S of some rows: by how much their sum differs from their share.
+    double difference(const Sums& side) const { return total_.weight * (side.sum - near_ * side.weight) - side.weight * rest_; }
+    // A side without rows makes no number, which beats nothing.
+    double score(const Sums& left) const {
+        const double apart = difference(left);
+        return apart * apart / (left.weight * (total_.weight - left.weight));
+    }
+    double gain_from(double score) const { return score / total_.weight; }
+    static double in_units(double gain, double unit) { return gain * unit * unit; }
+
+private:
+    Sums total_;
+    double near_ = 0, rest_ = 0;
+};
+
+// Σ y·log(mean of the side / mean of the node) over both sides: how much a split takes off the deviance.
+class Poisson {
+public:
+    static constexpr bool needs_gain = false;
+
+    void enter(const Sums& total, const Sums&) { total_ = total; }
+    // A side whose numbers are all 0 would predict 0, which the Poisson distribution does not allow.
+    double score(const Sums& left) const {
+        const Sums right{total_.weight - left.weight, total_.sum - left.sum};
+        if (!(left.sum > 0 && right.sum > 0)) return no_score;
+        return quality(left) + quality(right);
+    }
+    static double gain_from(double score) { return score; }
+    static double in_units(double gain, double unit) { return gain * unit; }
+
+private:
+    double quality(const Sums& side) const {
+        return side.sum * std::log((side.sum * total_.weight) / (side.weight * total_.sum));
+    }
+    Sums total_;
+};
+
+// A target whose bins are the two sums.
+template <class Loss>
+class Moments {
+public:
+    using Criterion = Loss;
+    using Source = Numbers;
+    using Row = NumberRow;
+    using Bin = Sums;
+    static constexpr bool adds_up = true;
+    static constexpr int lanes = 4;
+
+    explicit Moments(const Numbers& numbers) : numbers_(numbers) {}
+
+    static void add(Bin& bin, const Row& row, std::uint32_t) { bin += of(row); }
+    static constexpr bool sums_up = true;
+    static bool is_empty(const Bin& bin) { return bin.weight == 0; }
+    static void add_to(Bin& sum, const Bin& bin) { sum += bin; }
+    static void clear(Bin& bin) { bin = Bin{}; }
+    static Bin of(const Row& row) { return {row.weight, row.sum}; }
+    // Where the mean lies between the lowest and the highest: what orders categories and constraints look at.
+    double share(const Bin& bin, std::uint32_t) const {
+        return numbers_.place_of(bin.sum / bin.weight);
+    }
+
+    void enter_node(const Row* rows, std::uint32_t n_rows) {
+        rows_ = rows;
+        n_rows_ = n_rows;
+        total_ = Bin{};
+        for (std::uint32_t i = 0; i < n_rows; ++i) total_ += of(rows[i]);
+        loss_.enter(total_, of(rows[0]));
+    }
+    // A node of many rows, of which only the first is here.
+    void enter_sum(const double* totals, const double* first) {
+        rows_ = nullptr;
+        n_rows_ = few_rows + 1;
+        total_ = bin_from(totals);
+        loss_.enter(total_, bin_from(first));
+    }
+    static Bin bin_from(const double* cells) { return {cells[0], cells[1]}; }
+    void leave_node(const Row*, std::uint32_t) {}
+    std::int64_t node_amount() const { return static_cast<std::int64_t>(total_.weight); }
+    // Categories in the order of their means: the best of all subsets is among the cuts (Fisher, 1958).
+    template <class Visit>
+    void ordering_classes(Visit&& visit) const { visit(0U); }
+
+    void begin_scan() { left_ = Bin{}; }
+    void end_scan(const Row*, std::uint32_t) {}
+    void move(const Bin& bin) { left_ += bin; }
+    void move_row(const Row& row) { left_ += of(row); }
+    double score() const { return loss_.score(left_); }
+    double score_of(const Bin& left) const { return loss_.score(left); }
+    const Bin& total() const { return total_; }
+    const Loss& loss() const { return loss_; }
+    double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), numbers_.unit); }
+    // Two sides that are intervals of numbers: no split of the node can beat the best of those. In a node of a few
+    // rows some feature often reaches it, and the others need not be looked at.
+    double perfect_score() const {
+        if (n_rows_ > few_rows) return std::numeric_limits<double>::infinity();
+        Bin ordered[few_rows];
+        for (std::uint32_t i = 0; i < n_rows_; ++i) {
+            const Bin own = of(rows_[i]);
+            std::uint32_t at = i;
+            for (; at > 0 && ordered[at - 1].sum * own.weight > own.sum * ordered[at - 1].weight; --at) ordered[at] = ordered[at - 1];
+            ordered[at] = own;
+        }
+        double best = no_score / 2;  // some split there must be
+        Bin left;
+        for (std::uint32_t i = 0; i + 1 < n_rows_; ++i) {
+            left += ordered[i];
+            best = std::max(best, loss_.score(left) * (1 - 0x1.0p-50));
+        }
+        return best;
+    }
+    std::int64_t left_amount() const { return static_cast<std::int64_t>(left_.weight); }
+    double left_share() const { return share(left_, 0); }
+    double right_share() const { return share({total_.weight - left_.weight, total_.sum - left_.sum}, 0); }
+    double share_of(const Row* rows, std::uint32_t n_rows) const {
+        Bin all;
+        for (std::uint32_t i = 0; i < n_rows; ++i) all += of(rows[i]);
+        return share(all, 0);
+    }
+
+    // The best place along running sums of bins: all scores, their maximum (four at a time), and where it occurs first.
+    Place scan(const Bin* sums, std::int64_t n_places) {
+        if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
+        double* __restrict scores = scores_.data();
+        for (std::int64_t i = 0; i < n_places; ++i)
+            scores[i] = loss_.score({left_.weight + sums[i].weight, left_.sum + sums[i].sum});
+        for (std::int64_t i = n_places; i < n_places + 3; ++i) scores[i] = no_score;
+        double highest4[4] = {no_score, no_score, no_score, no_score};
+        for (std::int64_t first = 0; first < n_places; first += 4)
+            for (int i = 0; i < 4; ++i) highest4[i] = scores[first + i] > highest4[i] ? scores[first + i] : highest4[i];
+        const double highest = std::max(std::max(highest4[0], highest4[1]), std::max(highest4[2], highest4[3]));
+        std::int64_t best = 0;
+        while (best < n_places && scores[best] != highest) ++best;
+        return best == n_places ? Place{} : Place{highest, best};
+    }
+
+private:
+    static constexpr std::uint32_t few_rows = 8;
+    Numbers numbers_;
+    Loss loss_;
+    const Row* rows_ = nullptr;
+    std::uint32_t n_rows_ = 0;
+    Bin total_, left_;
+    std::vector<double> scores_;
+};
+
+// ---- absolute error ---------------------------------------------------------------------------------------
+
+// Weights and sums of some of a node's rows by the rank of their number: adding a row, and finding the absolute error
+// around the median, take log n steps (a Fenwick tree).
+class RankedSums {
+public:
+    void reset(std::uint32_t size) {
+        sums_.assign(std::size_t{size} + 1, Sums{});
+        total_ = Sums{};
+        top_ = 1;
+        while (2 * top_ <= size) top_ *= 2;
+    }
+    void add(std::uint32_t rank, const Sums& row) {
+        for (std::uint32_t at = rank + 1; at < sums_.size(); at += at & (~at + 1)) sums_[at] += row;
+        total_ += row;
+    }
+    // The rank at which half of the weight is reached, and the sums below it.
+    std::pair<std::uint32_t, Sums> median() const {
+        std::uint32_t at = 0;
+        Sums below;
+        for (std::uint32_t step = top_; step > 0; step /= 2) {
+            if (at + step >= sums_.size() || 2 * (below.weight + sums_[at + step].weight) >= total_.weight) continue;
+            at += step;
+            below += sums_[at];
+        }
+        return {at, below};
+    }
+    const Sums& total() const { return total_; }
+
+private:
+    std::vector<Sums> sums_;
+    Sums total_;
+    std::uint32_t top_ = 1;
+};
+
+struct AbsoluteError {
+    static constexpr bool needs_gain = false;
+};
+
+// A target that knows the medians of both sides at every place: the bins are lists of rows, each moved in log n steps.
+class Medians {
+public:
+    using Criterion = AbsoluteError;
+    using Source = Numbers;
+    using Row = NumberRow;
+    static constexpr bool adds_up = false;  // medians of the parts of a table do not make that of the table
+    static constexpr int lanes = 1;
+    struct Bin {
+        std::uint32_t head_plus_one = 0;
+    };
+
+    explicit Medians(const Numbers& numbers) : numbers_(numbers) {}
+
+    void add(Bin& bin, const Row&, std::uint32_t position) {
+        next_plus_one_[position] = bin.head_plus_one;
+        bin.head_plus_one = position + 1;
+    }
+    static constexpr bool sums_up = false;
+    static bool is_empty(const Bin& bin) { return bin.head_plus_one == 0; }
+    static void clear(Bin& bin) { bin.head_plus_one = 0; }
+    // Categories are ordered by their means.
+    double share(const Bin& bin, std::uint32_t) const {
+        Sums all;
+        for (std::uint32_t at = bin.head_plus_one; at != 0; at = next_plus_one_[at - 1])
+            all += Sums{rows_[at - 1].weight, rows_[at - 1].sum};
+        return place_of(all.sum / all.weight);
+    }
+
+    void enter_node(const Row* rows, std::uint32_t n_rows) {
+        rows_ = rows;
+        n_rows_ = n_rows;
+        if (next_plus_one_.size() < n_rows) next_plus_one_.resize(n_rows), rank_.resize(n_rows);
+        rank_rows(rows, n_rows);
+        fill(everything_);
+        total_error_ = error_of(everything_);
+    }
+    void leave_node(const Row*, std::uint32_t) {}
+    std::int64_t node_amount() const { return static_cast<std::int64_t>(everything_.total().weight); }
+    template <class Visit>
+    void ordering_classes(Visit&& visit) const { visit(0U); }
+
+    void begin_scan() {
+        left_.reset(n_ranks());
+        right_ = everything_;
+    }
+    void end_scan(const Row*, std::uint32_t) {}
+    void move(const Bin& bin) {
+        for (std::uint32_t at = bin.head_plus_one; at != 0; at = next_plus_one_[at - 1]) move_row(rows_[at - 1]);
+    }
+    void move_row(const Row& row) {
+        const std::uint32_t rank = rank_[&row - rows_];
+        left_.add(rank, {row.weight, row.sum});
+        right_.add(rank, {-row.weight, -row.sum});
+    }
+    double score() const { return -(error_of(left_) + error_of(right_)); }
+    double gain_from(double score) const { return (score + total_error_) * numbers_.unit; }
+    double perfect_score() const { return n_rows_ == 2 ? no_score / 2 : std::numeric_limits<double>::infinity(); }
+    std::int64_t left_amount() const { return static_cast<std::int64_t>(left_.total().weight); }
+    double left_share() const { return place_of(ordered_[left_.median().first]); }
+    double right_share() const { return place_of(ordered_[right_.median().first]); }
+    double share_of(const Row* rows, std::uint32_t n_rows) {
+        rank_rows(rows, n_rows);
+        left_.reset(n_ranks());
+        for (std::uint32_t i = 0; i < n_rows; ++i) left_.add(rank_[i], {rows[i].weight, rows[i].sum});
+        return left_share();
+    }
+
+private:
+    static double value_of(const Row& row) { return row.sum / row.weight; }
+    double place_of(double value) const { return numbers_.place_of(value); }
+    std::uint32_t n_ranks() const { return static_cast<std::uint32_t>(ordered_.size()); }
+    void rank_rows(const Row* rows, std::uint32_t n_rows) {
+        ordered_.clear();
+        for (std::uint32_t i = 0; i < n_rows; ++i) ordered_.push_back(value_of(rows[i]));
+        std::sort(ordered_.begin(), ordered_.end());
+        ordered_.erase(std::unique(ordered_.begin(), ordered_.end()), ordered_.end());
+        for (std::uint32_t i = 0; i < n_rows; ++i)
+            rank_[i] = static_cast<std::uint32_t>(std::lower_bound(ordered_.begin(), ordered_.end(), value_of(rows[i])) - ordered_.begin());
+    }
+    void fill(RankedSums& sums) const {
+        sums.reset(n_ranks());
+        for (std::uint32_t i = 0; i < n_rows_; ++i) sums.add(rank_[i], {rows_[i].weight, rows_[i].sum});
+    }
+    double error_of(const RankedSums& side) const {
+        if (side.total().weight <= 0) return 0;
+        const auto [rank, below] = side.median();
+        const double median = ordered_[rank];
+        return (side.total().sum - 2 * below.sum) - median * (side.total().weight - 2 * below.weight);
+    }
+
+    Numbers numbers_;
+    const Row* rows_ = nullptr;
+    std::uint32_t n_rows_ = 0;
+    std::vector<std::uint32_t> next_plus_one_, rank_;
+    std::vector<double> ordered_;  // the distinct numbers of the node, ascending
+    RankedSums everything_, left_, right_;
+    double total_error_ = 0;
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,61 @@
+// Target: what a split must respect, and where the best one lies; the same for rows with labels and with numbers.
+//
+// A target says what a row contributes to a bin, how a bin moves from the right side to the left, and how good
+// the two sides are: a score that orders the splits of one node, from which the gain follows. The search over
+// features and thresholds is the same for all targets.
+//
+// A target brings its Source (labels, or numbers), a Row as the grower carries it, and a Bin, what rows add up to in a bin
+// of a feature. A source brings a LeafBuilder, which collects the rows of leaves: open_leaf, add, close_leaf, finish.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace hedgerow {
+
+// What a split must respect besides the gain.
+struct Limits {
+    std::uint32_t min_samples_leaf = 1;
+    std::int64_t min_amount_leaf = 0;        // weight each side must keep
+    int monotonic = 0;                       // sign the share of the last class must follow, 0 for none
+    double lower = 0, upper = 1;             // what ancestors allow the share of the last class to be
+    bool restricted() const {
+        return min_samples_leaf > 1 || min_amount_leaf > 0 || monotonic != 0 || lower > 0 || upper < 1;
+    }
+    bool allow_rows(std::uint32_t left, std::uint32_t right) const {
+        return left >= min_samples_leaf && right >= min_samples_leaf;
+    }
+    bool allow_amounts(std::int64_t left, std::int64_t right) const {
+        return left >= min_amount_leaf && right >= min_amount_leaf;
+    }
+    bool allow_shares(double left_share, double right_share) const {
+        if (left_share < lower || left_share > upper || right_share < lower || right_share > upper) return false;
+        return monotonic == 0 || (monotonic > 0 ? left_share <= right_share : left_share >= right_share);
+    }
+};
+
+// An entry of what a table is labelled with, as a tree takes it in: its number, its row, how often the bag holds the row,
+// and whether another entry of the same row came before.
+struct Taken {
+    std::size_t entry;
+    std::uint32_t row, times;
+    bool follows;
+};
+
+// Which rows a leaf counts.
+enum class CountSense : int { all = 0, inbag = 1, distinct = 2, oob = 3 };
+
+// How leaves keep their rows.
+struct LeafRules {
+    bool repeated = false;  // a row counts as often as the bag holds it, otherwise once
+    bool bounded = false;   // constraints may keep what a leaf says within bounds
+};
+
+inline constexpr double no_score = -1e300;
+
+// The best place found along an order of bins, going from the left: after the bin at `position`.
+struct Place {
+    double score = no_score;
+    std::int64_t position = -1;
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,78 @@
+// Targets: what rows are labelled with, and a criterion by name -> the target that suits both.
+//
+// The one list of targets: a new one is a struct, and a line or two here.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/targets/classes.hpp"
+#include "core/targets/criterion.hpp"
+#include "core/targets/numbers.hpp"
+
+namespace hedgerow {
+
+// The target of a criterion that suits the labels -> what `visit` makes of both.
+template <class Criterion, class Visit>
+auto with_class_target(const Labels& labels, const Criterion& criterion, Visit&& visit) {
+    const std::uint32_t n_classes = labels.n_classes;
+    // Criteria that look at all counts of a side together have one general target.
+    if constexpr (!Criterion::whole_side) {
+        if (!labels.weighted && n_classes <= 2) return visit(ClassPair<Criterion>(criterion, n_classes), labels);
+        if (!labels.weighted && n_classes <= 8) return visit(ClassVector<Criterion, CountedRow, 8>(criterion, n_classes), labels);
+        if (labels.weighted && n_classes <= 2) return visit(ClassVector<Criterion, WeightedRow, 2>(criterion, n_classes), labels);
+    }
+    if (labels.weighted) return visit(ClassList<Criterion, WeightedRow>(criterion, n_classes), labels);
+    return visit(ClassList<Criterion, CountedRow>(criterion, n_classes), labels);
+}
+
+// Tables of counts are made for up to `n_rows`. Caution is in rows, and amounts are multiples of the unit of weights.
+template <class Visit>
+auto with_criterion(const Labels& labels, const Given& given, std::size_t n_rows, Visit&& visit) {
+    const std::string& name = given.word("criterion");
+    const std::size_t n_classes = labels.n_classes;
+    const double unit = labels.weight_unit, caution = given.number<double>("caution") / unit;
+    const double lam = given.number<double>("lam"), quantile = given.number<double>("quantile");
+    const auto by = [&](const auto& criterion) { return with_class_target(labels, criterion, visit); };
+    const auto by_side = [&](const OutsideFunction& uncertainty) {
+        return by(WholeSide([uncertainty, unit](const WholeSide::Counts& counts) {
+            std::vector<double> rows(counts.begin(), counts.end());
+            for (double& amount : rows) amount *= unit;
+            return uncertainty(rows);
+        }));
+    };
+    if (name == "gini") return by(Gini{});
+    if (name == "entropy") return by(Entropy(n_rows));
+    if (name == "belief") return by(BeliefGain(n_rows, labels.n_classes, lam, caution));
+    if (name == "imprecise")
+        return by(WholeSide([=](const WholeSide::Counts& counts) { return upper_entropy(counts, n_classes, caution); }));
+    if (name == "multinomial")
+        return by_side([=](const std::vector<double>& rows) { return multinomial_uncertainty(rows, n_classes, quantile, lam); });
+    return by_side(given.function("uncertainty"));
+}
+
+template <class Visit>
+auto with_criterion(const Numbers& numbers, const Given& given, std::size_t, Visit&& visit) {
+    if (numbers.median) return visit(Medians(numbers), numbers);
+    if (given.word("criterion") == "poisson") return visit(Moments<Poisson>(numbers), numbers);
+    return visit(Moments<SquaredError>(numbers), numbers);
+}
+
+// What rows are labelled with -> what `visit` makes of it.
+template <class Visit>
+auto with_source(const Given& given, Visit&& visit) {
+    if (given.word("kind") == "classes") return visit(Labels::from(given));
+    if (given.word("kind") == "numbers") return visit(Numbers::from(given));
+    throw std::invalid_argument("kind must be 'classes' or 'numbers', got '" + given.word("kind") + "'");
+}
+
+// visit(target, source): the target, and the labels or numbers it is made for.
+template <class Visit>
+auto with_target(const Given& given, std::size_t n_rows, Visit&& visit) {
+    return with_source(given, [&](const auto& source) { return with_criterion(source, given, n_rows, visit); });
+}
+
+}  // namespace hedgerow
