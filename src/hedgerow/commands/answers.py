@@ -82,11 +82,11 @@ class ClassColumns:
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Row by row, for JSON."""
-        names = [str(name) for name in self.classes.tolist()]
+        labels, names = self.label.tolist(), [str(name) for name in self.classes.tolist()]
         parts = {kind: values.tolist() for kind, values in self.uncertainty.items()}
         for row, members in enumerate(self.sets()):
             said = {
-                "label": self.label[row].item() if hasattr(self.label[row], "item") else self.label[row],
+                "label": labels[row],
                 "set": members,
                 "probability": float(self.probability[row]),
                 "lower": dict(zip(names, self.bounds[row, :, 0].tolist(), strict=True)),
