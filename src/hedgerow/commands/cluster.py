@@ -8,9 +8,9 @@ from typing import Any
 
 from hedgerow.commands.evaluate import EvaluateOptions, show_tally, tally_of
 from hedgerow.commands.fit import FitOptions, check_output, estimator_for, save_model
-from hedgerow.commands.numbers import is_regressor, model_asked
+from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.outcome import DataError, UsageError
-from hedgerow.commands.output import Answers, Kept, columns_of
+from hedgerow.commands.output import Kept, columns_of
 from hedgerow.commands.parquet import ParquetSheet, require_pyarrow
 from hedgerow.commands.predict import PredictOptions, answers_of
 from hedgerow.commands.source import STDIN
@@ -63,22 +63,23 @@ def predict_on_cluster(options: PredictOptions, paths: list[str], address: str) 
         )
     _refuse_missing(options.missing)
     _require_new_folder(options.out)
-    model = model_asked(options)
+    model = model_asked(options, options.coverage)
     asked = replace(options, out=options.out.rstrip("/"))
     told = [each for each in _of_each_partition(paths, address, _answer, model, asked) if each is not None]
-    rows, indeterminate = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
+    rows, undecided = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
     said = f"{number_of(rows, 'row')} in {number_of(len(told), 'file')}"
-    say(said if is_regressor(model) else f"{said}, {indeterminate:,} of them indeterminate")
+    say(said + kind_of(model).undecided(undecided))
 
 
 def evaluate_on_cluster(options: EvaluateOptions, paths: list[str], address: str) -> None:
     """Show how good a model is on the rows of Parquet files; workers count, and the counts are added here."""
     _require_parquet(paths)
     _refuse_missing(options.missing)
-    tally = add_tallies(_of_each_partition(paths, address, _tally, model_asked(options), options))
+    model = model_asked(options, options.coverage)
+    tally = add_tallies(_of_each_partition(paths, address, _tally, model, options))
     if tally is None:
         raise DataError(f"DATA must have at least one row, got none in {listed(paths)}")
-    show_tally(tally, options)
+    show_tally(model, tally, options)
 
 
 def _of_each_partition(paths: list[str], address: str, function: Any, model: Any, options: Any) -> list[Any]:
@@ -119,8 +120,7 @@ def _answer(sheet: Any, number: int, model: Any, options: PredictOptions) -> tup
     answers, kept = answers_of(model, sheet, options)
     with fsspec.open(f"{options.out}/part-{number:05d}.parquet", "wb", auto_mkdir=True) as file:
         pyarrow.parquet.write_table(pyarrow.table(columns_of(answers, Kept(sheet, kept), options.prefix)), file)
-    several = int((answers.chosen.sum(axis=1) > 1).sum()) if isinstance(answers, Answers) else 0
-    return sheet.n_rows, several
+    return sheet.n_rows, answers.n_undecided
 
 
 def _tally(sheet: Any, number: int, model: Any, options: EvaluateOptions) -> Any:
@@ -170,14 +170,14 @@ def _report(model: Any, n_partitions: int) -> dict[str, Any]:
     """A fitted model -> what the command reports about it."""
     fitted = fitted_of(model)
     nominal = fitted.schema.nominal
-    report: dict[str, Any] = {
+    return {
         "rows": fitted.fingerprint.n_rows if fitted.fingerprint else None,
         "partitions": n_partitions,
         "features": {"all": len(nominal), "numeric": nominal.count(False), "nominal": nominal.count(True)},
         "estimator": type(model).__name__,
         "trees": model.forest_.n_trees,
+        **kind_of(model).classes(model),
     }
-    return report if is_regressor(model) else report | {"classes": model.classes_.tolist()}
 
 
 def _facts(report: dict[str, Any]) -> Any:

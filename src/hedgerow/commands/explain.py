@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.commands.match import set_opinion, table_for
+from hedgerow.commands.kinds import explained_model
+from hedgerow.commands.match import table_for
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import check_out, write_text
 from hedgerow.commands.sheet import Sheet
-from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
+from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import grid, listed, number_of, say, show, write_json
 from hedgerow.explain import Explanation
 from hedgerow.explain.words import name_some, percents
@@ -49,10 +50,7 @@ def explain(options: ExplainOptions) -> None:
     """Load, read, explain, write."""
     require_one_stdin(options.model, options.data, *([options.train] if options.train else []))
     check_out(options.html, "--html")
-    model = read_model(options.model)
-    if not hasattr(model, "explain"):
-        raise UsageError(f"MODEL must be a classification tree or forest, got a {type(model).__name__}; fit one")
-    set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    model = explained_model(options)
     sheet = read_sheet(options.data, options.missing)
     if options.id:
         sheet.require(options.id, "--id")

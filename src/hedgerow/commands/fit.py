@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.commands.kind import FEW_ROWS, Kind
+from hedgerow.commands.kinds import kind_for
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
-from hedgerow.commands.numbers import is_regressor, number_summary
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import check_out
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import STDIN, read_sheet
-from hedgerow.commands.talk import facts, listed, number_of, say, score, share, show, write_json
+from hedgerow.commands.talk import facts, listed, number_of, say, show, write_json
 from hedgerow.errors import CheckpointError
 from hedgerow.exchange.files.state import MAX_THREADS
 from hedgerow.fit.fields import Parameter, parameters_of
@@ -24,9 +25,8 @@ from hedgerow.table import Factors, NamedColumns
 
 #: A nominal column with more categories than this share of its rows probably names the rows.
 NAMES_ROWS = 0.5
-FEW_ROWS = 20
-#: A target with more different numbers than this share of its rows is probably meant for a regression.
-NUMBERS_ROWS = 0.1
+
+
 #: The class of each --model, without Classifier or Regressor.
 _MODELS = {
     "forest": "RandomForest",
@@ -74,7 +74,8 @@ def fit(options: FitOptions) -> None:
     check_output(options)
     sheet = read_sheet(options.data, options.missing)
     table = _features(sheet, options)
-    y = sheet.targets(options.target) if options.regression else sheet.labels(options.target)
+    kind = kind_for(options.regression)
+    y = kind.read_target(sheet, options.target)
     _look_at_target(y, options)
     start = time.perf_counter()
     try:
@@ -88,43 +89,46 @@ def fit(options: FitOptions) -> None:
     seconds = time.perf_counter() - start
     if estimator.verbose:
         estimator.set_params(verbose=0)
-    report = _report(estimator, table, y) | {"seconds": round(seconds, 3), "model": options.out}
+    report = _report(estimator, table, y) | kind.summary(estimator, y)
+    report |= {"seconds": round(seconds, 3), "model": options.out}
     save_model(estimator, options.out)
     if options.as_json:
         write_json(report)
     else:
-        show(_facts(report), stderr=options.out == STDIN)
+        show(_facts(report, kind), stderr=options.out == STDIN)
 
 
 def estimator_for(options: FitOptions) -> Any:
     """Options -> estimator; options that contradict each other are refused."""
     if options.jobs == 0 or abs(options.jobs) > MAX_THREADS:
         raise UsageError(f"--jobs must be 1 to {MAX_THREADS}, got {options.jobs}; -1 uses all cores")
-    kind = _kind_of(options)
-    rows = parameters_of(kind)
-    told = _told(options, kind.__name__, rows)
+    model = _type_of(options)
+    rows = parameters_of(model)
+    told = _told(options, model.__name__, rows)
     given = {"n_jobs": options.jobs, "random_state": options.seed, "verbose": 1} | told
-    estimator = kind(**{name: value for name, value in given.items() if name in rows})
-    if estimator.bootstrap and options.regression:
-        estimator.set_params(oob_score=True)  # for `_report`
-    for option, _, name in [] if estimator.bootstrap else _OPTIONS:
+    estimator = model(**{name: value for name, value in given.items() if name in rows})
+    if estimator.bootstrap:
+        return estimator.set_params(**kind_for(options.regression).asked_of_bags)
+    for option, _, name in _OPTIONS:
         if name in told and (rows[name].needs_bags(told[name]) or rows[name].needs_rows(told[name])):
-            said = f"{option} {told[name]} must be used with --model forest, got {options.model}"
-            raise UsageError(f"{said}; it needs rows that trees have not seen")
+            raise UsageError(
+                f"{option} {told[name]} must be used with --model forest, got {options.model};"
+                " it needs rows that trees have not seen"
+            )
     return estimator
 
 
-def _kind_of(options: FitOptions) -> Any:
+def _type_of(options: FitOptions) -> Any:
     """Options -> the class of the model."""
     import hedgerow
 
-    name = _MODELS[options.model] + ("Regressor" if options.regression else "Classifier")
+    name = _MODELS[options.model] + kind_for(options.regression).suffix
     if name not in hedgerow.__all__:
         raise UsageError(f"--model must be forest, extra or tree with --regression, got {options.model}; choose one")
     return getattr(hedgerow, name)
 
 
-def _told(options: FitOptions, kind: str, rows: dict[str, Parameter]) -> dict[str, Any]:
+def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[str, Any]:
     """Options other than the defaults -> parameters; options that the model does not have are refused."""
     plain, told = FitOptions("", "", ""), {}
     for option, field, name in _OPTIONS:
@@ -132,7 +136,7 @@ def _told(options: FitOptions, kind: str, rows: dict[str, Parameter]) -> dict[st
         if value == getattr(plain, field):
             continue
         if name not in rows:
-            raise UsageError(f"{option} must not be used with a {kind}, got {value!r}; leave it out")
+            raise UsageError(f"{option} must not be used with a {model}, got {value!r}; leave it out")
         if name == "caution":
             value = checked_caution(value, auto=rows[name].needs_bags("auto"))
         elif name == "rule":
@@ -190,13 +194,11 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
 
 def _look_at_target(y: Array, options: FitOptions) -> None:
     """Warn about a target from which nothing sensible can be learned."""
-    n_distinct = len(np.unique(y))
-    if n_distinct == 1:
+    if len(np.unique(y)) == 1:
         said = f"target {options.target!r} has the same value in every row, so nothing can be learned"
         say(f"warning: {said}; was the table filtered?", style="bold yellow")
-    elif not options.regression and y.dtype.kind in "fiu" and n_distinct > max(FEW_ROWS, NUMBERS_ROWS * len(y)):
-        said = f"target {options.target!r} has {n_distinct:,} different numbers in {len(y):,} rows"
-        say(f"warning: {said}; to predict a number, add --regression", style="bold yellow")
+    else:
+        kind_for(options.regression).look_at_target(y, options.target)
 
 
 def save_model(estimator: Any, out: str) -> None:
@@ -214,7 +216,7 @@ def _report(estimator: Any, table: NamedColumns, y: Array) -> dict[str, Any]:
     """A fitted model, its table and its target -> what the command reports."""
     nominal = [isinstance(column, Factors) for column in table.listed]
     gaps = [_n_missing(column) for column in table.listed]
-    of_table = {
+    return {
         "rows": len(y),
         "features": {
             "all": len(nominal),
@@ -226,32 +228,6 @@ def _report(estimator: Any, table: NamedColumns, y: Array) -> dict[str, Any]:
         "estimator": type(estimator).__name__,
         "trees": estimator.forest_.n_trees,
     }
-    if is_regressor(estimator):
-        return of_table | number_summary(estimator, y)
-    classes, counts = np.unique(y, return_counts=True)
-    return of_table | {
-        "classes": [{"label": label, "rows": n} for label, n in zip(classes.tolist(), counts.tolist(), strict=True)],
-        "rule": estimator.rule,
-        "caution": float(estimator.caution_ if estimator.caution == "auto" else estimator.caution),
-        "decision": estimator.decision,
-        "out_of_bag": _out_of_bag(estimator, y),
-    }
-
-
-def _out_of_bag(estimator: Any, y: Array) -> dict[str, float] | None:
-    """The scores of a forest on rows its trees have not seen; None for a model whose trees see all rows."""
-    from hedgerow.judge.evidence import score_sets, try_out
-
-    if not estimator.bootstrap:
-        return None
-    caution = estimator.caution_ if estimator.caution == "auto" else estimator.caution
-    labels, evidence = np.searchsorted(estimator.classes_, y), estimator.oob_evidence_
-    trial, judged = try_out(evidence, labels, evidence.rule, float(caution), estimator.decision)
-    if not judged.any():
-        return None
-    names = ("accuracy", "u65", "determinacy")
-    figures = {name: score_sets(name, estimator.classes_, y[judged], trial.opinion, trial.sets) for name in names}
-    return figures | {"rows": int(judged.sum())}
 
 
 def _n_missing(column: Array | Factors) -> int:
@@ -261,7 +237,7 @@ def _n_missing(column: Array | Factors) -> int:
     return int(np.isnan(column).sum()) if column.dtype.kind == "f" else 0
 
 
-def _facts(report: dict[str, Any]) -> Any:
+def _facts(report: dict[str, Any], kind: Kind) -> Any:
     """Figures -> the table people read."""
     features, outside = report["features"], report["out_of_bag"]
     gaps = f"; {number_of(report['missing_cells'], 'cell')} missing in {features['with_missing']:,}"
@@ -272,32 +248,12 @@ def _facts(report: dict[str, Any]) -> Any:
             f"{features['all']:,}: {features['numeric']:,} numeric, {features['nominal']:,} nominal"
             + (gaps if report["missing_cells"] else "; nothing missing"),
         ),
-        _target(report),
+        kind.target_fact(report),
         ("model", f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"),
-        ("", _opinion(report)),
+        ("", kind.opinion_fact(report)),
     ]
     if outside is None:
         rows.append(("out of bag", "– (every tree has seen every row; use hedgerow evaluate with other rows)"))
-    elif "target" in report:
-        rows.append(("R², out of bag", f"{outside['r2']:.4f}"))
     else:
-        rows += [
-            ("accuracy, out of bag", share(outside["accuracy"])),
-            ("u65, out of bag", score(outside["u65"])),
-            ("determinacy, out of bag", share(outside["determinacy"])),
-        ]
+        rows += kind.score_facts(outside)
     return facts([*rows, ("saved to", "standard output" if report["model"] == STDIN else report["model"])])
-
-
-def _target(report: dict[str, Any]) -> tuple[str, str]:
-    """The target, in a line."""
-    if "target" in report:
-        return "target", "from {lowest:.6g} to {highest:.6g}, mean {mean:.6g}".format(**report["target"])
-    classes = [f"{each['label']} ({each['rows']:,})" for each in report["classes"]]
-    return "classes", f"{len(classes):,}: {listed(classes)}"
-
-
-def _opinion(report: dict[str, Any]) -> str:
-    """Rule, caution and decision, in a line."""
-    caution = f"caution {report['caution']:g}"
-    return caution if "target" in report else f"rule {report['rule']}, {caution}, decision {report['decision']}"

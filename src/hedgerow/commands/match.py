@@ -11,8 +11,6 @@ import numpy as np
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import listed, number_of, say
-from hedgerow.errors import ModelFileError
-from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import Factors, NamedColumns, Schema
 
@@ -33,30 +31,6 @@ def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = ()) -> NamedCol
     columns = [_fitting(sheet, name, schema.categories[number]) for number, name in enumerate(names)]
     _tell_unseen(schema, names, columns)
     return NamedColumns(schema.names, columns)
-
-
-def set_opinion(model: Any, *, rule: str | None, caution: str | None, decision: str | None) -> None:
-    """Set rule, caution and decision where they are given; none of them needs another fit."""
-    if rule is not None:
-        model.set_params(rule=checked_rule(rule))
-    if caution is not None:
-        model.set_params(caution=checked_caution(caution, auto=False))
-    if decision is not None:
-        checked_decision(decision)
-        model.set_params(decision=decision)
-    try:  # what was learned out of bag holds only for the rule, caution and decision it was learned with
-        answers_of(model).learn()
-    except (AttributeError, ValueError) as reason:
-        if rule is caution is decision is None:
-            raise ModelFileError(
-                f"a model must have learned what its parameters need, got a model without it: {reason}"
-            ) from None
-        given = (("--rule", rule), ("--caution", caution), ("--decision", decision))
-        asked = " ".join(f"{option} {value}" for option, value in given if value is not None)
-        raise UsageError(
-            f"--rule, --caution and --decision must not need training rows, which a model file does not hold, got"
-            f" {asked}; give it to hedgerow fit"
-        ) from None
 
 
 def checked_rule(rule: str) -> str:

@@ -8,104 +8,21 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.commands.answers import Columns
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.parquet import write_parquet
-from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.talk import to_json
 from hedgerow.exchange.files.container import whole_file
 
-#: Separates the classes of a set in a CSV cell.
-BAR = "|"
 #: Decimals in CSV, which people read; JSON and Parquet have all digits.
 DECIMALS = 6
 
 _BLOCK = 10_000
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The answers of a classifier for n rows."""
-
-    classes: Array  # (K,)
-    label: Array  # (n,)
-    probability: NDArray[np.float64]  # (n,), of the label
-    chosen: NDArray[np.bool_]  # (n, K)
-    bounds: NDArray[np.float64]  # (n, K, 2)
-    uncertainty: dict[str, NDArray[np.float64]]  # (n,) each
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns, in the order they are written."""
-        bounds = [f"{end}_{name}" for name in self.classes.tolist() for end in ("lower", "upper")]
-        return ("label", "set", "probability", *bounds, *self.uncertainty)
-
-    @property
-    def json_names(self) -> tuple[str, ...]:
-        """The keys of a row in JSON."""
-        return ("label", "set", "probability", "lower", "upper", "uncertainty")
-
-    def texts(self) -> list[list[Any]]:
-        """Label and set, the classes of a set in one cell."""
-        return [self.label.tolist(), [BAR.join(map(_escaped, members)) for members in self.sets()]]
-
-    def typed(self) -> list[list[Any]]:
-        """Label and set, the set a list of classes."""
-        return [self.label.tolist(), self.sets()]
-
-    def objects(self) -> Iterator[dict[str, Any]]:
-        """Row by row, for JSON."""
-        names = [str(name) for name in self.classes.tolist()]
-        parts = {kind: values.tolist() for kind, values in self.uncertainty.items()}
-        for row, members in enumerate(self.sets()):
-            said = {
-                "label": self.label[row].item() if hasattr(self.label[row], "item") else self.label[row],
-                "set": members,
-                "probability": float(self.probability[row]),
-                "lower": dict(zip(names, self.bounds[row, :, 0].tolist(), strict=True)),
-                "upper": dict(zip(names, self.bounds[row, :, 1].tolist(), strict=True)),
-            }
-            if parts:
-                said["uncertainty"] = {kind: values[row] for kind, values in parts.items()}
-            yield said
-
-    def sets(self) -> list[list[Any]]:
-        """(n,): the classes of each set."""
-        names = self.classes.tolist()
-        return [[names[k] for k in np.flatnonzero(row)] for row in self.chosen]
-
-    def numbers(self) -> list[NDArray[np.float64]]:
-        """The columns after label and set."""
-        n_rows = len(self.label)
-        return [self.probability, *self.bounds.reshape(n_rows, -1).T, *self.uncertainty.values()]
-
-
-class Writable(Protocol):
-    """Answers of any kind: columns of text, then columns of numbers."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns, in the order they are written."""
-
-    @property
-    def json_names(self) -> tuple[str, ...]:
-        """The keys of a row in JSON."""
-
-    def texts(self) -> list[list[Any]]:
-        """Columns before the numbers, for CSV."""
-
-    def typed(self) -> list[list[Any]]:
-        """The same for Parquet."""
-
-    def numbers(self) -> list[NDArray[np.float64]]:
-        """The columns after them."""
-
-    def objects(self) -> Iterator[dict[str, Any]]:
-        """Row by row, for JSON."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +62,7 @@ def write_text(text: str, out: str | None) -> None:
         file.write(text)
 
 
-def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
+def write_answers(answers: Columns, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
     """Write to a file, or to standard output for None and ``-``."""
     _refuse_clash([*answers.names, *(answers.json_names if as_json else ())], kept, prefix)
     is_parquet = out is not None and out.endswith((".parquet", ".pq"))
@@ -159,7 +76,7 @@ def write_answers(answers: Writable, kept: Kept, out: str | None, *, as_json: bo
         (_write_json_lines if as_json else _write_csv)(file, answers, kept, prefix)
 
 
-def columns_of(answers: Writable, kept: Kept, prefix: str) -> dict[str, Any]:
+def columns_of(answers: Columns, kept: Kept, prefix: str) -> dict[str, Any]:
     """Answers and the columns to keep -> columns for Parquet, by name."""
     _refuse_clash(answers.names, kept, prefix)
     names = [*kept.names, *(prefix + name for name in answers.names)]
@@ -176,7 +93,7 @@ def _refuse_clash(names: Iterable[str], kept: Kept, prefix: str) -> None:
         )
 
 
-def _write_csv(file: TextIO, answers: Writable, kept: Kept, prefix: str) -> None:
+def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str) -> None:
     """A header and a line per row."""
     names = [*kept.names, *(prefix + name for name in answers.names)]
     columns = [*kept.columns(), *answers.texts()]
@@ -191,7 +108,7 @@ def _write_csv(file: TextIO, answers: Writable, kept: Kept, prefix: str) -> None
         writer.writerows(zip(*(column[part] for column in columns), *rounded, strict=True))
 
 
-def _write_json_lines(file: TextIO, answers: Writable, kept: Kept, prefix: str) -> None:
+def _write_json_lines(file: TextIO, answers: Columns, kept: Kept, prefix: str) -> None:
     """An object per line."""
     given = [
         dict(zip(kept.names, map(_plain, row), strict=True)) for row in zip(*kept.columns_with_gaps(), strict=True)
@@ -199,11 +116,6 @@ def _write_json_lines(file: TextIO, answers: Writable, kept: Kept, prefix: str) 
     for row, said in enumerate(answers.objects()):
         whole = (given[row] if given else {}) | {prefix + name: value for name, value in said.items()}
         file.write(to_json(whole) + "\n")
-
-
-def _escaped(label: object) -> str:
-    """A class within a set -> text with a backslash before each bar or backslash."""
-    return str(label).replace("\\", "\\\\").replace(BAR, "\\" + BAR)
 
 
 def _plain(cell: Any) -> Any:

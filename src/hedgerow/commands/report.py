@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.commands.match import set_opinion, table_for
+from hedgerow.commands.kinds import explained_model
+from hedgerow.commands.match import table_for
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import check_out, write_text
 from hedgerow.commands.sheet import Array, Sheet
-from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
+from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import listed, number_of, say, write_json
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
@@ -41,10 +42,7 @@ def report(options: ReportOptions) -> None:
     if options.as_json and options.out == "-":
         raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
     check_out(options.out)
-    model = read_model(options.model)
-    if not hasattr(model, "report"):
-        raise UsageError(f"MODEL must be a classification tree or forest, got a {type(model).__name__}; fit one")
-    set_opinion(model, rule=options.rule, caution=options.caution, decision=options.decision)
+    model = explained_model(options)
     sheet = read_sheet(options.data, options.missing)
     for name, option in ((options.id, "--id"), (options.target, "--target")):
         if name:

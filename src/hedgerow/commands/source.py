@@ -26,16 +26,10 @@ def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
 
 
 def read_model(path: str) -> Any:
-    """A model file, fully checked -> fitted estimator that predicts classes or numbers."""
+    """A model file, fully checked -> fitted estimator."""
     from hedgerow.exchange.files import load
 
-    model = load(model_file(path))
-    if not hasattr(model, "predict"):
-        raise UsageError(
-            f"MODEL must predict classes or numbers, got a {type(model).__name__}, whose trees have no labels; fit one"
-            " with hedgerow fit"
-        )
-    return model
+    return load(model_file(path))
 
 
 def model_file(path: str) -> Any:

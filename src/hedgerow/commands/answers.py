@@ -1,0 +1,151 @@
+"""Answers: what a model says about n rows -> columns, in the order and the form they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.commands.sheet import Array
+
+#: Separates the classes of a set in a CSV cell.
+BAR = "|"
+
+Floats = NDArray[np.float64]
+
+
+class Columns(Protocol):
+    """Answers of any kind: columns of text, then columns of numbers."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order they are written."""
+
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a row in JSON."""
+
+    @property
+    def n_undecided(self) -> int:
+        """How many rows have several classes left."""
+
+    def texts(self) -> list[list[Any]]:
+        """Columns before the numbers, for CSV."""
+
+    def typed(self) -> list[list[Any]]:
+        """The same for Parquet."""
+
+    def numbers(self) -> list[Floats]:
+        """The columns after them."""
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Row by row, for JSON."""
+
+
+@dataclass(frozen=True)
+class ClassColumns:
+    """The answers of a classifier for n rows."""
+
+    classes: Array  # (K,)
+    label: Array  # (n,)
+    probability: Floats  # (n,), of the label
+    chosen: NDArray[np.bool_]  # (n, K)
+    bounds: Floats  # (n, K, 2)
+    uncertainty: dict[str, Floats]  # (n,) each
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order they are written."""
+        bounds = [f"{end}_{name}" for name in self.classes.tolist() for end in ("lower", "upper")]
+        return ("label", "set", "probability", *bounds, *self.uncertainty)
+
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a row in JSON."""
+        return ("label", "set", "probability", "lower", "upper", "uncertainty")
+
+    @property
+    def n_undecided(self) -> int:
+        """How many sets hold several classes."""
+        return int((self.chosen.sum(axis=1) > 1).sum())
+
+    def texts(self) -> list[list[Any]]:
+        """Label and set, the classes of a set in one cell."""
+        return [self.label.tolist(), [BAR.join(map(_escaped, members)) for members in self.sets()]]
+
+    def typed(self) -> list[list[Any]]:
+        """Label and set, the set a list of classes."""
+        return [self.label.tolist(), self.sets()]
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Row by row, for JSON."""
+        labels, names = self.label.tolist(), [str(name) for name in self.classes.tolist()]
+        parts = {kind: values.tolist() for kind, values in self.uncertainty.items()}
+        for row, members in enumerate(self.sets()):
+            said = {
+                "label": labels[row],
+                "set": members,
+                "probability": float(self.probability[row]),
+                "lower": dict(zip(names, self.bounds[row, :, 0].tolist(), strict=True)),
+                "upper": dict(zip(names, self.bounds[row, :, 1].tolist(), strict=True)),
+            }
+            if parts:
+                said["uncertainty"] = {kind: values[row] for kind, values in parts.items()}
+            yield said
+
+    def sets(self) -> list[list[Any]]:
+        """(n,): the classes of each set."""
+        names = self.classes.tolist()
+        return [[names[k] for k in np.flatnonzero(row)] for row in self.chosen]
+
+    def numbers(self) -> list[Floats]:
+        """The columns after label and set."""
+        n_rows = len(self.label)
+        return [self.probability, *self.bounds.reshape(n_rows, -1).T, *self.uncertainty.values()]
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """The answers of a regressor for n rows."""
+
+    columns: dict[str, Floats]  # (n,) each
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order they are written."""
+        return tuple(self.columns)
+
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a row in JSON."""
+        return self.names
+
+    @property
+    def n_undecided(self) -> int:
+        """Numbers are never undecided."""
+        return 0
+
+    def numbers(self) -> list[Floats]:
+        """All columns."""
+        return list(self.columns.values())
+
+    def texts(self) -> list[list[Any]]:
+        """Columns of text: a regressor has none."""
+        return []
+
+    def typed(self) -> list[list[Any]]:
+        """The same for Parquet."""
+        return []
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Row by row, for JSON."""
+        for row in np.column_stack(self.numbers()).tolist():
+            yield dict(zip(self.names, row, strict=True))
+
+
+def _escaped(label: object) -> str:
+    """A class within a set -> text with a backslash before each bar or backslash."""
+    return str(label).replace("\\", "\\\\").replace(BAR, "\\" + BAR)

@@ -1,0 +1,97 @@
+"""Kind: what the commands do in one way for classes and in another for numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol
+
+from hedgerow.commands.answers import Columns
+from hedgerow.commands.sheet import Array, Sheet
+
+#: In a table with fewer rows, nothing is remarkable about many different values.
+FEW_ROWS = 20
+
+#: A line of a table that people read: what it is about, and what it says.
+Fact = tuple[str, str]
+
+
+class AsksModel(Protocol):
+    """Options of a command that uses a model, perhaps with another rule, caution or decision than its own."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def rule(self) -> str | None: ...
+    @property
+    def caution(self) -> str | None: ...
+    @property
+    def decision(self) -> str | None: ...
+
+
+class Kind(ABC):
+    """A kind of model. It has no state; each method is told the model."""
+
+    #: How the names of estimators end.
+    suffix: ClassVar[str]
+    #: Parameters of a bootstrapped forest without which its report would have no scores.
+    asked_of_bags: ClassVar[dict[str, Any]]
+
+    # ---- hedgerow fit --------------------------------------------------------------------------
+
+    @abstractmethod
+    def read_target(self, sheet: Sheet, name: str) -> Array:
+        """A column of the training table -> what is learned (n,), none missing."""
+
+    @abstractmethod
+    def look_at_target(self, y: Array, name: str) -> None:
+        """Warn about a target (n,) that seems to be of another kind."""
+
+    @abstractmethod
+    def summary(self, model: Any, y: Array) -> dict[str, Any]:
+        """A fitted model and its target (n,) -> what `hedgerow fit` reports about them."""
+
+    @abstractmethod
+    def target_fact(self, report: dict[str, Any]) -> Fact:
+        """The target, in a line."""
+
+    @abstractmethod
+    def opinion_fact(self, report: dict[str, Any]) -> str:
+        """The parameters that may change on a fitted model, in a line."""
+
+    @abstractmethod
+    def score_facts(self, outside: dict[str, Any]) -> list[Fact]:
+        """Scores on rows that trees have not seen -> lines."""
+
+    @abstractmethod
+    def classes(self, model: Any) -> dict[str, Any]:
+        """What a report about a model says of its classes, if it has any."""
+
+    # ---- hedgerow predict, evaluate, explain and report ----------------------------------------
+
+    @abstractmethod
+    def set_opinion(self, model: Any, options: AsksModel) -> None:
+        """Set rule, caution and decision where they are given; those that the model cannot have are refused."""
+
+    @abstractmethod
+    def check_coverage(self, model: Any, coverage: float | None) -> None:
+        """Refuse --coverage where the model has no intervals."""
+
+    @abstractmethod
+    def explains(self, model: Any) -> bool:
+        """Whether the model can be explained and reported on."""
+
+    @abstractmethod
+    def known_target(self, model: Any, sheet: Sheet, name: str) -> Array:
+        """A column of any table -> what is true of its rows (n,), in the terms of the model."""
+
+    @abstractmethod
+    def answers(self, model: Any, table: Any, coverage: float | None) -> Columns:
+        """A model and the table it expects -> its answers."""
+
+    @abstractmethod
+    def undecided(self, n_rows: int) -> str:
+        """The number of rows with several classes -> the end of a message."""
+
+    @abstractmethod
+    def evaluation(self, tally: Any, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """A tally -> figures for JSON, and the tables people read."""

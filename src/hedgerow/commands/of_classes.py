@@ -1,0 +1,205 @@
+"""Of classes: what the commands do where a model predicts classes, with sets and bounds."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.commands.answers import ClassColumns
+from hedgerow.commands.kind import FEW_ROWS, AsksModel, Fact, Kind
+from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
+from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.talk import facts, grid, listed, say, score, share
+from hedgerow.errors import ModelFileError
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.evidence import score_sets, try_out
+from hedgerow.metrics import SetConfusion, SetTally
+from hedgerow.table import NamedColumns
+
+#: A target with more different numbers than this share of its rows is probably meant for a regression.
+NUMBERS_ROWS = 0.1
+#: The parts of `predict_uncertainty` that are written.
+PARTS = ("total", "aleatoric", "epistemic", "conflict", "vacuity")
+#: A confusion matrix with more columns is shown as a list of its largest cells.
+WIDEST = 9
+MOST_LISTED = 15
+
+
+class OfClasses(Kind):
+    """Classifiers."""
+
+    suffix = "Classifier"
+    asked_of_bags: ClassVar = {}
+
+    # ---- hedgerow fit --------------------------------------------------------------------------
+
+    def read_target(self, sheet: Sheet, name: str) -> Array:
+        """A column -> labels (n,)."""
+        return sheet.labels(name)
+
+    def look_at_target(self, y: Array, name: str) -> None:
+        """Warn about many different numbers."""
+        n_distinct = len(np.unique(y))
+        if y.dtype.kind in "fiu" and n_distinct > max(FEW_ROWS, NUMBERS_ROWS * len(y)):
+            said = f"target {name!r} has {n_distinct:,} different numbers in {len(y):,} rows"
+            say(f"warning: {said}; to predict a number, add --regression", style="bold yellow")
+
+    def summary(self, model: Any, y: Array) -> dict[str, Any]:
+        """Classes, rule, caution, decision and the scores out of bag."""
+        classes, counts = np.unique(y, return_counts=True)
+        pairs = zip(classes.tolist(), counts.tolist(), strict=True)
+        return {
+            "classes": [{"label": label, "rows": n} for label, n in pairs],
+            "rule": model.rule,
+            "caution": answers_of(model).caution,
+            "decision": model.decision,
+            "out_of_bag": _out_of_bag(model, y),
+        }
+
+    def target_fact(self, report: dict[str, Any]) -> Fact:
+        """The classes, in a line."""
+        classes = [f"{each['label']} ({each['rows']:,})" for each in report["classes"]]
+        return "classes", f"{len(classes):,}: {listed(classes)}"
+
+    def opinion_fact(self, report: dict[str, Any]) -> str:
+        """Rule, caution and decision, in a line."""
+        return f"rule {report['rule']}, caution {report['caution']:g}, decision {report['decision']}"
+
+    def score_facts(self, outside: dict[str, Any]) -> list[Fact]:
+        """Accuracy, u65 and determinacy."""
+        return [
+            ("accuracy, out of bag", share(outside["accuracy"])),
+            ("u65, out of bag", score(outside["u65"])),
+            ("determinacy, out of bag", share(outside["determinacy"])),
+        ]
+
+    def classes(self, model: Any) -> dict[str, Any]:
+        """The labels."""
+        return {"classes": model.classes_.tolist()}
+
+    # ---- hedgerow predict, evaluate, explain and report ----------------------------------------
+
+    def set_opinion(self, model: Any, options: AsksModel) -> None:
+        """Set rule, caution and decision where they are given; none of them needs another fit."""
+        rule, caution, decision = options.rule, options.caution, options.decision
+        if rule is not None:
+            model.set_params(rule=checked_rule(rule))
+        if caution is not None:
+            model.set_params(caution=checked_caution(caution, auto=False))
+        if decision is not None:
+            checked_decision(decision)
+            model.set_params(decision=decision)
+        try:  # what was learned out of bag holds only for the rule, caution and decision it was learned with
+            answers_of(model).learn()
+        except (AttributeError, ValueError) as reason:
+            if rule is caution is decision is None:
+                raise ModelFileError(
+                    f"a model must have learned what its parameters need, got a model without it: {reason}"
+                ) from None
+            given = (("--rule", rule), ("--caution", caution), ("--decision", decision))
+            asked = " ".join(f"{option} {value}" for option, value in given if value is not None)
+            raise UsageError(
+                f"--rule, --caution and --decision must not need training rows, which a model file does not hold, got"
+                f" {asked}; give it to hedgerow fit"
+            ) from None
+
+    def check_coverage(self, model: Any, coverage: float | None) -> None:
+        """Refuse --coverage: sets have none that could be asked for."""
+        if coverage is not None:
+            raise UsageError(f"--coverage must be used with a regressor, got a {type(model).__name__}; leave it out")
+
+    def explains(self, model: Any) -> bool:
+        """Whether answers are made of the states of leaves; those of pairs of classes are not."""
+        return bool(answers_of(model).combines_leaves)
+
+    def known_target(self, model: Any, sheet: Sheet, name: str) -> Array:
+        """A column -> labels (n,) that are classes of the model."""
+        return sheet.known_labels(name, model.classes_)
+
+    def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> ClassColumns:
+        """Label, set, bounds and uncertainty of each row."""
+        now = answers_of(model)
+        codes = now.read(table)
+        opinion = now.opinion(codes)
+        best = opinion.probability.argmax(axis=1)
+        uncertainty = now.uncertainty(codes)._asdict() if now.combines_leaves else {}
+        return ClassColumns(
+            classes=now.classes,
+            label=now.classes[best],
+            probability=opinion.probability[np.arange(len(best)), best],
+            chosen=now.chosen(opinion),
+            bounds=np.stack([opinion.lower, opinion.upper], axis=2),
+            uncertainty={part: uncertainty[part] for part in PARTS if part in uncertainty},
+        )
+
+    def undecided(self, n_rows: int) -> str:
+        """How many rows are undecided."""
+        return f", {n_rows:,} of them indeterminate"
+
+    def evaluation(self, tally: SetTally, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """Metrics of labels and sets, and the confusion matrix."""
+        report, confusion = tally.figures(), tally.confusion()
+        return report | {"confusion": _plain(confusion)}, (_metric_facts(report), "", _matrix(confusion))
+
+
+def _out_of_bag(model: Any, y: Array) -> dict[str, float] | None:
+    """The scores of a forest on rows its trees have not seen; None for a model whose trees see all rows."""
+    if not model.bootstrap:
+        return None
+    now = answers_of(model)
+    evidence, labels = now.oob_evidence(), np.searchsorted(now.classes, y)
+    trial, judged = try_out(evidence, labels, evidence.rule, now.caution, model.decision)
+    if not judged.any():
+        return None
+    names = ("accuracy", "u65", "determinacy")
+    figures = {name: score_sets(name, now.classes, y[judged], trial.opinion, trial.sets) for name in names}
+    return figures | {"rows": int(judged.sum())}
+
+
+def _metric_facts(report: dict[str, Any]) -> Any:
+    """Figures -> the table people read."""
+    return facts(
+        [
+            ("rows", f"{report['rows']:,}"),
+            ("accuracy", f"{share(report['accuracy'])} of the labels are right"),
+            ("determinacy", f"{share(report['determinacy'])} of the rows are decided: the set holds one class"),
+            ("single-set accuracy", f"{share(report['single_set_accuracy'])} of these are right"),
+            (
+                "abstention accuracy",
+                f"{share(report['abstention_accuracy'])} of the labels are right where it is undecided",
+            ),
+            ("coverage", f"{share(report['coverage'])} of the sets hold the true class"),
+            ("mean set size", f"{report['mean_set_size']:.2f}"),
+            ("u65", score(report["u65"])),
+            ("u80", score(report["u80"])),
+        ]
+    )
+
+
+def _matrix(confusion: SetConfusion) -> Any:
+    """Counts of each true class with each set -> a table, or its largest cells where it would be too wide."""
+    names = [str(label) for label in confusion.classes]
+    heads = confusion.column_labels
+    if len(heads) <= WIDEST:
+        rows = [
+            [name, *(f"{count:,}" if count else "·" for count in row)]
+            for name, row in zip(names, confusion.counts.tolist(), strict=True)
+        ]
+        return grid("Rows of each true class, by set", ["true", *heads], rows)
+    off = confusion.counts.copy()
+    off[np.arange(len(names)), np.arange(len(names))] = 0  # right and alone
+    order = np.argsort(-off, axis=None, kind="stable")[:MOST_LISTED]
+    cells = [(*np.unravel_index(cell, off.shape), int(off.flat[cell])) for cell in order if off.flat[cell]]
+    rows = [[names[true], heads[chosen], f"{count:,}"] for true, chosen, count in cells]
+    return grid("The most frequent wrong or undecided sets", ["true", "set", "rows"], rows, left=2)
+
+
+def _plain(confusion: SetConfusion) -> dict[str, Any]:
+    """Confusion -> JSON."""
+    return {
+        "classes": list(confusion.classes),
+        "sets": [list(members) for members in confusion.sets],
+        "counts": confusion.counts.tolist(),
+    }

@@ -1,0 +1,131 @@
+"""Of numbers: what the commands do where a model predicts numbers, with intervals and bounds of the mean."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.commands.answers import NumberColumns
+from hedgerow.commands.kind import AsksModel, Fact, Kind
+from hedgerow.commands.match import checked_caution
+from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.talk import facts, share
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.fitted import fitted_of
+from hedgerow.judge.number_answers import COVERAGE
+from hedgerow.metrics import NumberTally
+from hedgerow.table import NamedColumns
+
+Floats = NDArray[np.float64]
+
+
+class OfNumbers(Kind):
+    """Regressors."""
+
+    suffix = "Regressor"
+    asked_of_bags: ClassVar = {"oob_score": True}
+
+    # ---- hedgerow fit --------------------------------------------------------------------------
+
+    def read_target(self, sheet: Sheet, name: str) -> Floats:
+        """A column -> numbers (n,)."""
+        return sheet.targets(name)
+
+    def look_at_target(self, y: Array, name: str) -> None:
+        """Any numbers will do."""
+
+    def summary(self, model: Any, y: Array) -> dict[str, Any]:
+        """Range of the target, caution and the score out of bag."""
+        r2 = fitted_of(model).figures.oob_score
+        return {
+            "target": {"lowest": float(y.min()), "highest": float(y.max()), "mean": float(y.mean())},
+            "caution": float(model.caution),
+            "out_of_bag": None if r2 is None else {"r2": float(r2)},
+        }
+
+    def target_fact(self, report: dict[str, Any]) -> Fact:
+        """The range of the target, in a line."""
+        return "target", "from {lowest:.6g} to {highest:.6g}, mean {mean:.6g}".format(**report["target"])
+
+    def opinion_fact(self, report: dict[str, Any]) -> str:
+        """The caution, in a line."""
+        return f"caution {report['caution']:g}"
+
+    def score_facts(self, outside: dict[str, Any]) -> list[Fact]:
+        """R²."""
+        return [("R², out of bag", f"{outside['r2']:.4f}")]
+
+    def classes(self, model: Any) -> dict[str, Any]:
+        """Nothing: a regressor has no classes."""
+        return {}
+
+    # ---- hedgerow predict, evaluate, explain and report ----------------------------------------
+
+    def set_opinion(self, model: Any, options: AsksModel) -> None:
+        """Set the caution where it is given; a regressor has neither rule nor decision."""
+        for option, value in (("--rule", options.rule), ("--decision", options.decision)):
+            if value is not None:
+                raise UsageError(
+                    f"{option} must be used with a classifier, got {value!r} for a {type(model).__name__}; leave it out"
+                )
+        if options.caution is not None:
+            model.set_params(caution=checked_caution(options.caution, auto=False))
+
+    def check_coverage(self, model: Any, coverage: float | None) -> None:
+        """Refuse --coverage if no rows were left out of bags, from which intervals are made."""
+        if coverage is not None and not answers_of(model).has_residuals:
+            raise UsageError(
+                f"--coverage must be used with a bootstrapped forest, got a {type(model).__name__} without a bootstrap;"
+                " leave it out"
+            )
+
+    def explains(self, model: Any) -> bool:
+        """Explanations are about sets of classes."""
+        return False
+
+    def known_target(self, model: Any, sheet: Sheet, name: str) -> Floats:
+        """A column -> numbers (n,)."""
+        return sheet.targets(name)
+
+    def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> NumberColumns:
+        """Prediction, interval, bounds of the mean and standard deviations of each row."""
+        now = answers_of(model)
+        codes = now.read(table)
+        columns: dict[str, Floats] = {"prediction": now.predicted(codes)}
+        if now.has_residuals:
+            lower, upper = model.predict_interval(table, COVERAGE if coverage is None else coverage).T
+            columns |= {"lower": lower, "upper": upper}
+        mean_lower, mean_upper = now.bounds(codes).T
+        deviations = {f"{part}_std": np.sqrt(variance) for part, variance in now.variance(codes)._asdict().items()}
+        return NumberColumns(columns | {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations)
+
+    def undecided(self, n_rows: int) -> str:
+        """Nothing: a number is not a set of classes."""
+        return ""
+
+    def evaluation(self, tally: NumberTally, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """How far predictions are off, and what intervals hold where there are any."""
+        report = tally.figures()
+        if "coverage" in report:
+            report["asked_coverage"] = COVERAGE if coverage is None else coverage
+        return report, (_error_facts(report),)
+
+
+def _error_facts(report: dict[str, Any]) -> Any:
+    """Figures -> the table people read."""
+    rows = [
+        ("rows", f"{report['rows']:,}"),
+        ("R²", "– (the targets are all the same)" if report["r2"] is None else f"{report['r2']:.4f}"),
+        ("mean absolute error", f"{report['mean_absolute_error']:.6g}"),
+        ("root mean squared error", f"{report['root_mean_squared_error']:.6g}"),
+    ]
+    if "coverage" in report:
+        asked = f"{report['asked_coverage']:.0%}"
+        rows += [
+            ("coverage", f"{share(report['coverage'])} of the targets lie in their {asked} interval"),
+            ("mean interval width", f"{report['mean_interval_width']:.6g}"),
+        ]
+    return facts(rows)

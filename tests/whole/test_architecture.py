@@ -1,0 +1,165 @@
+"""The house: the page about the architecture, the folder and the contracts of imports say the same, and stay small."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hedgerow
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "hedgerow"
+#: Entries of the package that are neither a room nor a door.
+FILES = {"__init__.py", "__main__.py", "_core.pyi", "py.typed"}
+MOST_ENTRIES = 20
+MOST_CLASSES_ABOVE = 4
+MOST_LINES = 450
+#: Numbers and shifts that take the bits of a node apart: 16 of the code, 17 of the feature, then flags and the child.
+NODE_BITS = re.compile(r"0x1?FFFF\b|(?:<<|>>) (?:np\.uint64\()?3[3-6]\b")
+#: The module that knows the bits of a node.
+NODES = "forest/nodes.py"
+
+# What is not yet as it should be. These lists may only become shorter; an entry that is no longer needed fails.
+TOO_LONG = {
+    "estimators/classifier.py": 461,
+    "exchange/export/recorded.py": 516,
+    "forest/fold.py": 506,
+}
+SHIFT_NODE_BITS = {"cluster/assemble.py", "cluster/top.py"}
+USE_PRIVATES = {
+    "cluster/estimators.py": {"_one_tree"},
+    "exchange/export/sklearn.py": {"_one_tree", "_splitter"},
+}
+
+PUBLIC_NAMES = (ROOT / "tests" / "golden" / "public_names.txt").read_text().split()
+ESTIMATORS = [name for name in PUBLIC_NAMES if name.endswith(("Classifier", "Regressor", "Forest", "Embedding"))]
+
+
+# ---- the flow ------------------------------------------------------------------------------------
+
+
+def test_the_flow_table_lists_the_rooms_in_the_order_of_the_layers() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    flow = next(each for each in contracts if each["name"] == "The flow points one way")
+    assert rooms() == [layer.removeprefix("hedgerow.") for layer in reversed(flow["layers"])]
+
+
+def test_every_entry_of_the_package_is_a_room_or_a_door() -> None:
+    assert all((SOURCE / room).is_dir() or (SOURCE / f"{room}.py").is_file() for room in rooms())
+    others = {path.name for path in entries() if path.stem not in rooms() and not is_door(path)}
+    assert others == FILES
+
+
+def test_the_package_has_few_entries() -> None:
+    assert sum(not is_door(path) for path in entries()) <= MOST_ENTRIES
+
+
+def test_the_page_names_every_door() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    doors = [path.stem for path in entries() if is_door(path)]
+    assert [door for door in doors if f"`hedgerow.{door}`" not in page] == []
+
+
+# ---- the estimators --------------------------------------------------------------------------------
+
+
+def test_the_public_names_are_the_same() -> None:
+    assert sorted(hedgerow.__all__) == sorted(PUBLIC_NAMES)
+
+
+def test_a_forest_stands_on_few_classes() -> None:
+    above = [each for each in hedgerow.RandomForestClassifier.__mro__[1:] if each.__module__.startswith("hedgerow.")]
+    assert len(above) <= MOST_CLASSES_ABOVE
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_fit_sets_one_attribute(name: str) -> None:
+    model: Any = getattr(hedgerow, name)(random_state=0)
+    if "oob_score" in model.get_params() and model.bootstrap:
+        model.set_params(oob_score=True)
+    before = set(vars(model))
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model.fit(X, (X[:, 0] > 0).astype(int))
+    assert set(vars(model)) - before == {"_fitted"}
+    assert before == set(model.get_params(deep=False))
+
+
+# ---- the modules -----------------------------------------------------------------------------------
+
+
+def test_no_module_is_long() -> None:
+    lengths = {name: len(text.splitlines()) for name, text in modules().items()}
+    long = {name: length for name, length in lengths.items() if length > MOST_LINES}
+    assert {name: length for name, length in long.items() if length > TOO_LONG.get(name, 0)} == {}
+    assert set(TOO_LONG) == set(long), "take modules that are short enough off the list"
+
+
+def test_one_module_knows_the_bits_of_a_node() -> None:
+    shifting = {name for name, text in modules().items() if NODE_BITS.search(text)} - {NODES}
+    assert shifting <= SHIFT_NODE_BITS
+    assert shifting == SHIFT_NODE_BITS, "take modules that no longer shift bits off the list"
+
+
+def test_other_rooms_use_no_private_attributes_of_estimators() -> None:
+    """Except for `judge/fitted`, which publishes a fit, and `fit`, which asks an estimator how it is fitted."""
+    privates = {name for path, text in modules().items() if path.startswith("estimators/") for name in defined(text)}
+    assert "_task" in privates
+    elsewhere = {
+        path: privates & used(text)
+        for path, text in modules().items()
+        if not path.startswith(("estimators/", "fit/")) and path != "judge/fitted.py"
+    }
+    assert {path: names for path, names in elsewhere.items() if names} == USE_PRIVATES
+
+
+# ---- what is looked at -----------------------------------------------------------------------------
+
+
+def rooms() -> list[str]:
+    """The first cells of the flow table, from top to bottom."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.split("| room |")[1].split("\n\n")[0]
+    return re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
+
+
+def entries() -> list[Path]:
+    """What lies in the folder of the package, without what is compiled."""
+    compiled = ("__pycache__", ".so", ".pyd")
+    return sorted(path for path in SOURCE.iterdir() if not path.name.endswith(compiled))
+
+
+def is_door(path: Path) -> bool:
+    """Whether a module only passes on all public names of another."""
+    if path.suffix != ".py":
+        return False
+    statements = ast.parse(path.read_text(encoding="utf-8")).body[1:]  # after the docstring
+    names = [[alias.name for alias in each.names] for each in statements if isinstance(each, ast.ImportFrom)]
+    return names == [["*"], ["__all__"]] and len(statements) == 2
+
+
+def modules() -> dict[str, str]:
+    """Path within the package -> text, of all modules."""
+    return {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
+
+
+def defined(text: str) -> set[str]:
+    """The private attributes and methods that the classes of a module define."""
+    names = {"_fitted"}
+    for body in (each.body for each in ast.walk(ast.parse(text)) if isinstance(each, ast.ClassDef)):
+        for each in body:
+            if isinstance(each, ast.FunctionDef):
+                names.add(each.name)
+            targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in names if name.startswith("_") and not name.startswith("__")}
+
+
+def used(text: str) -> set[str]:
+    """The private attributes that a module asks of something other than `self`."""
+    return set(re.findall(r"(?<!\bself)\.(_[a-z]\w*)", text))
