@@ -9,7 +9,7 @@ from tests.reference.explain import cheapest
 
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.explain.change import Limits, smallest_change
-from hedgerow.explain.question import model_of, read_columns
+from hedgerow.explain.question import counts_of, only_class, read_columns
 from hedgerow.explain.space import Space
 from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Belief
@@ -57,11 +57,11 @@ def small_table(n_classes: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
     X, y = small_table(n_classes, seed=len(kind))
     forest = KINDS[kind]().fit(X, y)
-    model = model_of(answers_of(forest))
-    space = Space(model)
+    now = answers_of(forest)
+    space = Space(now)
     assert (space.margins is None) == (kind == "no sum over trees")
     columns, codes = read_columns(answers_of(forest), X)
-    open_rows = np.flatnonzero(model.alone(model.counts(codes)) < 0)[:4]
+    open_rows = np.flatnonzero(only_class(now, counts_of(now, codes)) < 0)[:4]
     assert len(open_rows)
     for row in open_rows.tolist():
         values = [float(column[row]) for column in columns]
@@ -77,10 +77,10 @@ def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
 def test_a_wanted_class_is_reached_at_the_least_cost():
     X, y = small_table(3, seed=11)
     forest = RandomForestClassifier(8, caution=2.0, random_state=0).fit(X, y)
-    model = model_of(answers_of(forest))
-    space = Space(model)
+    now = answers_of(forest)
+    space = Space(now)
     columns, codes = read_columns(answers_of(forest), X)
-    row = int(np.flatnonzero(model.alone(model.counts(codes)) < 0)[0])
+    row = int(np.flatnonzero(only_class(now, counts_of(now, codes)) < 0)[0])
     values = [float(column[row]) for column in columns]
     for wanted in range(3):
         found = smallest_change(space, codes[:, row], values, Limits(), time_limit=60, wanted=wanted)

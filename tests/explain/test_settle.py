@@ -7,7 +7,7 @@ import pytest
 
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.decide import decide
-from hedgerow.explain.question import model_of, questions, read_columns
+from hedgerow.explain.question import only_class, questions, read_columns
 from hedgerow.explain.settle import MOST_CASES, calm_caution, confirmed_cases
 from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Laplace
@@ -15,7 +15,7 @@ from hedgerow.rules import Laplace
 
 def question_of(forest, X):
     """One block of samples."""
-    ((_, question),) = questions(model_of(answers_of(forest)), *read_columns(answers_of(forest), X))
+    ((_, question),) = questions(answers_of(forest), *read_columns(answers_of(forest), X))
     return question
 
 
@@ -45,7 +45,7 @@ def test_one_case_fewer_does_not_settle_it(table, rule):
             for more in (number, number - 1):
                 counts = question.counts[[row]].copy()
                 counts[:, :, label] += more
-                opinion = combine(counts, rule, prior=question.model.setting.prior, caution=2.0)
+                opinion = combine(counts, rule, prior=question.now.setting.prior, caution=2.0)
                 sets.append(np.flatnonzero(decide(opinion, decision)[0]).tolist())
             assert sets[0] == [label]
             assert sets[1] != [label]
@@ -81,11 +81,11 @@ def test_just_above_the_caution_found_it_is_open(table, rule):
     for row, calm in zip(rows.tolist(), found, strict=True):
         counts = question.counts[[row]]
         if calm is None:
-            assert question.model.alone(counts, 0.0)[0] < 0
+            assert only_class(question.now, counts, 0.0)[0] < 0
             continue
-        assert question.model.alone(counts, calm.caution)[0] == calm.label
+        assert only_class(question.now, counts, calm.caution)[0] == calm.label
         assert calm.caution < 3.0
-        assert question.model.alone(counts, calm.caution + 3.0 / 4096)[0] < 0
+        assert only_class(question.now, counts, calm.caution + 3.0 / 4096)[0] < 0
 
 
 def test_a_decision_that_ignores_caution_is_not_settled_by_less_of_it(table):

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from hedgerow.explain.change import Limits
+from hedgerow.explain.question import counts_of, only_class
 from hedgerow.explain.space import Space
 
 
@@ -51,10 +52,10 @@ def _apart(held: list[Fraction], shares: list[list[Fraction]], rows: list[Fracti
 
 def cheapest(space: Space, codes: np.ndarray, values: list[float], limits: Limits, wanted: int | None) -> float | None:
     """One sample -> what the cheapest of all points costs that are allowed and leave one class; None if none does."""
-    model, choices = space.model, []
+    now, choices = space.now, []
     for feature in space.features.tolist():
-        at, last = int(codes[feature]), int(model.bins.n_bins[feature])
-        if at == model.missing_code or feature in limits.immutable:
+        at, last = int(codes[feature]), int(now.fitted.bins.n_bins[feature])
+        if at == now.meaning.missing_code or feature in limits.immutable:
             choices.append([at])
         else:
             low = at if feature in limits.increasing else 0
@@ -62,31 +63,31 @@ def cheapest(space: Space, codes: np.ndarray, values: list[float], limits: Limit
     points = np.array(list(product(*choices)))
     filled = np.repeat(codes[:, None], len(points), axis=1)
     filled[space.features] = points.T
-    alone = model.alone(model.counts(filled))
-    fine = (alone >= 0 if wanted is None else alone == wanted) & _plausible(model, codes, filled)
-    costs = [_cost(model, space, codes, values, point) for point in points[fine]]
+    alone = only_class(now, counts_of(now, filled))
+    fine = (alone >= 0 if wanted is None else alone == wanted) & _plausible(now, codes, filled)
+    costs = [_cost(now, space, codes, values, point) for point in points[fine]]
     return min(costs, default=None)
 
 
-def _plausible(model, codes: np.ndarray, filled: np.ndarray) -> np.ndarray:
+def _plausible(now, codes: np.ndarray, filled: np.ndarray) -> np.ndarray:
     """(p,), (p, n) -> (n,): whether every leaf holds rows of its own, or is one the sample itself reaches."""
-    own, nodes = model.trees.leaf_nodes(codes[:, None].copy()), model.trees.leaf_nodes(filled)
+    own, nodes = now.forest.leaf_nodes(codes[:, None].copy()), now.forest.leaf_nodes(filled)
     fine = np.ones(len(nodes), dtype=bool)
-    for number, tree in enumerate(model.walks):
+    for number, tree in enumerate(now.fitted.trees()):
         held = (tree.counts.sum(axis=1) > 0) & ~tree.is_borrowed
         fine &= held[nodes[:, number]] | (nodes[:, number] == own[0, number])
     return fine
 
 
-def _cost(model, space: Space, codes: np.ndarray, values: list[float], point: np.ndarray) -> float:
+def _cost(now, space: Space, codes: np.ndarray, values: list[float], point: np.ndarray) -> float:
     """Shares of the training range moved, one for another category."""
     total = 0.0
     for feature, code in zip(space.features.tolist(), point.tolist(), strict=True):
         if code == codes[feature]:
             continue
-        if model.bins.nominal[feature]:
+        if now.fitted.bins.nominal[feature]:
             total += 1.0
         else:
-            low, high = model.range_of(feature)
-            total += abs(model.value_of_code(feature, code) - values[feature]) / (high - low)
+            low, high = now.meaning.range_of(feature)
+            total += abs(now.meaning.value_of_code(feature, code) - values[feature]) / (high - low)
     return total

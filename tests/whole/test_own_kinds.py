@@ -25,7 +25,6 @@ from hedgerow.decide import registry as decision_registry
 from hedgerow.decide.base import Checked
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
-from hedgerow.explain.question import model_of
 from hedgerow.explain.space import Space
 from hedgerow.judge.answer import answers_of
 
@@ -134,9 +133,7 @@ def test_a_rule_of_ones_own_answers_explains_and_reports(table):
     np.testing.assert_allclose(added.base + added.values.sum(axis=1), opinion.lower[:5], atol=1e-9)
     with pytest.raises(ValueError, match=r"got 'probability' of Halving\(\), of which lower, upper, width adds up"):
         shap_values(forest, X[:5])
-    assert (
-        Space(model_of(answers_of(forest))).margins is not None
-    )  # the search for the smallest change knows its bounds
+    assert Space(answers_of(forest)).margins is not None  # the search for the smallest change knows its bounds
     why = forest.explain(X[:3], time_limit=0.2)
     assert why[0].to_dict()["rule"] == "halving"
     assert why[0].shap.unit == "lower"

@@ -68,7 +68,6 @@ STILL_TO_READ = (
     "src/hedgerow/cluster",
     "src/hedgerow/decide",
     "src/hedgerow/estimators",
-    "src/hedgerow/exchange/export/fitted.py",
     "src/hedgerow/explain/change.py",
     "src/hedgerow/explain/report/settings.py",
     "src/hedgerow/fit",

@@ -194,6 +194,7 @@ class PairwiseTreesClassifier(TreesClassifier):
 class PairAnswers(ClassAnswers):
     """What trees for pairs of classes say: a quadratic programme combines them."""
 
+    kind = "pairs"
     combines_leaves = False
 
     def probability(self, codes: Codes) -> Floats:

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hedgerow.explain.question import Array, Model, Question, plain, read_columns
+from hedgerow.explain.question import Array, Question, labels_of, read_columns
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes
+from hedgerow.table.meaning import plain
 
 #: Show the rules of at most this many classes.
 MOST_RULES = 3
@@ -40,11 +41,12 @@ class KnownRows:
     columns: list[Array] | None
     bags: Bags
 
-    def values(self, model: Model, row: int) -> dict[str, Any]:
+    def values(self, now: ClassAnswers, row: int) -> dict[str, Any]:
         """Feature name -> value of one row; without columns, the typical value of its bin."""
+        meaning = now.meaning
         if self.columns is not None:
-            return {name: model.value(j, self.columns[j][row]) for j, name in enumerate(model.names)}
-        return {name: model.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(model.names)}
+            return meaning.of_row(self.columns, row)
+        return {name: meaning.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(meaning.names)}
 
 
 class Case(NamedTuple):
@@ -86,18 +88,18 @@ def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[
 
     The weight of a row is a mean over trees: its share of the leaf that the sample reaches, or 0 if it is in another.
     """
-    table = weight_table(question.model.trees, question.codes, training.codes, training.bags, most=k)
+    table = weight_table(question.now.forest, question.codes, training.codes, training.bags, most=k)
     rows, weights = heaviest_rows(table, k)
     found = []
     for near, heavy in zip(rows, weights, strict=True):
         pairs = [(int(row), float(weight)) for row, weight in zip(near, heavy, strict=True) if row >= 0]
-        found.append([_case(question.model, training, row, weight) for row, weight in pairs])
+        found.append([_case(question.now, training, row, weight) for row, weight in pairs])
     return found
 
 
 def leaf_rules(question: Question, row: int) -> list[str]:
     """The weightiest leaf of each class that remains, in words: the conditions on its path, and its rows."""
-    model, counts = question.model, question.counts[row]
+    now, counts = question.now, question.counts[row]
     order = np.argsort(-question.opinion.probability[row], kind="stable")
     likely = [int(k) for k in order if question.chosen[row, k]]
     nodes = question.leaf_nodes[row]
@@ -107,7 +109,7 @@ def leaf_rules(question: Question, row: int) -> list[str]:
         lead = counts[:, label] - (others.max(axis=1) if others.shape[1] else 0)
         tree = int(lead.argmax())
         if lead[tree] > 0:
-            told.append(_rule(model, model.walks[tree], int(nodes[tree]), question.codes[:, row], counts[tree]))
+            told.append(_rule(now, question.trees[tree], int(nodes[tree]), question.codes[:, row], counts[tree]))
     return list(dict.fromkeys(told))
 
 
@@ -167,10 +169,10 @@ def count_words(counts: Array, labels: list[Any]) -> str:
     return ", ".join(said + (["others"] if len(order) > 4 else [])) or "no case"
 
 
-def _case(model: Model, training: KnownRows, row: int, weight: float) -> Case:
+def _case(now: ClassAnswers, training: KnownRows, row: int, weight: float) -> Case:
     known = training.labels is not None and training.labels[row] is not None
     label = plain(training.labels[row]) if known and training.labels is not None else None
-    return Case(row, label, weight, training.values(model, row))
+    return Case(row, label, weight, training.values(now, row))
 
 
 def _bags(now: ClassAnswers) -> Bags:
@@ -178,10 +180,10 @@ def _bags(now: ClassAnswers) -> Bags:
     return Bags() if now.fitted.fingerprint is None else now.bags()
 
 
-def _rule(model: Model, tree: Tree, node: int, codes: Array, counts: Array) -> str:
+def _rule(now: ClassAnswers, tree: Tree, node: int, codes: Array, counts: Array) -> str:
     """A leaf -> ``x up to 3 and y above 2: 14 yes, 3 no``."""
-    said = " and ".join(conditions(tree, node, codes, model.missing_code)) or "all cases"
-    return f"{said}: {count_words(counts, model.labels)}"
+    said = " and ".join(conditions(tree, node, codes, now.meaning.missing_code)) or "all cases"
+    return f"{said}: {count_words(counts, labels_of(now))}"
 
 
 def _categories(tree: Tree, node: int, position: int, known: list[Any]) -> set[Any]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hedgerow.explain.question import Array, Bools, Floats
+from hedgerow.explain.question import Array, Bools, Floats, only_class
 from hedgerow.explain.space import Ints, Space
 from hedgerow.forest.fold import reached_evidence
 
@@ -119,7 +119,8 @@ class _Search:
     """One sample's search."""
 
     def __init__(self, space: Space, codes: Array, values: list[Any], limits: Limits, wanted: int | None) -> None:
-        self.space, self.model, self.wanted = space, space.model, wanted
+        self.space, self.now, self.wanted = space, space.now, wanted
+        self.missing = space.now.meaning.missing_code
         self.start = codes.astype(np.int64)[space.features]
         self.codes = codes
         self.tables = [self._costs(place, values) for place in range(len(space.features))]
@@ -151,12 +152,12 @@ class _Search:
 
     def _root(self) -> _Box:
         """Everything that is allowed."""
-        space, missing = self.space, self.model.missing_code
+        space, missing = self.space, self.missing
         low, high, masks = np.zeros_like(self.start), np.zeros_like(self.start), {}
         kept = space.plausible.copy()
         kept[self.own] = True
         for place, feature in enumerate(space.features.tolist()):
-            at, last = int(self.start[place]), int(self.model.bins.n_bins[feature]) - 1
+            at, last = int(self.start[place]), int(self.now.fitted.bins.n_bins[feature]) - 1
             fixed = feature in self.limits.immutable or at == missing
             if at == missing:
                 kept &= space.by_missing[:, place]
@@ -175,7 +176,7 @@ class _Search:
 
     def _meeting(self, box: _Box, alive: Ints, place: int) -> Ints:
         """Leaves (A,) -> those that meet the box in a feature."""
-        if self.start[place] == self.model.missing_code:
+        if self.start[place] == self.missing:
             return alive
         if place in box.masks:
             return np.asarray(alive[self.space.allowed[place][alive][:, box.masks[place]].any(axis=1)])
@@ -184,7 +185,7 @@ class _Search:
 
     def _cheapest(self, box: _Box) -> Ints:
         """-> (F,): the point of a box nearest to the sample."""
-        point = np.where(self.start == self.model.missing_code, self.start, np.clip(self.start, box.low, box.high))
+        point = np.where(self.start == self.missing, self.start, np.clip(self.start, box.low, box.high))
         for place, mask in box.masks.items():
             point[place] = self.start[place] if mask[self.start[place]] else int(mask.argmax())
         return point
@@ -195,10 +196,10 @@ class _Search:
     def _costs(self, place: int, values: list[Any]) -> Floats:
         """-> (codes,): what it costs to give a feature each of its codes; nothing for one that is missing."""
         feature, at = int(self.space.features[place]), int(self.start[place])
-        if at == self.model.missing_code:
+        if at == self.missing:
             return np.zeros(0)
-        if self.model.bins.nominal[feature]:
-            costs = np.ones(int(self.model.bins.n_bins[feature]))
+        if self.now.fitted.bins.nominal[feature]:
+            costs = np.ones(int(self.now.fitted.bins.n_bins[feature]))
         else:
             centers, unit = self.space.costs[place]
             with np.errstate(invalid="ignore", over="ignore"):
@@ -216,7 +217,7 @@ class _Search:
 
     def _explore(self, box: _Box) -> list[_Box]:
         """A box -> nothing, where it can be dropped or is settled, or the two boxes it is cut into."""
-        space, n_trees = self.space, self.model.trees.n_trees
+        space, n_trees = self.space, self.now.forest.n_trees
         alive = box.alive if self.best is None else box.alive[self._leaf_costs(box) < self.best[0]]
         starts = np.searchsorted(space.tree[alive], np.arange(n_trees))
         sizes = np.diff(np.append(starts, len(alive)))
@@ -288,7 +289,7 @@ class _Search:
     def _extra(self, point: Ints, place: int, leaf: int) -> float | None:
         """What it costs to move the point into a leaf's box in one feature; None where it is there."""
         at = int(point[place])
-        if at == self.model.missing_code:
+        if at == self.missing:
             return None
         if place in self.space.allowed:
             return None if self.space.allowed[place][leaf, at] else 1.0
@@ -316,13 +317,13 @@ class _Search:
     def _holding(self, alive: Ints, point: Ints) -> Bools:
         """Leaves (A,) -> whether they hold the point."""
         space = self.space
-        there = [p for p in range(len(point)) if point[p] != self.model.missing_code and p not in space.allowed]
+        there = [p for p in range(len(point)) if point[p] != self.missing and p not in space.allowed]
         numeric = np.array(there, dtype=np.int64)
         at = point[numeric]
         cells = np.ix_(alive, numeric)
         holds = ((space.low[cells] <= at) & (space.high[cells] >= at)).all(axis=1)
         for place, mask in space.allowed.items():
-            if point[place] != self.model.missing_code:
+            if point[place] != self.missing:
                 holds &= mask[alive, point[place]]
         return np.asarray(holds)
 
@@ -352,7 +353,7 @@ class _Search:
             np.fill_diagonal(margins, np.inf)
             if margins.min(axis=1).max() <= 0:
                 return False
-        label = int(self.model.alone(reached_evidence(self.model.trees, self.space.leaf[leaves][None]))[0])
+        label = int(only_class(self.now, reached_evidence(self.now.forest, self.space.leaf[leaves][None]))[0])
         if label < 0 or (self.wanted is not None and label != self.wanted):
             return False
         self._remember(point, label)

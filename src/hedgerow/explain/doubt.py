@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import class_shares, reserve
-from hedgerow.explain.question import BLOCK_CELLS, Floats, Model, Question
+from hedgerow.explain.question import BLOCK_CELLS, Floats, Question, counts_of, tree_shares
+from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes
 
 #: In the order of the columns of `Doubt.amounts`.
@@ -121,17 +122,17 @@ def doubt_from_counts(
 
 def doubt_about(question: Question, marginals: Marginals) -> Doubt:
     """Samples -> their doubt; samples with missing values are completed with possible values."""
-    model, codes = question.model, question.codes
+    now, codes = question.now, question.codes
     amounts = np.empty((question.n_samples, len(CAUSES)))
     excess = excess_of(question)
-    gaps = codes[model.trees.used_features] == model.missing_code
+    gaps = codes[now.forest.used_features] == now.meaning.missing_code
     open_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
     if len(whole_rows):
-        distrust = distrust_of(model, codes[:, whole_rows], excess[:, whole_rows])
-        found = doubt_from_counts(question.counts[whole_rows], model.setting.caution, distrust=distrust,
-                                  tree_shares=model.tree_shares)  # fmt: skip
+        distrust = distrust_of(question, codes[:, whole_rows], excess[:, whole_rows])
+        found = doubt_from_counts(question.counts[whole_rows], now.setting.caution, distrust=distrust,
+                                  tree_shares=tree_shares(now))  # fmt: skip
         amounts[whole_rows] = found.amounts
-    block = max(1, BLOCK_CELLS // (COMPLETIONS * model.trees.n_trees * model.trees.n_classes))
+    block = max(1, BLOCK_CELLS // (COMPLETIONS * now.forest.n_trees * now.forest.n_classes))
     for first in range(0, len(open_rows), block):
         rows = open_rows[first : first + block]
         amounts[rows] = _with_missing(question, marginals, rows, excess[:, rows])
@@ -143,12 +144,12 @@ class Marginals:
 
     Parameters
     ----------
-    model : Model
+    now : ClassAnswers
     training : (p, m) codes, or None
     """
 
-    def __init__(self, model: Model, training: Codes | None) -> None:
-        self._model, self._training = model, training
+    def __init__(self, now: ClassAnswers, training: Codes | None) -> None:
+        self._now, self._training = now, training
         self._known: dict[int, NDArray[np.int64]] = {}
 
     def of(self, feature: int, how_many: int = COMPLETIONS) -> NDArray[np.int64]:
@@ -159,17 +160,17 @@ class Marginals:
     def _codes(self, feature: int) -> NDArray[np.int64]:
         """All codes of a feature, sorted."""
         if feature not in self._known:
-            codes = np.arange(max(1, self._model.bins.n_bins[feature]))
+            codes = np.arange(max(1, self._now.fitted.bins.n_bins[feature]))
             if self._training is not None:
                 own = self._training[feature]
-                own = own[own != self._model.missing_code]
+                own = own[own != self._now.meaning.missing_code]
                 codes = np.sort(own).astype(np.int64) if len(own) else codes
             self._known[feature] = codes
         return self._known[feature]
 
 
 def complete(
-    codes: Codes, model: Model, marginals: Marginals, features: NDArray[np.int64], how_many: int = COMPLETIONS
+    codes: Codes, now: ClassAnswers, marginals: Marginals, features: NDArray[np.int64], how_many: int = COMPLETIONS
 ) -> Codes:
     """Codes (p, n) -> (p, n × how_many): missing codes of the features replaced by possible ones.
 
@@ -180,38 +181,38 @@ def complete(
     for feature in features.tolist():
         order = np.random.default_rng(feature).permutation(how_many)
         values = np.tile(marginals.of(feature, how_many)[order], codes.shape[1])
-        filled[feature] = np.where(filled[feature] == model.missing_code, values, filled[feature])
+        filled[feature] = np.where(filled[feature] == now.meaning.missing_code, values, filled[feature])
     return filled
 
 
 def excess_of(question: Question) -> Floats:
     """Samples -> (p, n): how far each value lies outside the training range, as a share of this range; 0 inside."""
-    model = question.model
+    now = question.now
     excess = np.zeros((len(question.columns), question.n_samples))
-    for feature in model.trees.used_features.tolist():
-        if model.bins.nominal[feature]:
+    for feature in now.forest.used_features.tolist():
+        if now.fitted.bins.nominal[feature]:
             continue
-        low, high = model.range_of(feature)
+        low, high = now.meaning.range_of(feature)
         values = np.asarray(question.columns[feature], dtype=np.float64)
         with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite
             beyond = np.maximum(low - values, values - high)
             beyond = np.where(beyond > 0, beyond, 0.0)
-            span = model.span_of(feature)
+            span = now.meaning.span_of(feature)
             excess[feature] = beyond / span if span > 0 else np.where(beyond > 0, np.inf, 0.0)
     return excess
 
 
-def distrust_of(model: Model, codes: Codes, excess: Floats) -> Floats | None:
+def distrust_of(question: Question, codes: Codes, excess: Floats) -> Floats | None:
     """Codes (p, n), excess e (p, n) -> (n, T): the largest e/(1 + e) on the path; None if no value is outside."""
     outside = np.flatnonzero((excess > 0).any(axis=1))
     if not len(outside):
         return None
     with np.errstate(invalid="ignore"):
         far = np.where(np.isinf(excess), 1.0, excess / (1 + excess))
-    nodes = model.trees.leaf_nodes(np.ascontiguousarray(codes))
+    nodes = question.now.forest.leaf_nodes(np.ascontiguousarray(codes))
     distrust = np.zeros(nodes.shape)
     rows = np.flatnonzero((excess > 0).any(axis=0))
-    for number, tree in enumerate(model.walks):
+    for number, tree in enumerate(question.trees):
         at = tree.parent[nodes[rows, number]]
         while (at >= 0).any():
             asked = np.where(at >= 0, tree.feature[at], 0)
@@ -223,20 +224,20 @@ def distrust_of(model: Model, codes: Codes, excess: Floats) -> Floats | None:
 
 def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int64], excess: Floats) -> Floats:
     """Rows (m,) with missing values -> amounts (m, 5)."""
-    model, codes = question.model, question.codes[:, rows]
-    used = model.trees.used_features
-    features = used[(codes[used] == model.missing_code).any(axis=1)]
-    filled = complete(codes, model, marginals, features)
-    distrust = distrust_of(model, filled, np.repeat(excess, COMPLETIONS, axis=1))
-    shape = (len(rows), COMPLETIONS, model.trees.n_trees)
-    counts = model.counts(filled).reshape(*shape, -1)
+    now, codes = question.now, question.codes[:, rows]
+    used = now.forest.used_features
+    features = used[(codes[used] == now.meaning.missing_code).any(axis=1)]
+    filled = complete(codes, now, marginals, features)
+    distrust = distrust_of(question, filled, np.repeat(excess, COMPLETIONS, axis=1))
+    shape = (len(rows), COMPLETIONS, now.forest.n_trees)
+    counts = counts_of(now, filled).reshape(*shape, -1)
     astray = None if distrust is None else distrust.reshape(shape)
     found = doubt_from_counts(
         counts,
-        model.setting.caution,
+        now.setting.caution,
         as_is=question.counts[rows],
         distrust=astray,
-        tree_shares=model.tree_shares,
+        tree_shares=tree_shares(now),
     )
     return found.amounts
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
@@ -20,11 +19,6 @@ from hedgerow.table.bins import Codes
 Floats = NDArray[np.float64]
 Groups = Sequence[int | str | Sequence[int | str]]
 Grouped = tuple[NDArray[np.int64], NDArray[np.int64]]  # features end to end, and where each group starts
-
-#: The worth of a tree's answer for a row: 1 if its class leads in the leaf (ties share), or the share of its class.
-WORTHS = {"accuracy": 0, "probability": 1}
-#: The worth of a regression tree's answer: minus the squared error.
-SQUARED_ERROR = "squared_error"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +119,7 @@ def oob_permutation_importance(
     if not (isinstance(n_repeats, int | np.integer) and n_repeats >= 1):
         raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}; one is enough for many trees")
     rows = rows_with_bags(forest)
-    worths = (SQUARED_ERROR,) if rows.target.labels is None else tuple(WORTHS)
+    worths = OUTSIDE[rows.target.kind].worths
     if worth is not None and worth not in worths:
         raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}; choose one of these")
     key = int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
@@ -258,11 +252,7 @@ def permutation_importance(
 
     def score(permuted: Codes) -> float:
         said = now.said(permuted)
-        if metric is not None:
-            return float(metric(labels, said))
-        if said.ndim == 1:
-            return float(r2_score(labels, said))
-        return float((now.classes[said.argmax(axis=1)] == labels).mean())
+        return float(now.score(labels, said) if metric is None else metric(labels, said))
 
     before = score(codes)
     scores = np.empty((len(start) - 1, n_repeats))
@@ -321,27 +311,55 @@ def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
     return list(members.values())
 
 
+class _Classes:
+    """Rows outside the bags, judged by their class."""
+
+    #: What the answer of a tree is worth to a row: 1 if its class leads in the leaf (ties share), or its class's share.
+    worths = ("accuracy", "probability")
+
+    def permute(self, trees: Forest, rows: TrainingRows, worth: str, *rest: Any) -> None:
+        """What each tree loses when groups are permuted."""
+        itself = rows.bags.count_outside
+        trees._reader.permute(rows.codes, rows.target.labels, self.worths.index(worth), itself, *rest)
+
+    def gain(self, trees: Forest, rows: TrainingRows, *rest: Any) -> None:
+        """What splits gain."""
+        trees._reader.gains(rows.codes, rows.target.labels, *rest)
+
+
+class _Numbers:
+    """Rows outside the bags, judged by minus the squared error."""
+
+    worths = ("squared_error",)
+
+    def permute(self, trees: Forest, rows: TrainingRows, worth: str, *rest: Any) -> None:
+        """What each tree loses when groups are permuted."""
+        says: Any = trees.values
+        trees._reader.permute_numbers(rows.codes, rows.target.values, says, *rest)
+
+    def gain(self, trees: Forest, rows: TrainingRows, *rest: Any) -> None:
+        """What splits gain, with numbers about their mean, where products lose the fewest digits."""
+        trees._reader.gains_numbers(rows.codes, rows.target.values - rows.target.values.mean(), *rest)
+
+
+#: How rows outside the bags are judged, for each kind of target.
+OUTSIDE: dict[str, Any] = {"classes": _Classes(), "numbers": _Numbers()}
+
+
 def permuted_outside(
     trees: Forest, rows: TrainingRows, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
 ) -> Floats:
     """Training rows -> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
     decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
     rest = (rows.bags.seed, rows.bags.mean, *groups, key, n_repeats, n_threads, decrease)
-    if trees.values is not None:
-        trees._reader.permute_numbers(rows.codes, rows.target.values, trees.values, *rest)
-    else:
-        trees._reader.permute(rows.codes, rows.target.labels, WORTHS[worth], rows.bags.count_outside, *rest)
+    OUTSIDE[rows.target.kind].permute(trees, rows, worth, *rest)
     return _judged(decrease)
 
 
 def gained_outside(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
     """Training rows -> (trees with rows outside their bags, p): what the splits on each feature gain."""
     gains = np.empty((trees.n_trees, len(rows.codes)))
-    if trees.values is not None:  # about their mean, where products lose the fewest digits
-        away = rows.target.values - rows.target.values.mean()
-        trees._reader.gains_numbers(rows.codes, away, rows.bags.seed, rows.bags.mean, n_threads, gains)
-    else:
-        trees._reader.gains(rows.codes, rows.target.labels, rows.bags.seed, rows.bags.mean, n_threads, gains)
+    OUTSIDE[rows.target.kind].gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains)
     return _judged(gains)
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
 from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, rows_with_bags, threads_of
@@ -155,10 +154,11 @@ class _Again:
     """Grows a forest again on other rows with the same settings."""
 
     def __init__(self, forest: Any, rows: TrainingRows, statistic: str) -> None:
-        self.fitted = answers_of(forest).fitted
+        now = answers_of(forest)
+        self.fitted = now.fitted
         if self.fitted.forest.weights is not None:
             raise ValueError("forest must be fitted without weights of rows or classes, got weights; fit without them")
-        if not (is_classifier(forest) or is_regressor(forest)):
+        if now.kind == "rows":
             raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}, which has no labels")
         self.statistic, self.n_threads, self.alpha = statistic, threads_of(forest), forest.ccp_alpha
         n_features, n_rows = rows.codes.shape

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.doubt import COMPLETIONS, Marginals, complete, doubt_from_counts
-from hedgerow.explain.question import BLOCK_CELLS, Bools, Floats, Model, Question
+from hedgerow.explain.question import BLOCK_CELLS, Bools, Floats, Question, counts_of, only_class, tree_shares
+from hedgerow.judge.answer import ClassAnswers
 
 #: Most confirmed cases that are tried.
 MOST_CASES = 1000
@@ -64,7 +65,7 @@ def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Co
     if not pairs:
         return [[] for _ in rows]
     sample, label = np.array(pairs).T
-    number = _fewest(question.model, question.counts, sample, label)
+    number = _fewest(question.now, question.counts, sample, label)
     found: dict[int, list[Confirmed]] = {row: [] for row in rows.tolist()}
     for row, which, cases in zip(sample.tolist(), label.tolist(), number.tolist(), strict=True):
         if cases <= MOST_CASES:
@@ -88,18 +89,18 @@ def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | Non
     -------
     list of m Calm or None
     """
-    model, counts = question.model, question.counts[rows]
+    now, counts = question.now, question.counts[rows]
     low, label = np.zeros(len(rows)), np.full(len(rows), -1)
-    step = model.setting.caution / STEPS
+    step = now.setting.caution / STEPS
     for tried in range(STEPS if step > 0 and len(rows) else 0):
-        alone = model.alone(counts, tried * step)
+        alone = only_class(now, counts, tried * step)
         label = np.where(alone >= 0, alone, label)
         low = np.where(alone >= 0, tried * step, low)
     found = np.flatnonzero(label >= 0)
     high = low + step
     for _ in range(HALVINGS if len(found) else 0):
         middle = (low[found] + high[found]) / 2
-        alone = _alone_at(model, counts[found], middle)
+        alone = _alone_at(now, counts[found], middle)
         calm = alone >= 0
         low[found[calm]], label[found[calm]], high[found[~calm]] = middle[calm], alone[calm], middle[~calm]
     return [Calm(float(b), int(k)) if k >= 0 else None for b, k in zip(low, label, strict=True)]
@@ -122,14 +123,14 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
         One for each missing value that some tree asks about. The value that settles most often comes first; among
         equals, the one that leaves least doubt.
     """
-    model, found = question.model, []
+    now, found = question.now, []
     for feature in question.missing(row):
-        filled = complete(question.codes[:, [row]], model, marginals, np.array([feature]), COMPLETIONS)
-        counts = model.counts(filled)
-        alone = model.alone(counts)
+        filled = complete(question.codes[:, [row]], now, marginals, np.array([feature]), COMPLETIONS)
+        counts = counts_of(now, filled)
+        alone = only_class(now, counts)
         decided = alone[alone >= 0]
         label = int(np.bincount(decided).argmax()) if len(decided) else None
-        left = doubt_from_counts(counts, model.setting.caution, tree_shares=model.tree_shares).total.mean()
+        left = doubt_from_counts(counts, now.setting.caution, tree_shares=tree_shares(now)).total.mean()
         found.append((Measurement(feature, len(decided) / len(alone), label), float(left)))
     return [each for each, left in sorted(found, key=lambda pair: (-pair[0].settles, pair[1]))]
 
@@ -140,29 +141,31 @@ def _likely(question: Question, row: int) -> list[int]:
     return [int(k) for k in order if question.chosen[row, k]][:MOST_CLASSES]
 
 
-def _alone_at(model: Model, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
+def _alone_at(now: ClassAnswers, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
     """Evidence (m, T, K), a caution above 0 for each (m,) -> (m,): the only class that remains, or -1."""
-    if model.rule.scale_free:  # more caution is fewer rows, so all samples can be asked at once
-        return model.alone(counts * (model.setting.caution / cautions)[:, None, None])
+    if now.rule.scale_free:  # more caution is fewer rows, so all samples can be asked at once
+        return only_class(now, counts * (now.setting.caution / cautions)[:, None, None])
     alone = np.empty(len(counts), dtype=np.int64)
     for caution in np.unique(cautions):
         same = cautions == caution
-        alone[same] = model.alone(counts[same], float(caution))
+        alone[same] = only_class(now, counts[same], float(caution))
     return alone
 
 
-def _fewest(model: Model, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[np.int64]:
+def _fewest(
+    now: ClassAnswers, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Samples and classes (m,) -> (m,): the number of cases after which only the class remains, else > MOST_CASES."""
     number = np.full(len(sample), MOST_CASES + 1)
     waiting = np.arange(len(sample))
     for tried in range(1, ONE_BY_ONE + 1):
-        settled = _settles(model, counts, sample[waiting], label[waiting], np.full(len(waiting), tried))
+        settled = _settles(now, counts, sample[waiting], label[waiting], np.full(len(waiting), tried))
         number[waiting[settled]] = tried
         waiting = waiting[~settled]
     low, high = np.full(len(waiting), ONE_BY_ONE), np.full(len(waiting), 2 * ONE_BY_ONE)
     while (growing := np.flatnonzero((high <= 2 * MOST_CASES) & (number[waiting] > MOST_CASES))).size:
         at = waiting[growing]
-        settled = _settles(model, counts, sample[at], label[at], high[growing])
+        settled = _settles(now, counts, sample[at], label[at], high[growing])
         number[at[settled]] = 0  # the number is at most `high`
         low[growing[~settled]] = high[growing[~settled]]
         high[growing[~settled]] *= 2
@@ -170,14 +173,14 @@ def _fewest(model: Model, counts: Floats, sample: NDArray[np.int64], label: NDAr
     waiting, low, high = waiting[inside], low[inside], high[inside]
     while (open_ := np.flatnonzero(high - low > 1)).size:
         middle = (low[open_] + high[open_]) // 2
-        settled = _settles(model, counts, sample[waiting[open_]], label[waiting[open_]], middle)
+        settled = _settles(now, counts, sample[waiting[open_]], label[waiting[open_]], middle)
         high[open_[settled]], low[open_[~settled]] = middle[settled], middle[~settled]
     number[waiting] = high
     return number
 
 
 def _settles(
-    model: Model,
+    now: ClassAnswers,
     counts: Floats,
     sample: NDArray[np.int64],
     label: NDArray[np.int64],
@@ -190,5 +193,5 @@ def _settles(
         part = slice(first, first + block)
         more = counts[sample[part]]  # a copy
         more[np.arange(len(more)), :, label[part]] += number[part, None]
-        settled[part] = model.alone(more) == label[part]
+        settled[part] = only_class(now, more) == label[part]
     return settled

@@ -12,7 +12,7 @@ from hedgerow.belief import Setting
 from hedgerow.belief.additive import Additive, additive
 from hedgerow.forest.fold import fold, leaf_evidence, lift_distinct
 from hedgerow.forest.forest import Forest
-from hedgerow.judge.answer import ClassAnswers, answers_of, checked_caution
+from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table.bins import Codes
 
@@ -92,28 +92,17 @@ def shap_values(
     True
     """
     now = answers_of(forest)
-    codes, trees = now.read(X), now.forest
-    if isinstance(now, NumberAnswers):
-        if rule is not None:
-            raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out, its trees are averaged")
-        return _of_numbers(now, codes, what or "prediction", interactions, background, caution)
-    if not now.combines_leaves:
+    if now.kind not in _KINDS:
         raise TypeError(
-            f"forest must answer by the mean of its trees, got a {type(forest).__name__}, which combines its pairs by a"
-            " quadratic programme; use another classifier"
+            f"forest must answer by the mean of its trees, got a {type(forest).__name__}, which combines its trees"
+            " in another way; use another classifier or regressor"
         )
-    now = now.under(rule, caution)
-    setting, weights = now.setting, now.weights
-    asked = additive(now.rule, what or "probability", trees.n_trees, weights)
-    groups, width = _leaf_values(trees, asked, setting, weights), asked.width(setting)
+    codes, trees = now.read(X), now.forest
+    asked = _KINDS[now.kind](now.under(rule, caution), what)
     n_threads = now.threads(codes.shape[1] * trees.n_trees)
     others = None if background is None else now.read(background)
-    values, base = explain_values(trees, codes, groups, width, interactions, others, n_threads)
-    if others is not None:
-        base = fold(trees, others, asked, setting, tree_weights=weights, n_threads=n_threads).mean(axis=0)
-    else:
-        base = asked.of_classes(base, setting) + asked.offset(setting)
-    return ShapValues(asked.of_classes(values, setting), base)
+    values, base = explain_values(trees, codes, asked.groups(), asked.width, interactions, others, n_threads)
+    return ShapValues(asked.answer(values), asked.base(base) if others is None else asked.mean(others, n_threads))
 
 
 def shap_values_of_each(now: ClassAnswers, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
@@ -168,34 +157,67 @@ def explain_values(
     return (values if pairs is None else _with_own_part(values, pairs)) * scale, base
 
 
-def _of_numbers(
-    now: NumberAnswers, codes: Codes, what: str, interactions: bool, background: Any, caution: float | None
-) -> ShapValues:
-    """The same for a regressor, whose leaves have a number and its bounds."""
-    trees, n_threads = now.forest, now.threads(codes.shape[1] * now.forest.n_trees)
-    limits = (now.about.low, now.about.high)
-    said = _leaf_numbers(
-        trees, what, limits, now.caution if caution is None else checked_caution(caution, "a number >= 0")
-    )
-    groups = iter([(0, trees.n_trees, said[:, None] / trees.n_trees)])
-    others = None if background is None else now.read(background)
-    values, base = explain_values(trees, codes, groups, 1, interactions, others, n_threads)
-    if others is not None:
-        base = now.mean(others, said[:, None]).mean(axis=0)
-    return ShapValues(values[..., 0], base[0])
+class _Classes:
+    """An answer about classes that is a sum over trees."""
+
+    def __init__(self, now: ClassAnswers, what: str | None) -> None:
+        self._now = now
+        self._asked = additive(now.rule, what or "probability", now.forest.n_trees, now.weights)
+        self.width = self._asked.width(now.setting)
+
+    def groups(self) -> Iterator[tuple[int, int, Floats]]:
+        """Values (leaves, S) of trees first to last - 1, group by group."""
+        return _leaf_values(self._now.forest, self._asked, self._now.setting, self._now.weights)
+
+    def answer(self, values: Floats) -> Floats:
+        """What features add to the values (..., S) -> what they add to the answer (..., K)."""
+        return self._asked.of_classes(values, self._now.setting)
+
+    def base(self, base: Floats) -> Floats:
+        """Mean of the values (S,) -> the answer if no feature is known (K,)."""
+        return self.answer(base) + self._asked.offset(self._now.setting)
+
+    def mean(self, codes: Codes, n_threads: int) -> Floats:
+        """Codes (p, n) -> (K,): the mean answer."""
+        now = self._now
+        said = fold(now.forest, codes, self._asked, now.setting, tree_weights=now.weights, n_threads=n_threads)
+        return np.asarray(said.mean(axis=0))
 
 
-def _leaf_numbers(trees: Forest, what: str, limits: tuple[float, float], caution: float) -> Floats:
-    """A quantity -> its value in each leaf of a regressor (leaves of all trees,)."""
-    assert trees.values is not None
-    share = trees.counts / (trees.counts + caution) if caution > 0 else np.ones(len(trees.counts))
-    bounds = {
-        end: share * trees.values + (1 - share) * limit for end, limit in zip(("lower", "upper"), limits, strict=True)
-    }
-    said = {"prediction": trees.values, **bounds, "width": bounds["upper"] - bounds["lower"]}
-    if what not in said:
-        raise ValueError(f"what must be one of {', '.join(said)} for a regressor, got {what!r}; choose one of these")
-    return said[what]
+class _Numbers:
+    """An answer of a regressor, a mean over trees: the prediction, a bound, or the width between the bounds."""
+
+    width = 1
+
+    def __init__(self, now: NumberAnswers, what: str | None) -> None:
+        lower, upper = now.leaf_bounds()
+        said = {"prediction": now.leaf_values, "lower": lower, "upper": upper, "width": upper - lower}
+        what = what or "prediction"
+        if what not in said:
+            raise ValueError(
+                f"what must be one of {', '.join(said)} for a regressor, got {what!r}; choose one of these"
+            )
+        self._now, self._leaves = now, said[what][:, None]
+
+    def groups(self) -> Iterator[tuple[int, int, Floats]]:
+        """Values (leaves, 1) of all trees."""
+        yield 0, self._now.forest.n_trees, self._leaves / self._now.forest.n_trees
+
+    def answer(self, values: Floats) -> Floats:
+        """Values (..., 1) -> (...)."""
+        return values[..., 0]
+
+    def base(self, base: Floats) -> Floats:
+        """(1,) -> the number."""
+        return base[0]  # type: ignore[no-any-return]
+
+    def mean(self, codes: Codes, n_threads: int) -> Floats:
+        """Codes (p, n) -> the mean answer."""
+        return self._now.mean(codes, self._leaves).mean(axis=0)[0]  # type: ignore[no-any-return]
+
+
+#: What can be explained, for each kind of answers.
+_KINDS: dict[str, Any] = {"classes": _Classes, "numbers": _Numbers}
 
 
 def leaf_covers(trees: Forest) -> Floats:

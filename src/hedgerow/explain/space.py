@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.explain.question import Floats, Model
+from hedgerow.explain.question import Floats
 from hedgerow.forest.fold import leaf_evidence
+from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes
 
 Ints = NDArray[np.int64]
@@ -40,63 +41,64 @@ class Space:
         What each leaf adds to lower[k] - upper[j], where that is a sum over trees and decides.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.features: Ints = model.trees.used_features
-        boxes = _NodeBoxes(model, self.features)
+    def __init__(self, now: ClassAnswers) -> None:
+        self.now = now
+        self.features: Ints = now.forest.used_features
+        boxes = _NodeBoxes(now, self.features)
         leaves = np.concatenate([np.flatnonzero(tree.is_leaf) + start for tree, start in boxes.trees])
-        self.place_of_node = np.full(len(model.trees.nodes), -1)
+        self.place_of_node = np.full(len(now.forest.nodes), -1)
         self.place_of_node[leaves] = np.arange(len(leaves))
-        self.leaf = model.trees.payload[leaves]
+        self.leaf = now.forest.payload[leaves]
         self.low, self.high, self.by_missing = boxes.low[leaves], boxes.high[leaves], boxes.by_missing[leaves]
         self.allowed = {place: mask[leaves] for place, mask in boxes.allowed.items()}
-        self.tree = np.searchsorted(model.trees.node_start, leaves, side="right") - 1
-        evidence = np.concatenate([leaf_evidence(model.trees, t) for t in range(model.trees.n_trees)])
-        evidence = evidence[model.trees.leaf_start[self.tree] + self.leaf]
+        self.tree = np.searchsorted(now.forest.node_start, leaves, side="right") - 1
+        evidence = np.concatenate([leaf_evidence(now.forest, t) for t in range(now.forest.n_trees)])
+        evidence = evidence[now.forest.leaf_start[self.tree] + self.leaf]
         self.plausible = (evidence.sum(axis=1) > 0) & ~boxes.borrowed[leaves]
-        self.margins = _margins(model, evidence, self.tree)
+        self.margins = _margins(now, evidence, self.tree)
         self.costs = [self._unit_costs(int(feature)) for feature in self.features]
 
     def reached(self, codes: Codes) -> Ints:
         """Codes (p, n) -> (n, T): the leaves reached, as numbered here."""
-        nodes = self.model.trees.leaf_nodes(np.ascontiguousarray(codes)) + self.model.trees.node_start[:-1]
+        nodes = self.now.forest.leaf_nodes(np.ascontiguousarray(codes)) + self.now.forest.node_start[:-1]
         return np.asarray(self.place_of_node[nodes])
 
     def _unit_costs(self, feature: int) -> tuple[Floats, float]:
         """-> typical values of the bins as shares of the range, and one over the range."""
-        if self.model.bins.nominal[feature]:
+        if self.now.fitted.bins.nominal[feature]:
             return np.zeros(0), 0.0
-        start, span = self.model.bins.center_start[feature : feature + 2], self.model.span_of(feature)
-        return self.model.bins.centers[start[0] : start[1]], 1.0 / span if span > 0 else 0.0
+        start, span = self.now.fitted.bins.center_start[feature : feature + 2], self.now.meaning.span_of(feature)
+        return self.now.fitted.bins.centers[start[0] : start[1]], 1.0 / span if span > 0 else 0.0
 
 
-def too_large(model: Model) -> bool:
+def too_large(now: ClassAnswers) -> bool:
     """Whether the boxes of the leaves would take too much memory."""
-    features = model.trees.used_features
-    categories = int(model.bins.n_bins[features[model.bins.nominal[features] == 1]].sum())
-    return len(model.trees.nodes) * (len(features) + categories) > MOST_CELLS
+    features = now.forest.used_features
+    categories = int(now.fitted.bins.n_bins[features[now.fitted.bins.nominal[features] == 1]].sum())
+    return len(now.forest.nodes) * (len(features) + categories) > MOST_CELLS
 
 
 class _NodeBoxes:
     """The boxes of all nodes of a forest, level by level from the roots."""
 
-    def __init__(self, model: Model, features: Ints) -> None:
-        self.model, self.features = model, features
-        starts = model.trees.node_start
-        self.trees = list(zip(model.walks, starts[:-1].tolist(), strict=True))
-        n_nodes, last = int(starts[-1]), model.bins.n_bins[features].astype(np.int32) - 1
+    def __init__(self, now: ClassAnswers, features: Ints) -> None:
+        self.now, self.features = now, features
+        starts = now.forest.node_start
+        trees = now.fitted.trees()
+        self.trees = list(zip(trees, starts[:-1].tolist(), strict=True))
+        n_nodes, last = int(starts[-1]), now.fitted.bins.n_bins[features].astype(np.int32) - 1
         self.low = np.zeros((n_nodes, len(features)), dtype=np.int32)
         self.high = np.repeat(last[None], n_nodes, axis=0)
         self.by_missing = np.ones((n_nodes, len(features)), dtype=bool)
-        nominal = np.flatnonzero(model.bins.nominal[features] == 1).tolist()
+        nominal = np.flatnonzero(now.fitted.bins.nominal[features] == 1).tolist()
         ends = np.concatenate([[0], np.cumsum(last[nominal] + 1)]).tolist()
         self._categories = np.ones((n_nodes, ends[-1]), dtype=bool)
         self.allowed = {
             place: self._categories[:, first:end]
             for place, first, end in zip(nominal, ends[:-1], ends[1:], strict=True)
         }
-        self.borrowed = np.concatenate([tree.is_borrowed for tree in model.walks])
-        self._place_of = np.full(model.schema.n_features, -1)
+        self.borrowed = np.concatenate([tree.is_borrowed for tree in trees])
+        self._place_of = np.full(now.fitted.schema.n_features, -1)
         self._place_of[features] = np.arange(len(features))
         for tree, start in self.trees:
             self._fill(tree, start)
@@ -123,7 +125,7 @@ class _NodeBoxes:
         multiway = tree.is_multiway[above]
         to_missing = np.where(multiway, position == tree.n_children[above] - 1, left == tree.missing_left[above])
         self.by_missing[own, place] &= to_missing
-        numeric = self.model.bins.nominal[tree.feature[above]] == 0
+        numeric = self.now.fitted.bins.nominal[tree.feature[above]] == 0
         code = tree._code[above]
         at, where = own[numeric & left], place[numeric & left]
         self.high[at, where] = np.minimum(self.high[at, where], code[numeric & left])
@@ -137,14 +139,14 @@ class _NodeBoxes:
                 mask[own[two]] &= tree.codes_left(above[two]) == left[two, None]
 
 
-def _margins(model: Model, evidence: Floats, tree: Ints) -> Floats | None:
+def _margins(now: ClassAnswers, evidence: Floats, tree: Ints) -> Floats | None:
     """Evidence (L, K) -> (L, K, K): what each leaf adds to lower[k] - upper[j]; None where that does not decide."""
-    rule, setting = model.rule, model.setting
-    decides = model.decision.follows_dominance and {"lower", "upper"} <= set(rule.adds_up)
-    if not decides or model.trees.n_classes > MOST_PAIRED_CLASSES:
+    rule, setting = now.rule, now.setting
+    decides = now.decision.follows_dominance and {"lower", "upper"} <= set(rule.adds_up)
+    if not decides or now.forest.n_classes > MOST_PAIRED_CLASSES:
         return None
     parts = rule.parts(rule.lift(evidence, setting), setting)
-    total = float(model.trees.n_trees if model.weights is None else model.weights.sum())
+    total = float(now.forest.n_trees if now.weights is None else now.weights.sum())
     lower, upper = parts["lower"] / total, parts["upper"] / total
-    scale = 1.0 if model.weights is None else model.weights[tree][:, None, None]
+    scale = 1.0 if now.weights is None else now.weights[tree][:, None, None]
     return np.asarray((lower[:, :, None] - upper[:, None, :]) * scale)

@@ -12,12 +12,13 @@ from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, t
 from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf
-from hedgerow.explain.question import Floats, Model, Question, model_of, questions, read_columns
+from hedgerow.explain.question import Array, Floats, Question, labels_of, questions, read_columns
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.space import Space, too_large
 from hedgerow.explain.words import cause_words
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.table.bins import Codes
 
 #: By default the smallest change is searched for up to this many samples, and for this many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0
@@ -83,30 +84,46 @@ def explain(
     ['overlap', 'few', 'disagree', 'missing', 'outside']
     """
     now = answers_of(forest)
-    if not isinstance(now, ClassAnswers) or not now.combines_leaves:
+    if not now.combines_leaves:
         raise TypeError(
             f"forest must be a classification tree or forest, got {type(forest).__name__}; shap_values takes others"
         )
-    model = model_of(now)
     columns, codes = read_columns(now, X)
-    training = training_rows(now, train, y_train)
-    limits = _limits(model, immutable, increasing, decreasing)
+    limits = _limits(now, immutable, increasing, decreasing)
+    asked = {"cases": cases, "shap": shap, "limits": limits, "wanted": wanted, "time_limit": time_limit}
+    return explain_codes(forest, now, columns, codes, training_rows(now, train, y_train), **asked)
+
+
+def explain_codes(
+    forest: Any,
+    now: ClassAnswers,
+    columns: list[Array],
+    codes: Codes,
+    training: KnownRows | None,
+    *,
+    cases: int,
+    time_limit: float | None,
+    shap: bool | None = None,
+    limits: Limits | None = None,
+    wanted: Any = None,
+) -> list[Explanation]:
+    """Samples that have been read: columns (n,) each and codes (p, n); what is wanted -> an explanation of each."""
     _check_numbers(cases, time_limit)
-    seconds = time_limit if time_limit is not None else SECONDS if codes.shape[1] <= FEW_SAMPLES else 0.0
+    n_samples = codes.shape[1]
+    seconds = time_limit if time_limit is not None else SECONDS if n_samples <= FEW_SAMPLES else 0.0
     asked = _Asked(
-        model=model,
         names=_names_of(forest),
         training=training,
-        marginals=Marginals(model, None if training is None else training.codes),
+        marginals=Marginals(now, None if training is None else training.codes),
         cases=cases,
-        limits=limits,
-        wanted=_label_of(model, wanted),
+        limits=limits or Limits(),
+        wanted=_label_of(now, wanted),
         seconds=float(seconds),
         now=now,
-        shap="all" if shap or (shap is None and codes.shape[1] <= SOME_SAMPLES) else "open" if shap is None else "none",
+        shap="all" if shap or (shap is None and n_samples <= SOME_SAMPLES) else "open" if shap is None else "none",
     )
     found: list[Explanation] = []
-    for first, question in questions(model, columns, codes):
+    for first, question in questions(now, columns, codes):
         found += _explain_block(asked, question, first)
     return found
 
@@ -115,7 +132,6 @@ def explain(
 class _Asked:
     """The arguments of `explain`, checked, and what all samples share."""
 
-    model: Model
     names: tuple[str, str]  # names of rule and decision
     training: KnownRows | None
     marginals: Marginals
@@ -163,8 +179,8 @@ def _one(
     added: _Added | None,
 ) -> Explanation:
     """Everything found about one sample -> its explanation."""
-    model, opinion = asked.model, question.opinion
-    labels, label = model.labels, int(question.label[row])
+    now, opinion = asked.now, question.opinion
+    labels, label = labels_of(now), int(question.label[row])
     return Explanation(
         row=first + row,
         label=labels[label],
@@ -173,14 +189,14 @@ def _one(
         probability=opinion.probability[row].tolist(),
         lower=opinion.lower[row].tolist(),
         upper=opinion.upper[row].tolist(),
-        caution=model.setting.caution,
+        caution=now.setting.caution,
         rule=asked.names[0],
         decision=asked.names[1],
         values=question.values(row),
         doubt=_causes(question, row, doubt, excess),
         cases=None if near is None else near[row],
         rules=leaf_rules(question, row),
-        shap=None if added is None or row not in added.place else _shap_of(model, added, added.place[row], label),
+        shap=None if added is None or row not in added.place else _shap_of(now, added, added.place[row], label),
         settle=settled,
     )
 
@@ -194,8 +210,8 @@ def _causes(question: Question, row: int, doubt: Doubt, excess: Floats) -> list[
 
 def _settled(asked: _Asked, question: Question) -> dict[int, SettledBy]:
     """Samples -> what would settle each undecided one."""
-    model, rows = asked.model, np.flatnonzero(question.is_open)
-    labels, names = model.labels, model.names
+    now, rows = asked.now, np.flatnonzero(question.is_open)
+    labels, names = labels_of(now), now.meaning.names
     by_cases, calm = confirmed_cases(question, rows), calm_caution(question, rows)
     found = {}
     for row, cases, less in zip(rows.tolist(), by_cases, calm, strict=True):
@@ -215,33 +231,33 @@ def _confirmed(each: Confirmed, labels: list[Any]) -> tuple[Any, int]:
 
 def _change(asked: _Asked, question: Question, row: int) -> dict[str, Any]:
     """One sample -> its smallest change, in plain values."""
-    model = asked.model
-    if too_large(model):
+    now = asked.now
+    if too_large(now):
         reason = "the forest has too many leaves and features to search"
-        return _change_words(model, question, row, Change({}, None, None, 0.0, False, 0.0, reason))
+        return _change_words(now, question, row, Change({}, None, None, 0.0, False, 0.0, reason))
     if asked.space is None:
-        asked.space = Space(model)
+        asked.space = Space(now)
     values = [float(column[row]) for column in question.columns]
     found = smallest_change(
         asked.space, question.codes[:, row], values, asked.limits, time_limit=asked.seconds, wanted=asked.wanted
     )
-    return _change_words(model, question, row, found)
+    return _change_words(now, question, row, found)
 
 
-def _change_words(model: Model, question: Question, row: int, change: Change) -> dict[str, Any]:
+def _change_words(now: ClassAnswers, question: Question, row: int, change: Change) -> dict[str, Any]:
     """A change in codes -> the keys of ``settle.change``."""
     moves = [
         {
-            "feature": model.names[feature],
-            "from": model.value(feature, question.columns[feature][row]),
-            "to": model.value_of_code(feature, code),
+            "feature": now.meaning.names[feature],
+            "from": now.meaning.value(feature, question.columns[feature][row]),
+            "to": now.meaning.value_of_code(feature, code),
         }
         for feature, code in sorted(change.codes.items())
     ]
     return {
         "found": change.cost is not None,
         "changes": moves,
-        "label": None if change.label is None else model.labels[change.label],
+        "label": None if change.label is None else labels_of(now)[change.label],
         "cost": change.cost,
         "bound": change.bound,
         "gap": change.gap,
@@ -267,11 +283,11 @@ def _what_features_add(asked: _Asked, question: Question) -> _Added | None:
     return None
 
 
-def _shap_of(model: Model, added: _Added, row: int, label: int) -> ShapOf:
+def _shap_of(now: ClassAnswers, added: _Added, row: int, label: int) -> ShapOf:
     """One sample -> what each feature adds to its label."""
     width = added.width
     return ShapOf(
-        features=list(model.names),
+        features=list(now.meaning.names),
         label=added.label.values[row, :, label].tolist(),
         width=None if width is None else width.values[row, :, label].tolist(),
         unit=added.unit,
@@ -289,43 +305,43 @@ def _names_of(forest: Any) -> tuple[str, str]:
 
 
 def _limits(
-    model: Model, immutable: Iterable[int | str], increasing: Iterable[int | str], decreasing: Iterable[int | str]
+    now: ClassAnswers, immutable: Iterable[int | str], increasing: Iterable[int | str], decreasing: Iterable[int | str]
 ) -> Limits:
     """Features by number or name -> the limits of a change."""
-    up, down = _features(model, increasing, "increasing"), _features(model, decreasing, "decreasing")
+    up, down = _features(now, increasing, "increasing"), _features(now, decreasing, "decreasing")
     for feature in up | down:
-        if model.bins.nominal[feature]:
+        if now.fitted.bins.nominal[feature]:
             raise ValueError(
-                f"increasing and decreasing must name numeric features, got {model.names[feature]!r}, which is nominal;"
-                " make it immutable or leave it free"
+                f"increasing and decreasing must name numeric features, got {now.meaning.names[feature]!r}, which is"
+                " nominal; make it immutable or leave it free"
             )
     both = up & down
-    return Limits(_features(model, immutable, "immutable") | both, up - both, down - both)
+    return Limits(_features(now, immutable, "immutable") | both, up - both, down - both)
 
 
-def _features(model: Model, features: Iterable[int | str], what: str) -> frozenset[int]:
+def _features(now: ClassAnswers, features: Iterable[int | str], what: str) -> frozenset[int]:
     """Features by number or name -> features by number."""
     listed = [features] if isinstance(features, str | int) else list(features)
-    place = {name: number for number, name in enumerate(model.names)}
+    place = {name: number for number, name in enumerate(now.meaning.names)}
     found = set()
     for feature in listed:
         number = place.get(feature, -1) if isinstance(feature, str) else int(feature)
         if not 0 <= number < len(place):
             raise ValueError(
                 f"{what} must hold names or numbers of features, got {feature!r}; the first are"
-                f" {', '.join(map(repr, model.names[:5]))}"
+                f" {', '.join(map(repr, now.meaning.names[:5]))}"
             )
         found.add(number)
     return frozenset(found)
 
 
-def _label_of(model: Model, wanted: Any) -> int | None:
+def _label_of(now: ClassAnswers, wanted: Any) -> int | None:
     """A class -> its label."""
     if wanted is None:
         return None
-    if wanted not in model.labels:
-        raise ValueError(f"wanted must be one of the classes {model.labels[:10]}, got {wanted!r}; None allows any")
-    return model.labels.index(wanted)
+    if wanted not in labels_of(now):
+        raise ValueError(f"wanted must be one of the classes {labels_of(now)[:10]}, got {wanted!r}; None allows any")
+    return labels_of(now).index(wanted)
 
 
 def _check_numbers(cases: int, time_limit: float | None) -> None:

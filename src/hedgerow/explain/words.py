@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow.belief.leaf import class_shares
 from hedgerow.explain.cases import class_words, number, value_words
 from hedgerow.explain.doubt import CAUSES
-from hedgerow.explain.question import Floats, Question
+from hedgerow.explain.question import Floats, Question, labels_of
 
 if TYPE_CHECKING:
     from hedgerow.explain.explanation import Explanation
@@ -46,14 +46,14 @@ def sentence_words(explanation: Explanation) -> str:
 
 def cause_words(question: Question, row: int, excess: Floats) -> dict[str, str]:
     """One sample, and how far its values lie outside the training data (p,) -> words for each cause."""
-    model, counts = question.model, question.counts[row]
-    names = model.names
+    now, counts = question.now, question.counts[row]
+    names = now.meaning.names
     missing = [names[feature] for feature in question.missing(row)]
     outside = [_outside_words(question, row, int(feature)) for feature in np.flatnonzero(excess > 0)]
     figures = {
-        "few": _few_words(counts, model.setting.caution),
-        "overlap": f"similar cases are {_mixture_words(counts, model.labels)}",
-        "disagree": _leaning_words(counts, model.labels),
+        "few": _few_words(counts, now.setting.caution),
+        "overlap": f"similar cases are {_mixture_words(counts, labels_of(now))}",
+        "disagree": _leaning_words(counts, labels_of(now)),
         "missing": joined(name_some(missing, 6)) if missing else "none",
         "outside": joined(outside[:4]) if outside else "none",
     }
@@ -180,6 +180,6 @@ def _leaning_words(counts: Floats, labels: list[Any]) -> str:
 
 
 def _outside_words(question: Question, row: int, feature: int) -> str:
-    low, high = question.model.range_of(feature)
+    low, high = question.now.meaning.range_of(feature)
     value = float(question.columns[feature][row])
-    return f"{question.model.names[feature]} is {number(value)}, trained on {number(low)} to {number(high)}"
+    return f"{question.now.meaning.names[feature]} is {number(value)}, trained on {number(low)} to {number(high)}"

@@ -140,6 +140,13 @@ def leaf_evidence(forest: Forest, tree: int) -> Floats:
     return _shared_out(counts, forest.leaf_counts(tree, weighted=True))
 
 
+def node_evidence(tree: Any) -> Floats:
+    """A tree to walk -> (N, K): the evidence at each of its nodes, likewise."""
+    weights, rows = tree.weights, tree.counts.sum(axis=1, keepdims=True)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.asarray(rows * weights / np.where(total > 0, total, 1.0))
+
+
 def reached_evidence(forest: Forest, leaves: NDArray[np.int32]) -> Floats:
     """Leaves (n, T) -> evidence (n, T, K) of the leaves reached, looking at no others."""
     at = (leaves + forest.leaf_start[:-1]).ravel()

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, Rule, Setting, resolve_rule
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.forest.fold import StateCache
+from hedgerow.forest.fold import StateCache, leaf_evidence, node_evidence
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags, Judges
 from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import TrainingRows
+from hedgerow.forest.walk import Tree
 from hedgerow.judge.evidence import Evidence, Trial, calibrated, choose_caution, score_sets, try_out
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
@@ -24,6 +25,7 @@ from hedgerow.judge.variance import VarianceOf, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.table import Table, check_table
 from hedgerow.table.bins import Codes, encode
+from hedgerow.table.meaning import Meaning
 from hedgerow.target.base import AboutClasses
 
 Floats = NDArray[np.float64]
@@ -57,6 +59,11 @@ class Answers:
         Its last fit, unless told otherwise.
     """
 
+    #: What is predicted: "classes", "numbers", "pairs" of classes, or nothing but which "rows" are alike.
+    kind: ClassVar[str] = "rows"
+    #: Whether answers are made of the states of leaves under a rule, one tree added to the other.
+    combines_leaves: ClassVar[bool] = False
+
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         self._model = model
         self.fitted = fitted_of(model) if fitted is None else fitted
@@ -66,6 +73,11 @@ class Answers:
     def forest(self) -> Forest:
         """The trees."""
         return self.fitted.forest
+
+    @property
+    def meaning(self) -> Meaning:
+        """What the codes of its table mean."""
+        return self.fitted.meaning
 
     @property
     def known_rows(self) -> TrainingRows | None:
@@ -104,6 +116,14 @@ class Answers:
             )
         return rows.codes
 
+    def training_groups(self) -> NDArray[Any]:
+        """(n,): which training rows belong together: all, where there are no classes."""
+        return np.zeros(self.training_codes().shape[1], dtype=np.int64)
+
+    def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
+        """Codes (p, n), perhaps classes (n,) -> (n,): the group of training rows that each belongs to."""
+        return np.zeros(codes.shape[1], dtype=np.int64)
+
     def bags(self) -> Bags:
         """How bags were drawn; unknown where trees were grown on different rows."""
         drawn = self.fitted.fingerprint
@@ -119,8 +139,8 @@ class Answers:
 class ClassAnswers(Answers):
     """What a classifier says under its rule, caution and decision."""
 
-    #: Whether answers are made of the states of leaves, one tree added to the other.
-    combines_leaves: ClassVar[bool] = True
+    kind = "classes"
+    combines_leaves = True
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
@@ -224,6 +244,26 @@ class ClassAnswers(Answers):
         """Codes (p, n) -> (n, K): what is predicted, in numbers."""
         return self.probability(codes)
 
+    def score(self, y: NDArray[Any], said: Floats) -> float:
+        """Classes (n,), probabilities (n, K) -> accuracy."""
+        return float((self.classes[said.argmax(axis=1)] == y).mean())
+
+    def training_groups(self) -> NDArray[Any]:
+        """(n,): class numbers of the training rows."""
+        return np.asarray(self.bagged_rows().target.labels)
+
+    def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
+        """Codes (p, n), perhaps their classes (n,) -> (n,): class numbers, those predicted where none are given."""
+        if y is None:
+            return np.asarray(self.said(codes).argmax(axis=1))
+        given = np.asarray(y)
+        numbers = np.minimum(np.searchsorted(self.classes, given), len(self.classes) - 1)
+        unknown = self.classes[numbers] != given
+        if unknown.any():
+            other = given[unknown].tolist()[0]
+            raise ValueError(f"y must hold classes of the forest, got {other!r}; leave y out to use predicted classes")
+        return numbers
+
     def opinion(self, codes: Codes) -> Opinion:
         """Codes (p, n) -> what the forest thinks."""
         return self.evidence(codes).combine(self.rule, weights=self.weights)
@@ -231,6 +271,29 @@ class ClassAnswers(Answers):
     def chosen(self, opinion: Opinion) -> NDArray[np.bool_]:
         """An opinion -> (n, K): the classes that remain."""
         return decide(opinion, self.decision)
+
+    # ---- what its leaves say -------------------------------------------------------------------
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether probabilities are the mean of what the leaves say."""
+        return "probability" in self.rule.adds_up and not self.rule.needs_weights
+
+    @property
+    def skips_empty(self) -> bool:
+        """Whether leaves without rows take no part."""
+        return self.rule.skips_empty
+
+    def leaf_states(self) -> Floats:
+        """-> (L, S): the state of every leaf under the rule, leaves numbered over all trees."""
+        forest = self.forest
+        evidence = (leaf_evidence(forest, tree) for tree in range(forest.n_trees))
+        return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
+
+    def node_answers(self, tree: Tree) -> list[Floats]:
+        """-> (N, K) each: what every node would say, were it a leaf: probability, lower and upper bound."""
+        parts = self.rule.parts(self.rule.lift(node_evidence(tree), self.setting), self.setting)
+        return [parts[name] for name in ("probability", "lower", "upper")]
 
     def uncertainty(self, codes: Codes) -> UncertaintyOf:
         """Codes (p, n) -> how much is not known, and of which kind."""
@@ -335,11 +398,11 @@ class ClassAnswers(Answers):
         return repr(decision), repr(self.rule), self.caution
 
 
-def answers_of(model: Any) -> Any:
+def answers_of(model: Any, wanted: str = "model must be a fitted estimator of hedgerow") -> Any:
     """A fitted tree or forest of ours -> what it answers with, under the parameters it has."""
     ask = getattr(type(model), "__answers__", None)
     if ask is None:
-        raise TypeError(f"model must be a fitted estimator of hedgerow, got {type(model).__name__}")
+        raise TypeError(f"{wanted}, got {type(model).__name__}")
     return ask(model)
 
 

@@ -19,7 +19,8 @@ from hedgerow.forest.rows import Origin
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import NumberTree, Tree
 from hedgerow.table import Schema
-from hedgerow.table.bins import Bins
+from hedgerow.table.bins import EXACT_ROWS, Bins
+from hedgerow.table.meaning import Meaning
 from hedgerow.target.base import About
 
 _Value = TypeVar("_Value")
@@ -147,6 +148,14 @@ class Fitted:
         wanted = np.zeros(self.schema.n_features, dtype=np.uint8)
         wanted[self.forest.used_features] = 1
         return wanted
+
+    @cached_property
+    def meaning(self) -> Meaning:
+        """What the codes of its table mean."""
+        rows = EXACT_ROWS + 1 if self.fingerprint is None else self.fingerprint.n_rows
+        if self.origins:  # later rows do not change the cuts
+            rows = self.origins[0].bag_rows
+        return Meaning(self.bins, self.schema, exact=rows <= EXACT_ROWS)
 
     def tree(self, number: int) -> Tree:
         """One of the trees, to look at and to walk."""

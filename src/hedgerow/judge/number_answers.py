@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,10 @@ class VarianceOf(NamedTuple):
 class NumberAnswers(Answers):
     """What a regressor says."""
 
+    kind = "numbers"
+    is_mean: ClassVar[bool] = True
+    skips_empty: ClassVar[bool] = False
+
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
         self._caution, self._keeps_leaf_rows = model.caution, model.leaf_rows
@@ -57,14 +62,30 @@ class NumberAnswers(Answers):
         """Unseen rows each leaf keeps in reserve."""
         return checked_caution(self._caution, "a number >= 0")
 
+    @property
+    def leaf_values(self) -> Floats:
+        """(L,): what every leaf predicts."""
+        return self.forest.values  # type: ignore[return-value]
+
     def predicted(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n,): the mean over trees of what the leaves reached predict."""
-        assert self.forest.values is not None
-        return self.mean(codes, self.forest.values[:, None])[:, 0]
+        return self.mean(codes, self.leaf_values[:, None])[:, 0]
 
     def said(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n,): what is predicted, in numbers."""
         return self.predicted(codes)
+
+    def score(self, y: NDArray[Any], said: Floats) -> float:
+        """Numbers (n,), predictions (n,) -> R²."""
+        return float(r2_score(y, said))
+
+    def under(self, rule: Any = None, caution: float | None = None) -> NumberAnswers:
+        """The same fit with another caution."""
+        if rule is not None:
+            raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out, its trees are averaged")
+        other = copy(self)
+        other._caution = self._caution if caution is None else caution
+        return other
 
     def bounds(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, 2): the mean if every leaf had `caution` more rows, all lowest or all highest."""
@@ -72,15 +93,22 @@ class NumberAnswers(Answers):
 
     def leaf_bounds(self) -> list[Floats]:
         """-> lower and upper mean of each leaf, (L,) each."""
-        assert self.forest.values is not None
-        return number_bounds(self.forest.values, self.forest.counts, self.caution, self.about)
+        return number_bounds(self.leaf_values, self.forest.counts, self.caution, self.about)
+
+    def leaf_states(self) -> Floats:
+        """-> (L, 3): what every leaf predicts, and its lower and upper bound."""
+        return np.column_stack([self.leaf_values, *self.leaf_bounds()])
+
+    def node_answers(self, tree: Any) -> list[Floats]:
+        """-> (N, 1) each: what every node of a tree predicts, and its lower and upper bound."""
+        bounds = number_bounds(tree.value, tree.counts[:, 0], self.caution, self.about)
+        return [each[:, None] for each in (tree.value, *bounds)]
 
     def variance(self, codes: Codes) -> VarianceOf:
         """Codes (p, n) -> variance within leaves and between trees."""
         forest = self.forest
-        assert forest.values is not None
         assert forest.variances is not None
-        means = forest.values if forest.means is None else forest.means
+        means = self.leaf_values if forest.means is None else forest.means
         # Near the numbers, so that squares do not swallow their differences.
         away = means - sum((self.about.low, self.about.high)) / 2
         mean, square, within = self.mean(codes, np.column_stack([away, away**2, forest.variances])).T

@@ -21,6 +21,10 @@ class Target(Protocol):
     """
 
     @property
+    def kind(self) -> str:
+        """What is to be predicted: "classes" or "numbers"."""
+
+    @property
     def n_rows(self) -> int:
         """n."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class ClassTarget:
     weights: Floats | None = None
     blurred: Blurred | None = None
     shares: Floats | None = None
+
+    kind: ClassVar[str] = "classes"
 
     @property
     def n_rows(self) -> int:

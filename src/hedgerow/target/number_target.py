@@ -34,6 +34,7 @@ class NumberTarget:
     weights: Floats | None = None
     criterion: str = "squared_error"
 
+    kind: ClassVar[str] = "numbers"
     labels: ClassVar[None] = None
     own: ClassVar[None] = None
     known: ClassVar[None] = None

@@ -65,11 +65,11 @@ def _questions_of_node(tree: Tree, number: int, first: dict[int, int]) -> list[Q
     node = tree.at(number)
     split = split_of(node)
     places = [(child.is_leaf, child.number if child.is_leaf else first[child.number]) for child in node.children]
-    if split.values is not None:
-        following: list[Target] = [(False, first[number] + i + 1) for i in range(len(split.values) - 1)]
+    if split.categories is not None:
+        following: list[Target] = [(False, first[number] + i + 1) for i in range(len(split.categories) - 1)]
         return [
             Question(split.feature, None, [value], False, places[i], after)
-            for i, (value, after) in enumerate(zip(split.values, [*following, places[-1]], strict=True))
+            for i, (value, after) in enumerate(zip(split.categories, [*following, places[-1]], strict=True))
         ]
     left, right = places
     if split.left is not None and split.right is not None:

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.exchange.export.describe import Split, evidence_of, split_of, tree_of
+from hedgerow.exchange.export.describe import Split, split_of, tree_of
+from hedgerow.forest.fold import node_evidence
 from hedgerow.forest.walk import Tree
 
 #: Branches at this depth become functions of their own, because parsers limit nesting.
@@ -130,7 +131,7 @@ class _Python:
     """Python 3."""
 
     def __init__(self, tree: Tree, name: str) -> None:
-        self._tree, self._name, self._evidence = tree, name, evidence_of(tree)
+        self._tree, self._name, self._evidence = tree, name, node_evidence(tree)
 
     def head(self) -> Iterator[str]:
         tree = self._tree
@@ -148,8 +149,8 @@ class _Python:
 
     def conditions(self, split: Split) -> list[str]:
         value = f"x[{split.feature}]"
-        if split.values is not None:
-            return [f"{value} == {_python_value(category)}" for category in split.values]
+        if split.categories is not None:
+            return [f"{value} == {_python_value(category)}" for category in split.categories]
         if split.left is not None and split.right is not None:
             chosen = split.right if split.missing_left else split.left
             inside = f"{value} in {_python_tuple(chosen)}"
@@ -199,7 +200,7 @@ class _C:
     """C99."""
 
     def __init__(self, tree: Tree, name: str) -> None:
-        self._tree, self._name, self._evidence = tree, name, evidence_of(tree)
+        self._tree, self._name, self._evidence = tree, name, node_evidence(tree)
         self._looks_into_sets = False  # whether `among` is used: C compilers warn about unused functions
 
     def head(self) -> Iterator[str]:
@@ -235,8 +236,8 @@ class _C:
 
     def conditions(self, split: Split) -> list[str]:
         value = f"x[{split.feature}]"
-        if split.values is not None:
-            return [f"{value} == {number}" for number in self._numbers(split.feature, split.values)]
+        if split.categories is not None:
+            return [f"{value} == {number}" for number in self._numbers(split.feature, split.categories)]
         if split.left is not None and split.right is not None:
             chosen = self._numbers(split.feature, split.right if split.missing_left else split.left)
             self._looks_into_sets |= bool(chosen)

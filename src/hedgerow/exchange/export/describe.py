@@ -29,7 +29,7 @@ class Split:
         Values up to it go left; infinite if all values go left and only missing ones go right.
     left, right : list or None
         For a split into two sets of categories, both sets.
-    values : list or None
+    categories : list or None
         For a split with a child for each category, the categories; one more child is for missing and new ones.
     missing_left : bool
         Whether missing values and new categories go left.
@@ -40,13 +40,16 @@ class Split:
     threshold: float | None
     left: list[Any] | None
     right: list[Any] | None
-    values: list[Any] | None
+    categories: list[Any] | None
     missing_left: bool
 
 
 def tree_of(model: Any) -> Tree:
     """A tree, or a fitted estimator with one tree -> the tree."""
-    tree = model if isinstance(model, Tree) else getattr(model, "tree_", None)
+    try:
+        tree = model if isinstance(model, Tree) else model.tree_
+    except AttributeError:
+        tree = None
     if not isinstance(tree, Tree):
         raise TypeError(
             f"tree must be a Tree or a fitted single-tree estimator, got {type(model).__name__};"
@@ -60,24 +63,15 @@ def split_of(node: TreeNode) -> Split:
     tree, number = node.tree, node.number
     feature = int(tree.feature[number])
     known = tree.schema.categories[feature]
-    categories = None if known is None else known.tolist()
     missing_left = bool(tree.missing_left[number])
     name = tree.name_of(feature)
-    if categories is None:
+    if known is None:
         return Split(feature, name, float(tree.threshold[number]), None, None, None, missing_left)
     if tree.is_multiway[number]:
-        return Split(feature, name, None, None, None, categories, False)
+        return Split(feature, name, None, None, None, known.tolist(), False)
     left = tree.categories_left(number)
-    right = [value for value in categories if value not in left]
+    right = [value for value in known.tolist() if value not in left]
     return Split(feature, name, None, left, right, None, missing_left)
-
-
-def evidence_of(tree: Tree) -> Floats:
-    """A tree -> (N, K): rows of each class at each node, divided by weight if rows have weights."""
-    weights = tree.weights
-    total = weights.sum(axis=1, keepdims=True)
-    rows = tree.counts.sum(axis=1, keepdims=True)
-    return np.asarray(rows * weights / np.where(total > 0, total, 1.0))
 
 
 def check_caution(caution: float | None) -> None:
@@ -102,7 +96,7 @@ def count_words(counts: NDArray[Any], classes: list[Any], most: int) -> str:
 
 def title_words(split: Split, decimals: int) -> str:
     """A split -> a question whose answer is yes on the left, or the feature if there are many children."""
-    if split.values is not None:
+    if split.categories is not None:
         return f"{split.name}?"
     if split.left is not None and split.right is not None:
         if not split.left or not split.right:
@@ -117,8 +111,8 @@ def title_words(split: Split, decimals: int) -> str:
 
 def answer_words(split: Split) -> list[str]:
     """A split -> the answer that leads to each child."""
-    if split.values is not None:
-        return [*map(_value_words, split.values), "missing or new"]
+    if split.categories is not None:
+        return [*map(_value_words, split.categories), "missing or new"]
     if split.left == [] or split.right == [] or (split.threshold is not None and np.isinf(split.threshold)):
         return ["yes", "no"]
     left, right = ("yes or missing", "no") if split.missing_left else ("yes", "no or missing")

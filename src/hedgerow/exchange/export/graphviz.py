@@ -9,12 +9,12 @@ from hedgerow.exchange.export.describe import (
     answer_words,
     check_caution,
     count_words,
-    evidence_of,
     interval_words,
     split_of,
     title_words,
     tree_of,
 )
+from hedgerow.forest.fold import node_evidence
 from hedgerow.forest.walk import Tree
 
 #: A node names at most this many classes, and counts the rest.
@@ -70,7 +70,7 @@ def export_graphviz(tree: Any, *, max_depth: int | None = None, decimals: int = 
 
 def _nodes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> Iterator[str]:
     """One line per node down to the depth `deepest`."""
-    evidence, classes = evidence_of(tree), tree.classes.tolist()
+    evidence, classes = node_evidence(tree), tree.classes.tolist()
     for number in (tree.node_depth <= deepest).nonzero()[0].tolist():
         node = tree.at(number)
         lines = [count_words(tree.counts[number], classes, _NAMED_CLASSES)]

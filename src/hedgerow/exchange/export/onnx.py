@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from hedgerow.exchange.export.branches import Question, questions_of
 from hedgerow.exchange.export.chosen import chosen_by
-from hedgerow.exchange.export.fitted import Fitted, FittedClassifier, FittedRegressor, fitted_model, number_of, require
+from hedgerow.exchange.export.models import exported, require
 from hedgerow.exchange.export.recorded import NotExpressible, Recorded, Recorder, spread
+from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.fitted import Fitted
+from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table import Schema
 
 #: The first versions whose tree ensembles have doubles, set membership and separate leaves.
@@ -71,12 +74,9 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
     require("onnx", "onnx")
     if float_type not in ("double", "float"):
         raise ValueError(f"float_type must be 'double' or 'float', got {float_type!r}; choose one of them")
-    fitted, recorder = fitted_model(forest), Recorder()
-    inputs, features = _read_inputs(recorder, fitted.schema, np.float64 if float_type == "double" else np.float32)
-    leaves = _leaf_states(recorder, fitted, features)
-    if isinstance(fitted, FittedRegressor):
-        return _model(recorder, inputs, _numbers(recorder, leaves))
-    return _model(recorder, inputs, _opinions(recorder, fitted, leaves))
+    (now, outputs_of), recorder = exported(forest, _OUTPUTS), Recorder()
+    inputs, features = _read_inputs(recorder, now.fitted.schema, np.float64 if float_type == "double" else np.float32)
+    return _model(recorder, inputs, outputs_of(recorder, now, _leaf_states(recorder, now, features)))
 
 
 def _read_inputs(recorder: Recorder, schema: Schema, dtype: Any) -> tuple[list[Any], str]:
@@ -124,7 +124,7 @@ def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> 
             "LabelEncoder",
             column,
             domain="ai.onnx.ml",
-            keys_tensor=from_array(np.array([number_of(value, name) for value in known.tolist()])),
+            keys_tensor=from_array(np.array([_as_double(value, name) for value in known.tolist()])),
             values_tensor=from_array(np.arange(len(known), dtype=np.float64)),
             default_tensor=from_array(np.array([-1.0])),
         )
@@ -139,20 +139,30 @@ def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> 
     return recorder.cast(places, np.float64)
 
 
+def _as_double(value: Any, name: str) -> float:
+    """A category that is a number -> the double that is equal to it, refused where there is none."""
+    number = float(value)
+    if number != value:
+        raise ValueError(
+            f"categories of {name} must be numbers that a double holds exactly, got {value!r}; make them text"
+        )
+    return number
+
+
 def _is_text(known: NDArray[Any] | None) -> bool:
     """Whether the categories of a feature are text."""
     return known is not None and known.dtype.kind in "OUT"
 
 
-def _leaf_states(recorder: Recorder, fitted: Fitted, features: str) -> Recorded:
+def _leaf_states(recorder: Recorder, now: ClassAnswers | NumberAnswers, features: str) -> Recorded:
     """Features (n, p) -> (n, T, S): the states of the leaves reached."""
-    states, of_leaf = np.unique(fitted.leaf_states(), axis=0, return_inverse=True)
-    places = _tree_ensemble(recorder, fitted, features, of_leaf.ravel())
+    states, of_leaf = np.unique(now.leaf_states(), axis=0, return_inverse=True)
+    places = _tree_ensemble(recorder, now.fitted, features, of_leaf.ravel())
     found = recorder.add("Gather", recorder.constant(states), recorder.cast(places, np.int64), axis=0)
-    return Recorded(recorder, found, np.repeat(states[:1][None], len(fitted.trees), axis=1))
+    return Recorded(recorder, found, np.repeat(states[:1][None], now.forest.n_trees, axis=1))
 
 
-def _numbers(recorder: Recorder, leaves: Recorded) -> list[Any]:
+def _numbers(recorder: Recorder, now: NumberAnswers, leaves: Recorded) -> list[Any]:
     """States of leaves (n, T, 3) -> the outputs of a regressor."""
     mean = leaves.sum(axis=1) / float(leaves.shape[1])
     for column, name in enumerate(("prediction", "lower", "upper")):
@@ -160,19 +170,19 @@ def _numbers(recorder: Recorder, leaves: Recorded) -> list[Any]:
     return [_output(name, np.float64) for name in ("prediction", "lower", "upper")]
 
 
-def _opinions(recorder: Recorder, fitted: FittedClassifier, leaves: Recorded) -> list[Any]:
+def _opinions(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[Any]:
     """States of leaves (n, T, S) -> the outputs of a classifier; the operators they need are recorded."""
-    rule, decision = fitted.rule, fitted.decision
-    merged: Any = _merged(leaves if fitted.tree_weights is None else leaves * fitted.tree_weights[:, None], rule.merge)
+    rule, decision, weights = now.rule, now.decision, now.weights
+    merged: Any = _merged(leaves if weights is None else leaves * weights[:, None], rule.merge)
     try:
-        opinion: Any = rule.finish(merged, fitted.setting)
+        opinion: Any = rule.finish(merged, now.setting)
     except NotExpressible as error:
         raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}") from error
     try:
         chosen = chosen_by(decision, opinion)
     except NotExpressible as error:
         raise NotImplementedError(f"decision must be expressible in ONNX, got {decision!r}, which {error}") from error
-    classes = fitted.classes.astype(np.int64) if fitted.classes.dtype.kind in "iu" else fitted.classes
+    classes = now.classes.astype(np.int64) if now.classes.dtype.kind in "iu" else now.classes
     best = recorder.add("ArgMax", opinion.probability.name, axis=1, keepdims=0)
     recorder.add("Gather", recorder.constant(classes), best, output="label", axis=0)
     outputs = [_output("label", object if classes.dtype.kind in "OUT" else classes.dtype)]
@@ -182,6 +192,9 @@ def _opinions(recorder: Recorder, fitted: FittedClassifier, leaves: Recorded) ->
         recorder.add("Identity", result, output=name)
         outputs.append(_output(name, values.dtype, len(classes)))
     return outputs
+
+
+_OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded], list[Any]]] = {"classes": _opinions, "numbers": _numbers}
 
 
 def _merged(leaves: Any, merge: str) -> Any:
@@ -204,8 +217,8 @@ def _output(name: str, dtype: Any, *shape: int) -> Any:
 def _tree_ensemble(recorder: Recorder, fitted: Fitted, features: str, of_leaf: NDArray[np.int64]) -> str:
     """Features (n, p), state number of each leaf (L,) -> (n, T): state number of the leaf reached in each tree."""
     nodes, leaves, roots = _Nodes(fitted.schema), _Leaves(), []
-    for number, tree in enumerate(fitted.trees):
-        root, states = len(nodes), of_leaf[fitted.leaf_numbers(number)]
+    for number, tree in enumerate(fitted.trees()):
+        root, states = len(nodes), of_leaf[tree._payload + fitted.forest.leaf_start[number]]
         for question in questions_of(tree):
             nodes.add(question, root, partial(leaves.add, number, states))
         roots.append(root)
@@ -213,7 +226,7 @@ def _tree_ensemble(recorder: Recorder, fitted: Fitted, features: str, of_leaf: N
         "TreeEnsemble",
         features,
         domain="ai.onnx.ml",
-        n_targets=len(fitted.trees),
+        n_targets=fitted.forest.n_trees,
         aggregate_function=1,
         post_transform=0,
         tree_roots=roots,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import ensemble
 from sklearn import tree as single
 
-from hedgerow.exchange.export.averaged import check_averages, node_answers
-from hedgerow.exchange.export.fitted import FittedClassifier, FittedRegressor, fitted_model
+from hedgerow.exchange.export.models import check_averages, exported
 from hedgerow.fit.fields import parameters_of
 from hedgerow.fit.parameters import NUMBER_CRITERIA
-from hedgerow.forest.walk import NumberTree, Tree
+from hedgerow.forest.walk import Tree
 from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]
@@ -71,47 +71,62 @@ def to_sklearn(forest: Any) -> Any:
     >>> bool((theirs.apply(X) == forest.apply(X)).all())
     True
     """
-    fitted = fitted_model(forest)
-    check_averages(fitted, "scikit-learn")
-    nominal = [fitted.trees[0].name_of(feature) for feature in np.flatnonzero(fitted.schema.nominal).tolist()]
+    now, kind = exported(forest, _KINDS)
+    schema, trees = now.fitted.schema, now.fitted.trees()
+    check_averages(now, trees, "scikit-learn")
+    nominal = [trees[0].name_of(feature) for feature in np.flatnonzero(schema.nominal).tolist()]
     if nominal:
         raise NotImplementedError(
             f"features must be numeric for scikit-learn, got the nominal {nominal[:5]}; encode them before fitting,"
             " or use to_onnx"
         )
-    theirs = _template(forest, fitted)
+    theirs = _template(forest, now, kind)
     places = [theirs] if not hasattr(theirs, "estimators_") else theirs.estimators_
-    for place, tree in zip(places, fitted.trees, strict=True):
-        place.tree_ = _their_tree(place.tree_, tree, node_answers(fitted, tree), theirs.criterion)
+    for place, tree in zip(places, trees, strict=True):
+        place.tree_ = _their_tree(place.tree_, tree, now.node_answers(tree)[0], theirs.criterion)
     return theirs
 
 
-def _template(forest: Any, fitted: FittedClassifier | FittedRegressor) -> Any:
+def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of zeros."""
     parameters = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
-    numbers = isinstance(fitted, FittedRegressor)
-    parameters["criterion"] = _their_criterion(forest.criterion, numbers)
+    parameters["criterion"] = kind.criterion(forest.criterion)
     if forest._one_tree:
-        theirs: Any = (single.DecisionTreeRegressor if numbers else single.DecisionTreeClassifier)(**parameters)
+        theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
     else:
-        kind = ("RandomForest" if forest._splitter == "best" else "ExtraTrees") + (
-            "Regressor" if numbers else "Classifier"
-        )
-        theirs = getattr(ensemble, kind)(len(fitted.trees), **parameters)
-    labels = np.ones(2) if isinstance(fitted, FittedRegressor) else fitted.classes
-    theirs.fit(np.zeros((len(labels), fitted.schema.n_features)), labels)
-    if fitted.schema.names is not None:
-        theirs.feature_names_in_ = np.array(fitted.schema.names, dtype=object)
+        name = "RandomForest" if forest._splitter == "best" else "ExtraTrees"
+        theirs = getattr(ensemble, f"{name}{kind.ending}")(now.forest.n_trees, **parameters)
+    labels, schema = kind.labels(now), now.fitted.schema
+    theirs.fit(np.zeros((len(labels), schema.n_features)), labels)
+    if schema.names is not None:
+        theirs.feature_names_in_ = np.array(schema.names, dtype=object)
     return theirs
 
 
-def _their_criterion(criterion: Any, numbers: bool) -> str:
-    """What scikit-learn calls a criterion; its usual one where it knows none of the kind."""
-    if numbers:
-        return str(criterion) if criterion in NUMBER_CRITERIA else NUMBER_CRITERIA[0]
+def _class_criterion(criterion: Any) -> str:
+    """What scikit-learn calls a criterion; its usual one where it has no name for it."""
     if criterion == "log_loss":  # scikit-learn, too, has two names for it
         return "log_loss"
     return resolve_criterion(criterion).in_sklearn or "gini"
+
+
+def _number_criterion(criterion: Any) -> str:
+    """The same for numbers."""
+    return str(criterion) if criterion in NUMBER_CRITERIA else NUMBER_CRITERIA[0]
+
+
+class _Kind(NamedTuple):
+    """What an estimator of scikit-learn is called, its criterion, and labels to fit it to."""
+
+    ending: str
+    criterion: Callable[[Any], str]
+    labels: Callable[[Any], NDArray[Any]]
+
+
+_KINDS = {
+    "classes": _Kind("Classifier", _class_criterion, lambda now: now.classes),
+    "numbers": _Kind("Regressor", _number_criterion, lambda now: np.ones(2)),
+}
 
 
 def _their_tree(empty: Any, tree: Tree, answers: Floats, criterion: str) -> Any:
@@ -129,17 +144,10 @@ def _their_tree(empty: Any, tree: Tree, answers: Floats, criterion: str) -> Any:
     nodes["right_child"] = np.where(leaf, -1, tree.first_child + 1)
     nodes["feature"] = np.where(leaf, nothing, tree.feature)
     nodes["threshold"] = np.where(leaf, nothing, tree.threshold)
-    nodes["impurity"], nodes["weighted_n_node_samples"] = _impurity(tree, criterion)
+    nodes["impurity"], nodes["weighted_n_node_samples"] = tree.evidence.impurity(criterion), tree.evidence.amount
     nodes["n_node_samples"] = tree.counts.sum(axis=1)
     nodes["missing_go_to_left"] = tree.missing_left
     values = np.ascontiguousarray(answers[:, None, :])
     theirs = kind(*arguments)
     theirs.__setstate__({**state, "max_depth": tree.depth, "node_count": len(nodes), "nodes": nodes, "values": values})
     return theirs
-
-
-def _impurity(tree: Tree, criterion: str) -> tuple[Floats, Floats]:
-    """A tree -> impurity (N,) and weight (N,) of each node."""
-    if isinstance(tree, NumberTree):
-        return tree.impurity(criterion), tree.weight
-    return resolve_criterion(criterion).impurity(tree.weights), tree.weights.sum(axis=1)

@@ -14,12 +14,12 @@ from hedgerow.exchange.export.describe import (
     answer_words,
     check_caution,
     count_words,
-    evidence_of,
     interval_words,
     split_of,
     title_words,
     tree_of,
 )
+from hedgerow.forest.fold import node_evidence
 from hedgerow.forest.walk import Tree
 
 #: Colours that colour-blind readers can tell apart (Okabe and Ito); further classes repeat them, paler.
@@ -108,7 +108,7 @@ def lay_out(tree: Tree, *, max_depth: int | None, decimals: int, caution: float 
 
 def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> dict[int, Box]:
     """A tree -> {node: box without a place}, parents before children."""
-    evidence, classes = evidence_of(tree), tree.classes.tolist()
+    evidence, classes = node_evidence(tree), tree.classes.tolist()
     below = _nodes_below(tree)
     boxes = {}
     for number in np.flatnonzero(tree.node_depth <= deepest).tolist():

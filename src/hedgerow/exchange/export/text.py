@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.exchange.export.describe import check_caution, evidence_of, interval_words, tree_of
+from hedgerow.exchange.export.describe import check_caution, interval_words, tree_of
+from hedgerow.forest.fold import node_evidence
 from hedgerow.forest.walk import TreeNode
 
 
@@ -42,7 +43,7 @@ def export_text(tree: Any, *, max_depth: int = 10, decimals: int = 2, caution: f
     found = tree_of(tree)
     if caution is None:
         return found.to_text(max_depth=max_depth, decimals=decimals)
-    evidence, classes = evidence_of(found), found.classes.tolist()
+    evidence, classes = node_evidence(found), found.classes.tolist()
 
     def note(leaf: TreeNode) -> str:
         return f" ({interval_words(evidence[leaf.number], classes, caution)})"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.exchange.export.averaged import check_averages, node_answers, node_bounds
 from hedgerow.exchange.export.branches import Question, questions_of
-from hedgerow.exchange.export.fitted import FittedClassifier, FittedRegressor, fitted_model, require
+from hedgerow.exchange.export.models import check_averages, exported, require
 from hedgerow.forest.walk import Tree
+from hedgerow.table import Schema
 
 Floats = NDArray[np.float64]
 
@@ -45,28 +45,39 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     10
     """
     require("treelite", "treelite")
-    fitted = fitted_model(forest)
-    check_averages(fitted, "treelite")
-    builder = _builder(fitted, 3 if bounds else 1)
-    for tree in fitted.trees:
+    now, kind = exported(forest, _KINDS)
+    schema, trees = now.fitted.schema, now.fitted.trees()
+    check_averages(now, trees, "treelite")
+    builder = _builder(kind, schema.n_features, len(trees), len(now.about.names), 3 if bounds else 1)
+    for tree in trees:
+        answers = now.node_answers(tree)
         builder.start_tree()
-        _write_tree(builder, fitted, tree, _leaf_values(fitted, tree, bounds))
+        _write_tree(builder, schema, tree, np.hstack(answers) if bounds else answers[0])
         builder.end_tree()
     return builder.commit()
 
 
-def _builder(fitted: FittedClassifier | FittedRegressor, n_targets: int) -> Any:
+class _Kind(NamedTuple):
+    """How treelite calls a task, which class a leaf speaks of (-1 for all), and what becomes of the sums."""
+
+    task: str
+    class_id: int
+    finish: str
+
+
+_KINDS = {"classes": _Kind("kMultiClf", -1, "identity_multiclass"), "numbers": _Kind("kRegressor", 0, "identity")}
+
+
+def _builder(kind: _Kind, n_features: int, n_trees: int, k: int, n_targets: int) -> Any:
     """A model of treelite without its trees."""
     from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
-    n_trees, classes = len(fitted.trees), isinstance(fitted, FittedClassifier)
-    k = len(fitted.classes) if isinstance(fitted, FittedClassifier) else 1
     return ModelBuilder(
         threshold_type="float64",
         leaf_output_type="float64",
         metadata=Metadata(
-            num_feature=fitted.schema.n_features,
-            task_type="kMultiClf" if classes else "kRegressor",
+            num_feature=n_features,
+            task_type=kind.task,
             average_tree_output=True,
             num_target=n_targets,
             num_class=[k] * n_targets,
@@ -75,20 +86,14 @@ def _builder(fitted: FittedClassifier | FittedRegressor, n_targets: int) -> Any:
         tree_annotation=TreeAnnotation(
             num_tree=n_trees,
             target_id=[-1 if n_targets > 1 else 0] * n_trees,  # -1: a leaf has a value for each target
-            class_id=[-1 if classes else 0] * n_trees,
+            class_id=[kind.class_id] * n_trees,
         ),
-        postprocessor=PostProcessorFunc(name="identity_multiclass" if classes else "identity"),
+        postprocessor=PostProcessorFunc(name=kind.finish),
         base_scores=[0.0] * (n_targets * k),
     )
 
 
-def _leaf_values(fitted: FittedClassifier | FittedRegressor, tree: Tree, bounds: bool) -> Floats:
-    """A tree -> (N, K) or (N, 3 K): the answer of each node."""
-    answers = node_answers(fitted, tree)
-    return np.hstack([answers, *node_bounds(fitted, tree)]) if bounds else answers
-
-
-def _write_tree(builder: Any, fitted: FittedClassifier | FittedRegressor, tree: Tree, values: Floats) -> None:
+def _write_tree(builder: Any, schema: Schema, tree: Tree, values: Floats) -> None:
     """Write questions and leaves, each under a number of its own: questions first, then leaves."""
     questions = questions_of(tree)
 
@@ -104,7 +109,7 @@ def _write_tree(builder: Any, fitted: FittedClassifier | FittedRegressor, tree: 
         yes, no = (key(target, side) for side, target in enumerate(targets))
         leaves.update({at: target[1] for at, target in zip((yes, no), targets, strict=True) if target[0]})
         builder.start_node(number)
-        _write_question(builder, fitted, question, yes, no)
+        _write_question(builder, schema, question, yes, no)
         builder.end_node()
     for at, node in leaves.items():
         builder.start_node(at)
@@ -113,9 +118,7 @@ def _write_tree(builder: Any, fitted: FittedClassifier | FittedRegressor, tree: 
         builder.end_node()
 
 
-def _write_question(
-    builder: Any, fitted: FittedClassifier | FittedRegressor, question: Question, yes: int, no: int
-) -> None:
+def _write_question(builder: Any, schema: Schema, question: Question, yes: int, no: int) -> None:
     """Write a question; yes leads to the left child."""
     if question.among is None:
         builder.numerical_test(
@@ -127,7 +130,7 @@ def _write_question(
             right_child_key=no,
         )
         return
-    known = fitted.schema.categories[question.feature]
+    known = schema.categories[question.feature]
     assert known is not None
     place = {value: number for number, value in enumerate(known.tolist())}
     builder.categorical_test(

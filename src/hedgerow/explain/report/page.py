@@ -129,7 +129,7 @@ def make_report(
     figures = figures_of(forest, now, said)
     rows, evidence = pack_cases(now.forest, said.codes, said.is_open, max_cases)
     undecided = rows[said.is_open[rows]]
-    why = explanations_of(forest, said.table, undecided, seconds=seconds, train=train, y_train=y_train, first=first)
+    why = explanations_of(forest, now, said, undecided, seconds=seconds, train=train, y_train=y_train, first=first)
     data = _data(forest, now, said, called, rows, first) | {
         "evidence": evidence,
         "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
@@ -255,8 +255,8 @@ def _names(names: Any, n_rows: int) -> list[str] | None:
 
 def _checked(forest: Any, max_cases: int, seconds: float) -> ClassAnswers:
     """A forest as it answers now; models without classes and wrong options are refused."""
-    now = answers_of(forest)
-    if not isinstance(now, ClassAnswers) or not now.combines_leaves:
+    now: ClassAnswers = answers_of(forest)
+    if not now.combines_leaves:
         raise TypeError(
             f"forest must be a classification tree or forest, got {type(forest).__name__}; a report is about classes"
         )

@@ -92,10 +92,10 @@ class _Range:
     def take(self, split: Split, child: int) -> None:
         """Add one step of the path."""
         left = child == 0
-        if split.values is not None:
-            self._keep([split.values[child]] if child < len(split.values) else [], split.values)
-            self.missing &= child == len(split.values)
-            self.only_missing |= child == len(split.values)
+        if split.categories is not None:
+            self._keep([split.categories[child]] if child < len(split.categories) else [], split.categories)
+            self.missing &= child == len(split.categories)
+            self.only_missing |= child == len(split.categories)
         elif split.left is not None and split.right is not None:
             self._keep(split.left if left else split.right, split.left + split.right)
             self.missing &= split.missing_left == left

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.explain import Explanation, explain
-from hedgerow.explain.cases import value_words
+from hedgerow.explain.cases import training_rows, value_words
+from hedgerow.explain.explanation import Explanation
+from hedgerow.explain.report.figures import Said
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.text import shown_features
+from hedgerow.explain.why import explain_codes
 from hedgerow.explain.words import percents, settle_words
-from hedgerow.table import Factors, NamedColumns
+from hedgerow.judge.answer import ClassAnswers
+from hedgerow.table import Factors
 
 #: Most cases that are explained, and most bytes for all explanations in the page.
 MOST_EXPLAINED, WHY_BYTES = 200, 500_000
@@ -23,27 +26,36 @@ LONGEST_SENTENCE = 400
 
 
 def explanations_of(
-    forest: Any, table: NamedColumns, rows: NDArray[np.int64], *, seconds: float, train: Any, y_train: Any, first: int
+    forest: Any,
+    now: ClassAnswers,
+    said: Said,
+    rows: NDArray[np.int64],
+    *,
+    seconds: float,
+    train: Any,
+    y_train: Any,
+    first: int,
 ) -> dict[int, dict[str, Any]]:
-    """A forest, a table and the rows (m,) to explain -> {row: explanation}, as many as there is room for.
+    """A forest, what it said, and the rows (m,) to explain -> {row: explanation}, as many as there is room for.
 
     The search for the smallest change of a row takes an equal part of the seconds.
     """
     rows = rows[:MOST_EXPLAINED]
     if not len(rows):
         return {}
-    some = NamedColumns(table.names, [_taken(column, rows) for column in table.listed])
+    columns = [(column.codes if isinstance(column, Factors) else column)[rows] for column in said.table.listed]
+    codes, training = np.ascontiguousarray(said.codes[:, rows]), training_rows(now, train, y_train)
     limit = min(1.0, seconds / len(rows))
-    found = explain(forest, some, train=train, y_train=y_train, cases=NEAREST, time_limit=limit)
-    said: dict[int, dict[str, Any]] = {}
+    found = explain_codes(forest, now, columns, codes, training, cases=NEAREST, time_limit=limit)
+    told: dict[int, dict[str, Any]] = {}
     room = WHY_BYTES
     for row, explanation in zip(rows.tolist(), found, strict=True):
         words = _words(explanation, first)
         room -= len(safe_json(words).encode())
         if room < 0:
             break
-        said[row] = words
-    return said
+        told[row] = words
+    return told
 
 
 def _words(explanation: Explanation, first: int) -> dict[str, Any]:
@@ -88,11 +100,6 @@ def _added(explanation: Explanation) -> dict[str, Any] | None:
         words = f"{cut(name)} = {cut(value_words(explanation.values[name]))}"
         rows.append([words, round(shap.label[at], 4), width])
     return {"unit": "probability" if shap.unit == "probability" else "log-odds", "rows": rows}
-
-
-def _taken(column: Any, rows: NDArray[np.int64]) -> Any:
-    """Some rows of a column."""
-    return Factors(column.codes[rows], column.values) if isinstance(column, Factors) else column[rows]
 
 
 def _line(words: str) -> str:

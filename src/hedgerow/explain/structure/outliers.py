@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.proximity import proximity_blocks
-from hedgerow.judge.answer import Answers, ClassAnswers, answers_of
+from hedgerow.judge.answer import Answers, answers_of
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -52,15 +52,12 @@ def outlier_scores(forest: Any, X: Any = None, y: Any = None) -> Floats:
     7
     """
     now = answers_of(forest)
-    known = now.training_codes()
-    groups = _groups(now, known.shape[1])
+    known, groups = now.training_codes(), now.training_groups()
     usual = _isolation(now, known, groups, known, groups)
     if X is None:
         return _in_units_of(usual, groups, usual, groups)
     codes = now.read(X)
-    of_rows: Labels = np.zeros(codes.shape[1], dtype=np.int64)
-    if isinstance(now, ClassAnswers):
-        of_rows = _labels(now.classes, now.classes[now.said(codes).argmax(axis=1)] if y is None else np.asarray(y))
+    of_rows = now.groups(codes, y)
     if len(of_rows) != codes.shape[1]:
         raise ValueError(
             f"y must have a class for each of the {codes.shape[1]} rows of X, got {len(of_rows)}; pass those of X"
@@ -95,21 +92,3 @@ def _in_units_of(isolation: Floats, groups: Labels, usual: Floats, groups_usual:
             spread = away.mean() if away.any() else 1.0
         scores[rows] = (isolation[rows] - median) / spread
     return scores
-
-
-def _groups(now: Answers, n_rows: int) -> Labels:
-    """A forest -> labels of the training rows (n,); 0 for all if there are no classes."""
-    if isinstance(now, ClassAnswers):
-        return np.asarray(now.bagged_rows().target.labels)
-    return np.zeros(n_rows, dtype=np.int64)
-
-
-def _labels(classes: NDArray[Any], y: NDArray[Any]) -> Labels:
-    """Classes (K,), the classes of n rows (n,) -> their labels (n,)."""
-    labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    unknown = classes[labels] != y
-    if unknown.any():
-        raise ValueError(
-            f"y must hold classes of the forest, got {y[unknown].tolist()[0]!r}; leave y out to use predicted classes"
-        )
-    return labels

@@ -1,0 +1,89 @@
+"""Meaning: codes and cells of a table -> names, numbers and categories that people know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.table.bins import Bins
+from hedgerow.table.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """What the codes of a table mean.
+
+    Parameters
+    ----------
+    bins, schema : Bins, Schema
+        How values become codes, and what the columns are.
+    exact : bool
+        Whether every value of the training table is its own bin.
+    """
+
+    bins: Bins
+    schema: Schema
+    exact: bool
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """(p,): the features' names, or ``x[i]``."""
+        return self.schema.names or tuple(f"x[{feature}]" for feature in range(self.schema.n_features))
+
+    @cached_property
+    def missing_code(self) -> int:
+        """The code of a missing value."""
+        return int(np.iinfo(self.bins.code_type).max)
+
+    def range_of(self, feature: int) -> tuple[float, float]:
+        """Smallest and largest training value of a numeric feature; for a binned column, the ends of its outer bins."""
+        centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
+        low, high = float(centers[0]), float(centers[-1])
+        cuts = self.bins.cuts_of(feature)
+        if self.exact or not len(cuts):
+            return low, high
+        # A centre is the middle of its bin, so the outer end is as far from it as the cut is.
+        return min(low, 2 * low - float(cuts[0])), max(high, 2 * high - float(cuts[-1]))
+
+    def span_of(self, feature: int) -> float:
+        """The range of the finite training values of a numeric feature; 0 if all are equal."""
+        centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
+        low, high = self.range_of(feature)
+        finite = centers[np.isfinite(centers)]
+        if not len(finite):
+            return 0.0
+        low, high = (low if np.isfinite(low) else finite[0]), (high if np.isfinite(high) else finite[-1])
+        return float(min(2 * (high / 2 - low / 2), np.finfo(np.float64).max))
+
+    def value_of_code(self, feature: int, code: int) -> Any:
+        """A code -> a value of that bin, a category, or None for missing."""
+        if code == self.missing_code:
+            return None
+        categories = self.schema.categories[feature]
+        if categories is not None:
+            return plain(categories[code])
+        return self._as_kind(feature, float(self.bins.centers[self.bins.center_start[feature] + code]))
+
+    def value(self, feature: int, cell: Any) -> Any:
+        """A cell of a column as the forest reads it -> number, category, or None for missing and new categories."""
+        categories = self.schema.categories[feature]
+        if categories is not None:
+            return None if cell < 0 else plain(categories[int(cell)])
+        return None if np.isnan(cell) else self._as_kind(feature, float(cell))
+
+    def of_row(self, columns: list[NDArray[Any]], row: int) -> dict[str, Any]:
+        """Columns (n,) each as the forest reads them -> feature name -> value of one row."""
+        return {name: self.value(j, columns[j][row]) for j, name in enumerate(self.names)}
+
+    def _as_kind(self, feature: int, number: float) -> Any:
+        return bool(number) if self.schema.kinds[feature] == "boolean" and number in (0, 1) else number
+
+
+def plain(value: Any) -> Any:
+    """A value of NumPy or any other type -> a number, boolean or text of Python."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int | float | bool) else str(value)
