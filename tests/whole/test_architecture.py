@@ -29,9 +29,9 @@ NODES = "forest/nodes.py"
 TOO_LONG = {
     "estimators/classifier.py": 461,
     "exchange/export/recorded.py": 516,
-    "forest/fold.py": 506,
+    "forest/fold.py": 513,
 }
-SHIFT_NODE_BITS = {"cluster/assemble.py", "cluster/top.py"}
+SHIFT_NODE_BITS: set[str] = set()
 USE_PRIVATES = {
     "cluster/estimators.py": {"_one_tree"},
     "exchange/export/sklearn.py": {"_one_tree", "_splitter"},

@@ -21,20 +21,13 @@ PUBLIC = {("judge/evidence.py", "seen")}
 #: Names that still have to go, by file. Remove a name from this list when it is gone; never add one.
 STILL_TO_GO = {
     ("belief/learn.py", "seen"),
-    ("cluster/assemble.py", "grown"),
     ("cluster/describe.py", "seen"),
     ("fit/checkpoint.py", "_is_seen"),
     ("fit/later.py", "_rows_seen"),
-    ("forest/fold.py", "OutOfBag"),
-    ("forest/join.py", "unite_bins"),
-    ("forest/join.py", "unite_forests"),
-    ("forest/join.py", "unite_schemas"),
     ("forest/together.py", "Together"),
     ("forest/together.py", "together"),
     ("judge/answer.py", "bagged_rows"),
     ("judge/fitted.py", "bagged"),
-    ("judge/variance.py", "Grown"),
-    ("judge/variance.py", "grown"),
 }
 
 #: Phrases that make a sentence a riddle, as regular expressions; upper and lower case differ, so that None is allowed.
