@@ -11,7 +11,7 @@ public:
     HeldTop(const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t n_rows, std::size_t n_trees,
             std::size_t gather_rows)
         : bins_(bins), target_(target), target_there_(target),
-          top_(bins_.given, target_.given, Values(options).given, n_rows, n_trees, gather_rows) {}
+          top_(top_from(bins_.given, target_.given, Values(options).given, n_rows, n_trees, gather_rows)) {}
 
     bool plant(const InTable<double>& totals) { return top_.plant(table_of(totals)); }
     nb::object balance(std::size_t tree) const {

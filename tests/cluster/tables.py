@@ -25,6 +25,8 @@ each_kind = pytest.mark.parametrize(
         ("RandomForestClassifier", "two", None, {"n_estimators": 3, "criterion": "entropy", "min_samples_leaf": 3}),
         ("RandomForestClassifier", "class", "weight", {"n_estimators": 2, "class_weight": "balanced"}),
         ("RandomForestClassifier", "two", None, {"n_estimators": 2, "class_weight": "balanced_subsample"}),
+        ("RandomForestClassifier", "two", "weight", {"n_estimators": 2, "leaf_counts": "inbag", "criterion": "belief"}),
+        ("RandomForestClassifier", "class", "weight", {"n_estimators": 2, "leaf_counts": "oob", "max_depth": 4}),
         ("ExtraTreesClassifier", "two", None, {"n_estimators": 3, "max_depth": 6}),
         ("RandomDecisionTreesClassifier", "class", None, {"n_estimators": 3}),
         ("DecisionTreeClassifier", "two", None, {"monotonic_cst": {"a": 1}, "max_depth": 5}),

@@ -17,6 +17,7 @@
 #include "core/read/validate.hpp"
 #include "core/rows/bins.hpp"
 #include "core/rows/encode.hpp"
+#include "drive_top.hpp"
 
 using namespace hedgerow;
 
@@ -344,6 +345,21 @@ void check_counts(const Grown<LeafCounts>& grown, std::size_t n_rows, const Grow
     CHECK(counted == n_rows);
 }
 
+// Trees of a table in parts are those of the whole, in every array.
+template <class Code, class Target>
+void check_parts(Draws& draws, const RandomTable<Code>& made, const Labels& labels, const GrowOptions& options, const Target& target) {
+    constexpr std::size_t n_trees = 2;
+    PartsDriver<Code, Target> driver(made.table, labels, options, target, 1 + draws.below(4));
+    const std::vector<Fields> trees = driver.grow(n_trees, 1 + draws.below(300), draws.coin() ? 1 : 1 << 16);
+    Control control;
+    for (std::size_t number = 0; number < n_trees; ++number) {
+        const Fields whole = pack_trees(grow_trees(made.table, labels, options, {}, {number, 1, 1}, target, control), labels, options.leaf_rules());
+        CHECK(whole.size() == trees[number].size());
+        for (std::size_t i = 0; i < whole.size(); ++i)
+            CHECK(whole[i].name == trees[number][i].name && whole[i].values == trees[number][i].values);
+    }
+}
+
 template <class Code, class Target>
 void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, std::size_t n_rows) {
     constexpr bool weighted = std::is_same_v<typename Target::Row, WeightedRow>;
@@ -367,6 +383,10 @@ void drive_target(Draws& draws, const Target& target, std::uint32_t n_classes, s
             check_proximities(packed, made, n_threads);
         }
         check_validation(draws, packed, made, n_classes);
+        std::uint32_t most_bins = 0;
+        for (const Feature& feature : made.table.features) most_bins = std::max(most_bins, feature.n_bins);
+        if (n_rows <= 1500 && most_bins * n_classes <= 200000 && options.max_leaf_nodes == 0 && labels.rows == nullptr && !labels.balance_bag)
+            check_parts(draws, made, labels, options, target);
     }
 }
 

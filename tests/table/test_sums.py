@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hedgerow import _core
-from hedgerow.cluster.top import MULTIWAY, SUBSET, THRESHOLD, Split, leaf_bits, split_bits
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD
 from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
 
 FINITE = hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e300, 1e300))
@@ -72,6 +73,30 @@ def test_histograms_are_what_numpy_adds_up(code_type: type, cell_type: type) -> 
     assert (found == np.concatenate(expected)).all()
 
 
+class Split(NamedTuple):
+    """A split, its bits as a node has them, and the child that each code leads to."""
+
+    kind: int
+    feature: int
+    code: int
+    missing_left: bool
+    words: np.ndarray
+
+    def bits(self, first_child: int) -> int:
+        flag = int(self.missing_left) << 35
+        return self.code | self.feature << 16 | self.kind << 33 | flag | first_child << 36
+
+    def sides(self, n_bins: int) -> list[int]:
+        """Children by code, that of missing values last."""
+        if self.kind == MULTIWAY:
+            return [*range(n_bins), self.code]
+        if self.kind == THRESHOLD:
+            left = [code <= self.code for code in range(n_bins)]
+        else:
+            left = [bool(int(self.words[code // 64]) >> (code % 64) & 1) for code in range(n_bins)]
+        return [int(not goes) for goes in (*left, self.missing_left)]
+
+
 @pytest.mark.parametrize("code_type", [np.uint8, np.uint16])
 @pytest.mark.parametrize("outside", [False, True])
 def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, outside: bool) -> None:
@@ -88,7 +113,7 @@ def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, 
         2: Split(SUBSET, 2, 0, False, words),
     }
     first_child = {0: 1, 1: 3, 2: 7}
-    nodes = [split_bits(splits[i], first_child[i]) if i in splits else leaf_bits(i) for i in range(9)]
+    nodes = [splits[i].bits(first_child[i]) if i in splits else 0xFFFF | i << 36 for i in range(9)]
     place = np.array([-1, -1, -1, -1, 1, -1, 0, 2, -1], dtype=np.int32)  # nodes 6, 4 and 7
     top = (np.array(nodes, dtype=np.uint64), np.zeros(9, dtype=np.int32), words, place, 3)
     rows, times, start = _core.arrived(codes, *top, 5, 2, 1000, 1.0, first_row, outside)

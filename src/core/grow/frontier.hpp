@@ -77,12 +77,11 @@ struct TreeQuestions {
 class Frontier {
 public:
     // `n_rows` of the whole table; nodes for which at most `gather_rows` rows must be gathered are.
-    Frontier(std::vector<Feature> features, const GrowOptions& options, std::size_t n_rows, std::size_t n_trees, std::size_t gather_rows)
-        : features_(std::move(features)), options_(options), n_rows_(n_rows), gather_rows_(gather_rows), trees_(n_trees) {}
-    Frontier(const Frontier&) = delete;
-    void search_by(std::unique_ptr<AnySumSearch> search) { search_ = std::move(search); }
+    Frontier(std::vector<Feature> features, const GrowOptions& options, std::unique_ptr<AnySumSearch> search, std::size_t n_rows,
+             std::size_t n_trees, std::size_t gather_rows)
+        : features_(std::move(features)), options_(options), n_rows_(n_rows), gather_rows_(gather_rows), search_(std::move(search)),
+          trees_(n_trees) {}
 
-    const std::vector<Feature>& features() const { return features_; }
     const GrowOptions& options() const { return options_; }
     const TopTree& tree(std::size_t number) const { return trees_.at(number); }
     TopTree& tree(std::size_t number) { return trees_.at(number); }

@@ -151,8 +151,8 @@ private:
         return {bins_.data(), n_rows_.data()};
     }
 
-    const std::vector<Feature>& features_;
-    const GrowOptions& options_;
+    std::vector<Feature> features_;
+    GrowOptions options_;
     Source source_;
     Search search_;
     FeatureOrder order_;
@@ -209,8 +209,8 @@ private:
         return drawn.settle(number, question.n_rows(), {std::max(1U, options_.min_samples_leaf), question.rules.min_amount_leaf}, split);
     }
 
-    const std::vector<Feature>& features_;
-    const GrowOptions& options_;
+    std::vector<Feature> features_;
+    GrowOptions options_;
 };
 
 // The search that suits a target.

@@ -32,13 +32,8 @@ struct Group {
 // The trees of a forest whose table lies in many places, from their roots to their leaves.
 class Top {
 public:
-    Top(const Given& bins, const Given& target, const Given& options, std::size_t n_rows, std::size_t n_trees, std::size_t gather_rows)
-        : frontier_(features_from(bins), GrowOptions::from(options), n_rows, n_trees, gather_rows), balances_(n_trees) {
-        frontier_.search_by(sum_search_for(target, frontier_.features(), frontier_.options(), n_rows));
-        ends_ = with_source(target, [&]<class Source>(const Source& source) -> std::unique_ptr<AnyEnds> {
-            return std::make_unique<Ends<Source>>(source, frontier_.options().leaf_rules(), n_trees);
-        });
-    }
+    Top(Frontier&& frontier, std::unique_ptr<AnyEnds> ends)
+        : frontier_(std::move(frontier)), ends_(std::move(ends)), balances_(frontier_.n_trees()) {}
 
     Frontier& frontier() { return frontier_; }
     const std::vector<double>& balance(std::size_t tree) const { return balances_.at(tree); }
@@ -149,5 +144,16 @@ private:
     std::vector<std::vector<double>> balances_;
     bool balanced_ = false;
 };
+
+// `n_rows` of the whole table; nodes for which at most `gather_rows` rows must be gathered are.
+inline Top top_from(const Given& bins, const Given& target, const Given& given, std::size_t n_rows, std::size_t n_trees,
+                    std::size_t gather_rows) {
+    const std::vector<Feature> features = features_from(bins);
+    const GrowOptions options = GrowOptions::from(given);
+    auto ends = with_source(target, [&]<class Source>(const Source& source) -> std::unique_ptr<AnyEnds> {
+        return std::make_unique<Ends<Source>>(source, options.leaf_rules(), n_trees);
+    });
+    return {Frontier(features, options, sum_search_for(target, features, options, n_rows), n_rows, n_trees, gather_rows), std::move(ends)};
+}
 
 }  // namespace hedgerow

@@ -114,17 +114,17 @@ private:
         std::int64_t fixed_weight;
     };
 
-    // The entries of the open leaf -> one per class, ascending.
+    // The entries of the open leaf -> one per class, ascending; none for a class whose only weight was rounded to nothing.
     void pack_entries() {
         std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.label < b.label; });
-        for (std::size_t i = 0; i < entries_.size(); ++i) {
-            if (i == 0 || entries_[i].label != entries_[i - 1].label) {
-                result_.entry_class.push_back(entries_[i].label);
-                result_.counts.push_back(0);
-                if (labels_.weighted) fixed_.push_back(0);
-            }
-            result_.counts.back() += entries_[i].times;
-            if (labels_.weighted) fixed_.back() += entries_[i].fixed_weight;
+        for (std::size_t i = 0, end = 0; i < entries_.size(); i = end) {
+            Entry all{entries_[i].label, 0, 0};
+            for (; end < entries_.size() && entries_[end].label == all.label; ++end)
+                all.times += entries_[end].times, all.fixed_weight += entries_[end].fixed_weight;
+            if (all.times == 0 && all.fixed_weight == 0) continue;
+            result_.entry_class.push_back(all.label);
+            result_.counts.push_back(all.times);
+            if (labels_.weighted) fixed_.push_back(all.fixed_weight);
         }
         entries_.clear();
         result_.entry_start.push_back(static_cast<std::int64_t>(result_.counts.size()));

@@ -151,7 +151,8 @@ class PartClasses(PartTarget):
         amounts = [counted]
         if labels.weights is not None:
             weights = _weights_inside(labels, times, balance)
-            amounts.append(weights if sense == "inbag" else weights // np.maximum(times, 1).astype(np.int64))
+            weights = weights if sense == "inbag" else weights // np.maximum(times, 1).astype(np.int64)
+            amounts.append(weights * (counted > 0))
         for i, (first, last) in enumerate(spans):
             for row, each in enumerate(amounts):
                 # Sums of whole numbers below 2**53, exact in a double.
