@@ -19,7 +19,6 @@ from hedgerow.belief.additive import additive
 from hedgerow.belief.rules import Belief, DominanceVote, Mean
 from hedgerow.decide import Dominance, EAdmissibility, Maximality
 from hedgerow.explain.question import Array, Bools, Floats, Model
-from hedgerow.forest.fold import leaf_evidence, reached_evidence
 from hedgerow.table.bins import Codes
 
 Ints = NDArray[np.int64]
@@ -117,7 +116,7 @@ class Space:
         self.low, self.high, self.by_missing = boxes.low[leaves], boxes.high[leaves], boxes.by_missing[leaves]
         self.allowed = {place: mask[leaves] for place, mask in boxes.allowed.items()}
         self.tree = np.searchsorted(model.trees.node_start, leaves, side="right") - 1
-        evidence = np.concatenate([leaf_evidence(model.trees, t) for t in range(model.trees.n_trees)])
+        evidence = np.concatenate([model.trees.evidence_in(t) for t in range(model.trees.n_trees)])
         evidence = evidence[model.trees.leaf_start[self.tree] + self.leaf]
         self.plausible = (evidence.sum(axis=1) > 0) & ~boxes.borrowed[leaves]
         self.margins = _margins(model, evidence, self.tree)
@@ -420,7 +419,7 @@ class _Search:
             np.fill_diagonal(margins, np.inf)
             if margins.min(axis=1).max() <= 0:
                 return False
-        label = int(self.model.alone(reached_evidence(self.model.trees, self.space.leaf[leaves][None]))[0])
+        label = int(self.model.alone(self.model.trees.evidence_at(self.space.leaf[leaves][None]))[0])
         if label < 0 or (self.wanted is not None and label != self.wanted):
             return False
         self._remember(point, label)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, Rule, Setting, merge_states
 from hedgerow.decide import Decision, decide
-from hedgerow.forest.fold import lift_distinct, reached_evidence
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.lift import lift_distinct
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table import Schema
@@ -80,7 +80,7 @@ class Model:
 
     def counts(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, T, K): evidence in the leaves reached."""
-        return reached_evidence(self.trees, self.trees.leaves(np.ascontiguousarray(codes)))
+        return self.trees.evidence_at(self.trees.leaves(np.ascontiguousarray(codes)))
 
     def opinion(self, counts: Floats, caution: float | None = None) -> Opinion:
         """Evidence (n, T, K) -> opinion under the rule, perhaps with another caution."""

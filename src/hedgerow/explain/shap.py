@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Setting
 from hedgerow.belief.additive import Additive, additive
-from hedgerow.forest.fold import fold, leaf_evidence, lift_distinct
+from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.lift import lift_distinct
 from hedgerow.judge.answer import ClassAnswers, answers_of, checked_caution
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table.bins import Codes
@@ -109,7 +110,7 @@ def shap_values(
     others = None if background is None else now.read(background)
     values, base = explain_values(trees, codes, groups, width, interactions, others, n_threads)
     if others is not None:
-        base = fold(trees, others, asked, setting, tree_weights=weights, n_threads=n_threads).mean(axis=0)
+        base = fold(trees, others, asked, setting, weights=weights, n_threads=n_threads).mean(axis=0)
     else:
         base = asked.of_classes(base, setting) + asked.offset(setting)
     return ShapValues(asked.of_classes(values, setting), base)
@@ -237,7 +238,7 @@ def _leaf_values(
     first = 0
     while first < trees.n_trees:
         last = max(first + 1, int(np.searchsorted(np.cumsum(per_tree[first:]), GROUP_BYTES)) + first)
-        counts = [leaf_evidence(trees, tree) for tree in range(first, last)]
+        counts = [trees.evidence_in(tree) for tree in range(first, last)]
         together = np.concatenate(counts)
         asked.check(together)
         states = lift_distinct(asked, together, setting)

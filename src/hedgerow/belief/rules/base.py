@@ -83,6 +83,8 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
 
     name: ClassVar[str]
     merge: ClassVar[Merge]
+    #: Whether an opinion does not depend on how many trees it is made of, so that a tree changes only rows it judges.
+    steady: ClassVar[bool] = False
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> states (m, S), one row per leaf; zero rows are empty leaves."""

@@ -23,6 +23,7 @@ class Mean(Rule):
     """
 
     merge: ClassVar[Merge] = "add"
+    steady: ClassVar[bool] = True
     scale: ClassVar[float] = 1.0
 
     def shares(self, counts: Floats) -> Floats:

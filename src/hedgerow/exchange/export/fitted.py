@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.belief.rules import Rule, Setting
 from hedgerow.decide import Decision
-from hedgerow.forest.fold import leaf_evidence
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.walk import NumberTree, Tree
 from hedgerow.judge.answer import answers_of
@@ -66,7 +65,7 @@ class FittedClassifier(Fitted):
 
     def leaf_states(self) -> Floats:
         """-> (L, S): the state of every leaf under the rule."""
-        evidence = (leaf_evidence(self.forest, tree) for tree in range(len(self.trees)))
+        evidence = (self.forest.evidence_in(tree) for tree in range(len(self.trees)))
         return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
 
 
