@@ -28,7 +28,8 @@ from benchmarks.data import Shape, synthetic
 from benchmarks.measure import Timing, in_turns, quiet, reset_peak, status
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.belief import Opinion, Rule, Setting, all_rules
-from hedgerow.forest.fold import StateCache, finish_rows
+from hedgerow.forest.fold import finish_rows
+from hedgerow.forest.lift import StateCache
 from hedgerow.judge.evidence import Evidence
 
 Array = NDArray[Any]

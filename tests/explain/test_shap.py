@@ -31,7 +31,6 @@ from hedgerow import (
 from hedgerow.belief import Setting, resolve_rule
 from hedgerow.belief.additive import WHAT, additive
 from hedgerow.explain import shap_values
-from hedgerow.forest.fold import leaf_evidence
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
 
@@ -91,7 +90,7 @@ def values_of_leaves(forest: Any, what: str = "probability") -> list[np.ndarray]
     asked = additive(answers_of(forest).rule, what, forest.forest_.n_trees)
     setting = Setting.of(forest.n_classes_, answers_of(forest).caution, fitted_of(forest).about.prior)
     return [
-        asked.of_classes(asked.lift(leaf_evidence(forest.forest_, tree), setting), setting)
+        asked.of_classes(asked.lift(forest.forest_.evidence_in(tree), setting), setting)
         for tree in range(forest.forest_.n_trees)
     ]
 

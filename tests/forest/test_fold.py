@@ -20,12 +20,13 @@ from tests.reference.fold import (
 
 import hedgerow.forest.fold
 import hedgerow.forest.forest
+import hedgerow.forest.lift
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.belief import Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
 from hedgerow.belief.rules import Average, Eva, Laplace
 from hedgerow.forest.counts import DENSE_CLASSES
-from hedgerow.forest.fold import StateCache
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.lift import StateCache
 from hedgerow.judge.answer import answers_of
 
 RULES = list(all_rules())
@@ -201,7 +202,7 @@ def test_trees_lifted_in_groups_give_the_same(rule, n_classes, weighting, monkey
     evidence = replace(forest.evidence(X), cache=StateCache())
     whole = evidence.combine(rule, weights=weights)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 5_000)
-    monkeypatch.setattr(hedgerow.forest.fold, "STATE_BUDGET", 0)
+    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 0)
     calls = count_kernel_calls(monkeypatch)
     assert_same_opinion(replace(evidence, cache=StateCache()).combine(rule, weights=weights), whole)
     if rule.merge != "stack":
@@ -304,7 +305,7 @@ def test_leaves_are_lifted_once_however_often_they_are_asked():
 
 def test_states_larger_than_the_budget_are_lifted_again(monkeypatch):
     forest, X, _, _ = fitted(3)
-    monkeypatch.setattr(hedgerow.forest.fold, "STATE_BUDGET", 1000)
+    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 1000)
     evidence = replace(forest.evidence(X), cache=StateCache())
     assert leaves_lifted(evidence) == leaves_lifted(evidence) > 0
 
@@ -312,7 +313,7 @@ def test_states_larger_than_the_budget_are_lifted_again(monkeypatch):
 @pytest.mark.parametrize("base", ["average", "median"])
 def test_one_row_lifts_its_own_leaves_however_often_states_that_cannot_be_kept_were_lifted(base, monkeypatch):
     forest, X, _, _ = fitted(3)
-    monkeypatch.setattr(hedgerow.forest.fold, "STATE_BUDGET", 1000)
+    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 1000)
     lifted: list[int] = []
     kind = type(resolve_rule(base))
     lift = kind.lift
@@ -327,7 +328,7 @@ def test_one_row_lifts_its_own_leaves_however_often_states_that_cannot_be_kept_w
 
 def test_states_that_made_room_for_others_must_be_asked_for_again_before_all_leaves_are_lifted(monkeypatch):
     cache, states = StateCache(), np.zeros((10, 3))
-    monkeypatch.setattr(hedgerow.forest.fold, "STATE_BUDGET", states.nbytes)
+    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", states.nbytes)
     assert cache.asked("a", 100) == 100
     cache.keep("a", states)
     cache.keep("b", states)
@@ -336,7 +337,7 @@ def test_states_that_made_room_for_others_must_be_asked_for_again_before_all_lea
 
 def test_states_of_several_rules_are_kept_while_they_fit(monkeypatch):
     cache, states = StateCache(), np.zeros((10, 3))
-    monkeypatch.setattr(hedgerow.forest.fold, "STATE_BUDGET", 2 * states.nbytes)
+    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 2 * states.nbytes)
     for key in ("a", "b", "a", "c"):
         cache.keep(key, states)
     assert [cache.states_of(key) is not None for key in "abc"] == [True, False, True]
@@ -438,7 +439,7 @@ def test_out_of_bag_groups_give_the_same(rule, leaf_counts, monkeypatch):
     forest = fitted(9, "none", leaf_counts)[0]
     whole = replace(forest.oob_evidence_, cache=StateCache()).combine(rule)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 5_000)
-    monkeypatch.setattr(hedgerow.forest.fold, "STATE_BUDGET", 0)
+    monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 0)
     calls = count_kernel_calls(monkeypatch)
     assert_same_opinion(replace(forest.oob_evidence_, cache=StateCache()).combine(rule), whole)
     assert len(calls) > 1 or rule.merge == "stack"
@@ -571,12 +572,12 @@ def test_memory_of_few_rows_does_not_grow_with_rows_times_trees_times_classes(mo
 def test_distinct_rows_are_distinct_and_lead_back(n_classes, monkeypatch):
     rng = np.random.default_rng(0)
     counts = rng.poisson(0.1, size=(2000, n_classes)) * rng.choice([1.0, 0.3, 1e-300], size=(2000, 1))
-    found, where = hedgerow.forest.fold.distinct_rows(counts)
+    found, where = hedgerow.forest.lift.distinct_rows(counts)
     np.testing.assert_array_equal(found[where], counts)
     assert len(found) == len({tuple(row) for row in counts.tolist()})
-    monkeypatch.setattr(hedgerow.forest.fold, "_fingerprints", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    monkeypatch.setattr(hedgerow.forest.lift, "_fingerprints", lambda rows: np.zeros(len(rows), dtype=np.uint64))
     np.testing.assert_array_equal(
-        hedgerow.forest.fold.distinct_rows(counts)[0][hedgerow.forest.fold.distinct_rows(counts)[1]], counts
+        hedgerow.forest.lift.distinct_rows(counts)[0][hedgerow.forest.lift.distinct_rows(counts)[1]], counts
     )
 
 

@@ -147,3 +147,19 @@ def test_arrays_of_both_kinds_are_refused() -> None:
         Forest.from_arrays(3, forest.arrays() | {"variances": np.zeros(3)})
     assert isinstance(forest.evidence, Counts)
     assert isinstance(fitted("numbers").forest_.evidence, Moments)
+
+
+@pytest.mark.parametrize("kind", ["few", "many", "weighted", "many weighted"])
+def test_a_row_is_taken_out_of_its_leaf_by_class_or_by_weight(kind: str) -> None:
+    leaves = fitted(kind).forest_.evidence
+    leaf, label = np.nonzero(leaves.table())
+    counts, weights = leaves.table(leaf).astype(float), leaves.table(leaf, weighted=True).astype(float)
+    each = np.arange(len(leaf))
+    light = weights.copy()
+    light[each, label] *= (counts[each, label] - 1) / counts[each, label]
+    left = counts.sum(axis=1) - 1
+    shares = light / np.maximum(light.sum(axis=1, keepdims=True), 1e-300)
+    np.testing.assert_allclose(leaves.read_without(leaf, label), left[:, None] * shares, rtol=1e-12)
+    own = weights - light
+    np.testing.assert_allclose(leaves.read_without(leaf, own), left[:, None] * shares, rtol=1e-9)
+    assert leaves.cell_start(np.array([leaves.n_leaves]))[0] == len(leaves.counts)

@@ -28,7 +28,8 @@ from hedgerow.forest.forest import some_trees
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.choose import feature_numbers
 from hedgerow.judge.fitted import fitted_of
-from hedgerow.judge.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, NumberTrace, is_flat, stages
+from hedgerow.judge.number_answers import number_trace
+from hedgerow.judge.oob import FEWEST_TREES, FLAT, MOST_TREES, BootstrapErrors, is_flat, stages
 
 SENSES = ["all", "inbag", "distinct", "oob"]
 
@@ -240,10 +241,10 @@ def test_regression_trees_are_grown_until_the_error_is_flat_and_no_further() -> 
     forest = RandomForestRegressor("auto", random_state=0).fit(X, y)
     n_trees = forest.forest_.n_trees
     ends = [last for _, last in stages()]
-    trace = NumberTrace(y, fitted_of(forest).rows.judges, absolute=False)
+    trace = number_trace(fitted_of(forest).rows)
     flat = []
     for end in ends[: ends.index(n_trees) + 1]:
-        trace.extend(some_trees(forest.forest_, 0, end), fitted_of(forest).rows.codes)
+        trace.extend(some_trees(forest.forest_, 0, end))
         flat.append(is_flat(trace.errors, trace.standard_error))
     assert flat == [False] * (len(flat) - 1) + [True]
     fixed = RandomForestRegressor(n_trees, random_state=0).fit(X, y)

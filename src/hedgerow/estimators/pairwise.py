@@ -17,7 +17,6 @@ from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.parameters import PLAIN_CAUTION, estimator, parameter
 from hedgerow.fit.run import Fit
 from hedgerow.forest.counts import Counts
-from hedgerow.forest.fold import reached_evidence
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
@@ -213,7 +212,7 @@ class PairAnswers(ClassAnswers):
         n_rows = codes.shape[1]
         if len(self.classes) == 1:
             return np.array([[True]]), np.ones((n_rows, 1)), np.zeros(n_rows)
-        counts = reached_evidence(self.forest, self.forest.leaves(codes, self.threads(n_rows)))
+        counts = self.forest.evidence_at(self.forest.leaves(codes, self.threads(n_rows)))
         given = mass_from_counts(counts, "idm", caution=self.caution)
         focal, mass = solve_pairs(given)
         return focal, mass, pair_misfit(given, focal, mass)

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator
 
 from hedgerow.fit.parameters import Parameters
 from hedgerow.fit.progress import sklearn_callbacks
-from hedgerow.forest.fold import StateCache
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.lift import StateCache
 from hedgerow.forest.proximity import (
     NearestRows,
     heaviest_rows,

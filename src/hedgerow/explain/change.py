@@ -16,7 +16,6 @@ import numpy as np
 
 from hedgerow.explain.question import Array, Bools, Floats, only_class
 from hedgerow.explain.space import Ints, Space
-from hedgerow.forest.fold import reached_evidence
 
 #: What a move to or from infinity costs.
 MOST_COST = 1e6
@@ -353,7 +352,7 @@ class _Search:
             np.fill_diagonal(margins, np.inf)
             if margins.min(axis=1).max() <= 0:
                 return False
-        label = int(only_class(self.now, reached_evidence(self.now.forest, self.space.leaf[leaves][None]))[0])
+        label = int(only_class(self.now, self.now.forest.evidence_at(self.space.leaf[leaves][None]))[0])
         if label < 0 or (self.wanted is not None and label != self.wanted):
             return False
         self._remember(point, label)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, merge_states
-from hedgerow.forest.fold import lift_distinct, reached_evidence
+from hedgerow.forest.lift import lift_distinct
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes, encode
@@ -86,7 +86,7 @@ class Question:
 
 def counts_of(now: ClassAnswers, codes: Codes) -> Floats:
     """Codes (p, n) -> (n, T, K): evidence in the leaves reached."""
-    return reached_evidence(now.forest, now.forest.leaves(np.ascontiguousarray(codes)))
+    return now.forest.evidence_at(now.forest.leaves(np.ascontiguousarray(codes)))
 
 
 def opinion_of(now: ClassAnswers, counts: Floats, caution: float | None = None) -> Opinion:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Setting
 from hedgerow.belief.additive import Additive, additive
-from hedgerow.forest.fold import fold, leaf_evidence, lift_distinct
+from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.lift import lift_distinct
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table.bins import Codes
@@ -180,7 +181,7 @@ class _Classes:
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> (K,): the mean answer."""
         now = self._now
-        said = fold(now.forest, codes, self._asked, now.setting, tree_weights=now.weights, n_threads=n_threads)
+        said = fold(now.forest, codes, self._asked, now.setting, weights=now.weights, n_threads=n_threads)
         return np.asarray(said.mean(axis=0))
 
 
@@ -259,7 +260,7 @@ def _leaf_values(
     first = 0
     while first < trees.n_trees:
         last = max(first + 1, int(np.searchsorted(np.cumsum(per_tree[first:]), GROUP_BYTES)) + first)
-        counts = [leaf_evidence(trees, tree) for tree in range(first, last)]
+        counts = [trees.evidence_in(tree) for tree in range(first, last)]
         leaves = np.concatenate(counts)
         asked.check(leaves)
         states = lift_distinct(asked, leaves, setting)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.question import Floats
-from hedgerow.forest.fold import leaf_evidence
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes
 
@@ -52,7 +51,7 @@ class Space:
         self.low, self.high, self.by_missing = boxes.low[leaves], boxes.high[leaves], boxes.by_missing[leaves]
         self.allowed = {place: mask[leaves] for place, mask in boxes.allowed.items()}
         self.tree = np.searchsorted(now.forest.node_start, leaves, side="right") - 1
-        evidence = np.concatenate([leaf_evidence(now.forest, t) for t in range(now.forest.n_trees)])
+        evidence = np.concatenate([now.forest.evidence_in(t) for t in range(now.forest.n_trees)])
         evidence = evidence[now.forest.leaf_start[self.tree] + self.leaf]
         self.plausible = (evidence.sum(axis=1) > 0) & ~boxes.borrowed[leaves]
         self.margins = _margins(now, evidence, self.tree)

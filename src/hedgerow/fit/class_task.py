@@ -42,14 +42,13 @@ class ClassTask(Task):
         """What follows the out-of-bag error under the rule while trees grow."""
         rows = begun.rows
         require_certain(rows.judges.certain)
-        return Trace(*_asked(begun), rows.target.labels, rows.judges)
+        return Trace(rows, *_asked(begun))
 
     def oob_error(self, forest: Forest, begun: Fit) -> float:
         """How often a forest is wrong about rows its trees have not seen."""
         rows = begun.rows
         require_certain(rows.judges.certain)
-        asked = (*_asked(begun), rows.target.labels, rows.judges)
-        return ensemble_error(forest, rows.codes, *asked, n_threads=begun.n_threads)
+        return ensemble_error(forest, rows, *_asked(begun), n_threads=begun.n_threads)
 
     def first_classes(self, classes: Any) -> NDArray[Any]:
         """The classes that the first call of `partial_fit` declares."""

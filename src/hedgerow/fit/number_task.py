@@ -14,7 +14,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.number_answers import number_trace
-from hedgerow.judge.oob import NumberTrace
+from hedgerow.judge.oob import Trace
 from hedgerow.table import Schema
 from hedgerow.target.class_target import ReadTarget
 from hedgerow.target.number_target import NumberTarget, read_number_target
@@ -37,14 +37,14 @@ class NumberTask(Task):
         settings = resolve_settings(model, target.n_rows, schema.n_features, schema.names, 1)
         return replace(settings, leaf_counts="inbag")
 
-    def trace(self, begun: Fit) -> NumberTrace:
+    def trace(self, begun: Fit) -> Trace:
         """What follows the out-of-bag error while trees grow."""
         return number_trace(begun.rows)
 
     def oob_error(self, forest: Forest, begun: Fit) -> float:
         """How far a forest is off for rows its trees have not seen."""
         trace = number_trace(begun.rows)
-        trace.extend(forest, begun.rows.codes, begun.n_threads)
+        trace.extend(forest, begun.n_threads)
         return trace.errors[-1]
 
     def first_classes(self, classes: Any) -> None:

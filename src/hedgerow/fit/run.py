@@ -313,7 +313,7 @@ def _watch(begun: Fit) -> Callable[[Forest], bool]:
     trace = begun.model._task.trace(begun)
 
     def enough(forest: Forest) -> bool:
-        trace.extend(forest, begun.rows.codes, begun.n_threads)
+        trace.extend(forest, begun.n_threads)
         return is_flat(trace.errors, trace.standard_error)
 
     return enough

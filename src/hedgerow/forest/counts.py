@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.forest.foldable import Foldable
 from hedgerow.forest.leaves import Adding, Leaves
+from hedgerow.forest.lift import lift_distinct
 from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
 from hedgerow.forest.rows import Origin
 from hedgerow.target.criteria import resolve_criterion
@@ -105,7 +107,7 @@ class Counts(Leaves):
     @property
     def amount(self) -> Floats:
         """(L,): weight of the rows in each leaf, their number where rows have no weights."""
-        return np.asarray(self.table(weighted=True).sum(axis=1, dtype=np.float64))
+        return self.table(weighted=True).sum(axis=1).astype(np.float64)  # type: ignore[no-any-return]
 
     @property
     def cells(self) -> NDArray[np.int64]:
@@ -126,6 +128,45 @@ class Counts(Leaves):
         table = np.zeros((len(first), self.n_classes), dtype=values.dtype)
         table[row, self.entry_class[entry]] = values[entry]
         return table
+
+    def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
+        """Leaves (m,) -> (m, K): rows of each class, shared out by weight where rows have weights."""
+        counts = self.table(which).astype(np.float64)
+        return counts if self.weights is None else _shared_out(counts, self.table(which, weighted=True))
+
+    def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+        """Leaves (m,) -> (m, K): the same without what each of m rows has added, one row of its class or weights.
+
+        A row weighs what rows of its class weigh on average in the leaf; the amount of evidence is the rows left.
+        """
+        counts, each = self.table(leaves).astype(np.float64), np.arange(len(leaves))
+        if own.ndim == 2:
+            rest = np.maximum(self.table(leaves, weighted=True) - own, 0.0)
+            rest[rest < 1e-9 * own.max(axis=1, keepdims=True)] = 0.0  # what rounding leaves of a row's own class
+            return _shared_out(np.maximum(counts.sum(axis=1) - 1.0, 0.0)[:, None], rest)
+        held = counts[each, own]
+        counts[each, own] = np.maximum(held - 1, 0)
+        if self.weights is None:
+            return counts
+        weights = self.table(leaves, weighted=True)
+        weights[each, own] *= np.maximum(held - 1, 0) / np.where(held > 0, held, 1.0)
+        return _shared_out(counts, weights)
+
+    def lift(self, what: Foldable[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
+        """Leaves (m,) -> their states (m, S), the same counts lifted once."""
+        return lift_distinct(what, self.read(which), setting)
+
+    def lift_without(self, what: Foldable[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+        """Leaves (m,), what each of m rows has added to its leaf -> states (m, S) without it."""
+        return lift_distinct(what, self.read_without(leaves, own), setting)
+
+    def lift_without_each(self, what: Foldable[Any], setting: Any) -> Floats:
+        """-> (E, S): the state of every leaf without one row of each class, as the core numbers these cells."""
+        return self.lift_without(what, setting, *np.divmod(self.cells, self.n_classes))
+
+    def cell_start(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Leaves (m,) -> where their cells begin, one for each class."""
+        return leaves * self.n_classes if self.entry_start is None else self.entry_start[leaves]
 
     def some(self, first: int, last: int) -> Counts:
         """Leaves number `first` to ``last - 1``, their arrays parts of these."""
@@ -337,6 +378,12 @@ def _in_units(weights: Floats | None, origin: Origin, n_rows: int) -> NDArray[np
     if (relative == 1).all():
         return None
     return np.maximum(1, np.rint(relative / origin.weight_unit)).astype(np.int64)
+
+
+def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
+    """Counts (m, K), weights (m, K) -> as many rows, shared out by weight."""
+    total = weights.sum(axis=1, keepdims=True)
+    return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
 
 
 def join_weights(parts: tuple[Leaves, ...]) -> Floats | None:

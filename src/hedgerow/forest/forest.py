@@ -217,6 +217,15 @@ class Forest:
         """Leaves (m,), numbered over all trees -> (m, K): rows (or their weight) of each class."""
         return self.evidence.table(leaves, weighted=weighted)
 
+    def evidence_in(self, tree: int) -> Any:
+        """What the leaves of a tree hold, as rules read it: of classes (leaves of the tree, K)."""
+        return self.evidence.read(slice(*self.leaf_start[tree : tree + 2]))
+
+    def evidence_at(self, leaves: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Leaves (n, T) -> evidence (n, T, K) of the leaves reached, looking at no others."""
+        evidence = self.evidence.read((leaves + self.leaf_start[:-1]).ravel())
+        return np.asarray(evidence).reshape(*leaves.shape, self.n_classes)
+
     def widen(self, places: NDArray[np.intp], n_classes: int) -> Forest:
         """Leaves with room for more classes: class k of before becomes ``places[k]``, ascending, of `n_classes`."""
         return Forest(self.structure, self.evidence.widen(places, n_classes))

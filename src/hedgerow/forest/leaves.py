@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.forest.foldable import Foldable
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.rows import Origin
 
@@ -49,6 +50,8 @@ class Leaves(ABC):
     #: Those that need not be there, and the one by which arrays are known to be of this kind.
     OPTIONAL: ClassVar[tuple[str, ...]]
     TOLD_BY: ClassVar[str]
+    #: Whether the states of all leaves are columns of what they hold, which cost next to nothing.
+    lifts_freely: ClassVar[bool] = False
 
     n_classes: int
     counts: NDArray[np.uint32]
@@ -88,6 +91,30 @@ class Leaves(ABC):
     @abstractmethod
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
         """Leaves (m,) -> (m, K): rows of each class, or their weight where rows are weighted."""
+
+    @abstractmethod
+    def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Any:
+        """Leaves (m,) -> what lifting is given of them."""
+
+    def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Any:
+        """Leaves (m,), what each of m rows has added to its leaf -> the same without it."""
+        raise NotImplementedError("only leaves that count classes count rows outside the bags of their trees")
+
+    def lift(self, what: Foldable[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
+        """Leaves (m,) -> their states (m, S)."""
+        return np.ascontiguousarray(what.lift(self.read(which), setting))
+
+    def lift_without(self, what: Foldable[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
+        """Leaves (m,), what each of m rows has added to its leaf -> states (m, S) without it."""
+        return np.ascontiguousarray(what.lift(self.read_without(leaves, own), setting))
+
+    def lift_without_each(self, what: Foldable[Any], setting: Any) -> Floats:
+        """-> (E, S): the state of every leaf without one row of each class, as the core numbers these cells."""
+        raise NotImplementedError("only leaves that count classes have cells")
+
+    def cell_start(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Leaves (m,) -> where their cells begin, one for each class."""
+        raise NotImplementedError("only leaves that count classes have cells")
 
     @abstractmethod
     def some(self, first: int, last: int) -> Self:

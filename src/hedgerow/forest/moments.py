@@ -88,6 +88,7 @@ class Moments(Leaves):
     }
     OPTIONAL: ClassVar[tuple[str, ...]] = ("weights", "means")
     TOLD_BY: ClassVar[str] = "values"
+    lifts_freely: ClassVar[bool] = True
 
     counts: NDArray[np.uint32]
     values: Floats
@@ -124,6 +125,10 @@ class Moments(Leaves):
         """Leaves (m,) -> (m, 1): their rows, or the weight of these where rows are weighted."""
         return (self.weights if weighted and self.weights is not None else self.counts)[which, None]
 
+    def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Moments:
+        """Leaves (m,), with all that is known of them."""
+        return self if which == slice(None) else self._each(lambda held: held[which])
+
     def some(self, first: int, last: int) -> Moments:
         """Leaves number `first` to ``last - 1``, their arrays parts of these."""
         later = None if self.later is None else self.later.some(first, last)
@@ -150,20 +155,23 @@ class Moments(Leaves):
     def at_nodes(self, tree: Nodes) -> Moments:
         """The leaves of a tree -> what each of its N nodes holds; one that is no leaf predicts the mean of its rows."""
 
-        def sums(leaves: NDArray[Any]) -> NDArray[Any]:
-            return _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(leaves))
-
-        leaf, number = tree.is_leaf, tree.payload[tree.is_leaf]
+        leaf = tree.is_leaf
+        number = tree.payload[leaf]
         centre = np.average(self.mean, weights=self.amount)  # near the numbers: squares do not swallow differences
         away = self.mean - centre
-        weight, sum_, square = sums(
-            np.column_stack([self.amount, self.amount * away, self.amount * (self.variances + away**2)])
-        ).T
+        amount = self.amount
+        sums = np.column_stack([amount, amount * away, amount * (self.variances + away**2)])
+        weight, sum_, square = _core.node_sums(tree.bits, tree.payload, sums).T
+        counts = (
+            weight
+            if self.weights is None
+            else _core.node_sums(tree.bits, tree.payload, self.counts[:, None].astype(np.float64))[:, 0]
+        )
         mean = sum_ / weight
         values, means, variances = centre + mean, centre + mean, np.maximum(square / weight - mean**2, 0)
         values[leaf], means[leaf], variances[leaf] = self.values[number], self.mean[number], self.variances[number]
         return Moments(
-            sums(self.counts[:, None].astype(np.int64))[:, 0],
+            counts.astype(np.int64),
             values,
             variances,
             None if self.weights is None else weight,
@@ -233,13 +241,16 @@ class _Adding(Adding):
         self._weights = np.ones(len(numbers)) if weights is None else weights
         self._counts, self._sums = leaves.counts.copy(), self._later.sums.copy()
         self._room = _MOST - float(np.abs(self._sums).max(initial=0))
+        self._last, self._away, self._heavy = (-1, slice(0)), np.empty(0), np.empty(0)
 
     def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
         """Add the moments of some of the rows to the leaves they reach."""
         known = self._origins[origin]
-        away = self._numbers[rows] - known.grid.centre
-        heavy = self._weights[rows] / known.weight_scale
-        amount = heavy if times is None else heavy * times
+        if (origin, rows) != self._last:  # the next trees of an origin bring the same rows
+            self._away = self._numbers[rows] - known.grid.centre
+            self._heavy = self._weights[rows] / known.weight_scale
+            self._last = (origin, rows)
+        away, amount = self._away, self._heavy if times is None else self._heavy * times
         np.add.at(self._counts, at, np.uint32(1) if times is None else times)
         for power in range(3):
             parts = _in_parts(amount * away**power, power * known.grid.exponent)

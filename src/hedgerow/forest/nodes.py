@@ -103,7 +103,12 @@ class Nodes:
     @property
     def missing_left(self) -> NDArray[np.bool_]:
         """(N,): whether missing values go left; False for leaves."""
-        return self._part(_FLAG).astype(bool) & ~self.is_leaf
+        return self.flag & ~self.is_leaf
+
+    @property
+    def flag(self) -> NDArray[np.bool_]:
+        """(N,): of a split whether missing values go left, of a leaf whether it is borrowed."""
+        return self._part(_FLAG).astype(bool)
 
     @property
     def child(self) -> NDArray[np.int64]:
@@ -126,7 +131,7 @@ class Nodes:
         multiway = np.uint64(MULTIWAY << _KIND[0])
         if not (self.bits & multiway).any():
             return np.zeros(len(self.bits), dtype=bool)
-        return self._part(_FLAG).astype(bool) & self.is_leaf
+        return self.flag & self.is_leaf
 
     @property
     def n_children(self) -> NDArray[np.int64]:
@@ -136,12 +141,7 @@ class Nodes:
     @property
     def parent(self) -> NDArray[np.int64]:
         """(N,): the node above, both numbered over all trees; -1 for roots."""
-        found = np.full(len(self.bits), -1)
-        inner = np.flatnonzero(~self.is_leaf)
-        how_many = self.n_children[inner]
-        first = self.child[inner] + self._of_tree(self.node_start)[inner]
-        found[each_from(first, how_many)] = np.repeat(inner, how_many)
-        return found
+        return parents_of(self.child + self._of_tree(self.node_start), self.n_children)
 
     @property
     def leaf_number(self) -> NDArray[np.int64]:
@@ -228,18 +228,9 @@ class Nodes:
             np.array([0, len(kept)]),
             np.array([0, len(leaves)]),
             self.set_start,
-            self.node_depth()[kept].max(keepdims=True),
+            depths_of(self.parent)[kept].max(keepdims=True),
         )
         return cut, leaves
-
-    def node_depth(self) -> NDArray[np.int64]:
-        """-> (N,): steps from the root."""
-        parent = above = self.parent
-        steps = np.zeros(len(parent), dtype=np.int64)
-        while (above >= 0).any():
-            steps += above >= 0
-            above = np.where(above >= 0, parent[above], -1)
-        return steps
 
     def adopt(self, borrowed: NDArray[np.bool_]) -> tuple[Nodes, NDArray[np.int64]]:
         """Give some borrowed leaves (N,) a number of their own -> the nodes, and for each leaf its old number or -1.
@@ -317,6 +308,24 @@ class Nodes:
             found |= (above >= 0) & at[above]
             above = np.where(above >= 0, parent[above], -1)
         return found
+
+
+def parents_of(first_child: NDArray[np.int64], n_children: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the children of each node begin, and how many there are (N,) -> the node above each, -1 for roots (N,)."""
+    found = np.full(len(n_children), -1)
+    inner = np.flatnonzero(n_children)
+    how_many = n_children[inner]
+    found[each_from(first_child[inner], how_many)] = np.repeat(inner, how_many)
+    return found
+
+
+def depths_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The node above each (N,) -> steps from the root (N,)."""
+    steps, above = np.zeros(len(parent), dtype=np.int64), parent
+    while (above >= 0).any():
+        steps += above >= 0
+        above = np.where(above >= 0, parent[above], -1)
+    return steps
 
 
 def ascends(start: NDArray[Any], length: int, least: int = 0) -> bool:

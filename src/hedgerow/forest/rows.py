@@ -68,9 +68,9 @@ class Bags:
         """Whether leaves count rows that are not in the bag of their tree."""
         return self.leaf_counts in ("all", "oob")
 
-    def outside(self, tree: int) -> NDArray[np.bool_]:
-        """-> (n,): which rows are not in the bag of a tree."""
-        return np.asarray(self.times(tree) == 0)
+    def outside(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.bool_]:
+        """-> (m,): which of rows `first` to ``last - 1`` are not in the bag of a tree; of all rows unless told."""
+        return np.asarray(self.times(tree, first, last) == 0)
 
     def outside_each(self, n_trees: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Numbers of rows (m,), later ones too -> (m, T): which of them are not in the bag of each of so many trees."""
@@ -116,9 +116,9 @@ class Judges:
         """(n,): rows of certain class, which can teach or judge."""
         return np.ones(self.bags.n_rows, dtype=bool) if self.known is None else self.known
 
-    def of(self, tree: int) -> NDArray[np.bool_]:
-        """-> (n,): the rows that a tree may judge."""
-        return self.bags.outside(tree)
+    def of(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.bool_]:
+        """-> (m,): which of rows `first` to ``last - 1`` a tree may judge; of all rows unless told."""
+        return self.bags.outside(tree, first, last)
 
     def number(self, n_trees: int) -> Floats:
         """-> (n,): how many of so many trees may judge each row."""

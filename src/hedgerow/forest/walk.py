@@ -14,7 +14,7 @@ from scipy import sparse
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import Moments
-from hedgerow.forest.nodes import MULTIWAY, SUBSET
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, depths_of, parents_of
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
 
@@ -45,12 +45,15 @@ class TreeArrays:
         self._forest, self._number = forest, number
         nodes = self.nodes = forest.structure.some(number, number + 1)
         self._payload, self._code, self._kind = nodes.payload, nodes.code, nodes.kind
-        self.is_leaf: NDArray[np.bool_] = nodes.is_leaf
-        self.is_borrowed: NDArray[np.bool_] = nodes.is_borrowed
+        child, flag = nodes.child, nodes.flag
+        self.is_leaf: NDArray[np.bool_] = child == np.arange(len(child))
+        self.is_borrowed: NDArray[np.bool_] = self.is_leaf & flag
         self.feature: NDArray[np.int64] = np.where(self.is_leaf, -1, nodes.feature)
-        self.first_child: NDArray[np.int64] = np.where(self.is_leaf, -1, nodes.child)
-        self.missing_left: NDArray[np.bool_] = nodes.missing_left
-        self.n_children: NDArray[np.int64] = nodes.n_children
+        self.first_child: NDArray[np.int64] = np.where(self.is_leaf, -1, child)
+        self.missing_left: NDArray[np.bool_] = flag & ~self.is_leaf
+        self.n_children: NDArray[np.int64] = np.where(
+            self.is_leaf, 0, np.where(self._kind == MULTIWAY, self._code + 1, 2)
+        )
 
     @property
     def n_nodes(self) -> int:
@@ -75,12 +78,12 @@ class TreeArrays:
     @cached_property
     def parent(self) -> NDArray[np.int64]:
         """(N,) the node above, -1 for the root."""
-        return self.nodes.parent
+        return parents_of(self.first_child, self.n_children)
 
     @cached_property
     def node_depth(self) -> NDArray[np.int64]:
         """(N,) steps from the root."""
-        return self.nodes.node_depth()
+        return depths_of(self.parent)
 
     @cached_property
     def evidence(self) -> Leaves:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, Rule, Setting, resolve_rule
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.forest.fold import StateCache, leaf_evidence, node_evidence
+from hedgerow.forest.fold import node_evidence
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.lift import StateCache
 from hedgerow.forest.rows import Bags, Judges
 from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import TrainingRows
@@ -287,7 +288,7 @@ class ClassAnswers(Answers):
     def leaf_states(self) -> Floats:
         """-> (L, S): the state of every leaf under the rule, leaves numbered over all trees."""
         forest = self.forest
-        evidence = (leaf_evidence(forest, tree) for tree in range(forest.n_trees))
+        evidence = (forest.evidence_in(tree) for tree in range(forest.n_trees))
         return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
 
     def node_answers(self, tree: Tree) -> list[Floats]:
@@ -330,19 +331,17 @@ class ClassAnswers(Answers):
     def oob_errors(self) -> BootstrapErrors:
         """How often the forest and its trees are wrong about rows they have and have not seen."""
         rows = self.bagged_rows()
-        codes, labels, judges, threads = rows.codes, rows.target.labels, rows.judges, self.threads(rows.n_rows)
-        ensemble = ensemble_error(
-            self.forest, codes, self.rule, self.setting, labels, judges, tree_weights=self.weights, n_threads=threads
-        )
-        return bootstrap_errors(self.forest, codes, labels, judges, ensemble, threads)
+        threads = self.threads(rows.n_rows)
+        ensemble = ensemble_error(self.forest, rows, self.rule, self.setting, weights=self.weights, n_threads=threads)
+        return bootstrap_errors(self.forest, rows, ensemble, threads)
 
     def oob_trace(self) -> Floats:
         """(T,): out-of-bag error of the forest after each tree; found in one pass when first asked for."""
 
         def make() -> Floats:
             rows = self.bagged_rows()
-            trace = Trace(self.rule, self.setting, rows.target.labels, rows.judges)
-            trace.extend(self.forest, rows.codes, self.threads(rows.n_rows))
+            trace = Trace(rows, self.rule, self.setting)
+            trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
 
         return self.fitted.learned.get("trace", (repr(self.rule), self.caution), make)

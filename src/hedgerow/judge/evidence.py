@@ -17,19 +17,11 @@ from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.rules import UncertaintyParts
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.forest.fold import (
-    StateCache,
-    distinct_rows,
-    entry_numbers,
-    evidence_without_own,
-    fold,
-    leaf_evidence,
-    reached_evidence,
-    without_own_row,
-)
+from hedgerow.forest.fold import fold
+from hedgerow.forest.foldable import Several, group_by_merge
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.lift import StateCache, distinct_rows
 from hedgerow.forest.rows import Judges
-from hedgerow.forest.together import Together, group_by_merge
 from hedgerow.metrics.scorers import scorer
 from hedgerow.table.bins import Codes
 
@@ -132,7 +124,7 @@ class Evidence:
             self.codes,
             chosen,
             setting,
-            tree_weights=weights,
+            weights=weights,
             judges=self.judges,
             cache=self.cache,
             n_threads=self.n_threads,
@@ -160,11 +152,10 @@ class Evidence:
             if len(group) == 1:
                 opinions[group[0]] = self.combine(rules[group[0]], caution=settings[group[0]].caution)
                 continue
-            together = Together([(rules[position], settings[position]) for position in group])
             found = fold(
                 self.forest,
                 self.codes,
-                together,
+                Several([(rules[position], settings[position]) for position in group]),
                 settings[group[0]],
                 judges=self.judges,
                 n_threads=self.n_threads,
@@ -200,13 +191,14 @@ class Evidence:
 
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
         """Counts (m, K) -> masses (m, S); (n, S): their mean over the leaves reached, of no rows where none is."""
-        leaves, judge = self.leaves.astype(np.int64), self.may_judge
+        leaves, judge = self.leaves, self.may_judge
         own = None if self.judges is None else self.judges.own
         blank = mass_of(np.zeros((1, self.forest.n_classes)))
         total = np.zeros((self.n_samples, blank.shape[1]))
         for tree in range(self.forest.n_trees):
-            rows = judge[:, tree]
-            distinct, where = distinct_rows(self._counts_in(tree, leaves[:, tree], own)[rows])
+            rows = np.flatnonzero(judge[:, tree])
+            counts = self._counts_in(tree, leaves[rows, tree], None if own is None else own[rows])
+            distinct, where = distinct_rows(counts)
             total[rows] += mass_of(distinct)[where]
         number = judge.sum(axis=1)[:, None]
         return np.where(number > 0, total / np.maximum(number, 1), blank)
@@ -260,22 +252,16 @@ class Evidence:
     def _counts(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
         """(n, T, K): the leaves that some samples reach, without the rows' own counts where they have been counted."""
         leaves = self.forest.leaves(np.ascontiguousarray(self.codes[:, rows]), self.n_threads)
-        if self.judges is None:
-            return reached_evidence(self.forest, leaves)
-        own = None if self.judges.own is None else self.judges.own[rows]
+        if self.judges is None or self.judges.own is None:
+            return self.forest.evidence_at(leaves)
+        own = self.judges.own[rows]
         trees = range(self.forest.n_trees)
-        return np.stack([self._counts_in(tree, leaves[:, tree].astype(np.int64), own) for tree in trees], axis=1)
+        return np.stack([self._counts_in(tree, leaves[:, tree], own) for tree in trees], axis=1)
 
-    def _counts_in(self, tree: int, leaves: NDArray[np.int64], own: NDArray[Any] | None) -> Floats:
+    def _counts_in(self, tree: int, leaves: NDArray[Any], own: NDArray[Any] | None) -> Floats:
         """Leaves (n,) reached in one tree -> (n, K), without the rows' own counts where they have been counted."""
-        if own is None:
-            return leaf_evidence(self.forest, tree)[leaves]
-        if own.ndim == 2:
-            return evidence_without_own(self.forest, tree, leaves, own)
-        labels = own.astype(np.int64)
-        dense = self.forest.entry_class is None
-        rows = leaves * self.forest.n_classes + labels if dense else entry_numbers(self.forest, tree)[leaves, labels]
-        return without_own_row(self.forest, tree)[rows]
+        at, held = leaves + self.forest.leaf_start[tree], self.forest.evidence
+        return np.asarray(held.read(at) if own is None else held.read_without(at, own))
 
     def __repr__(self) -> str:
         kind = "" if self.judges is None else "out-of-bag, "

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.forest.fold import StateCache
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.lift import StateCache
 from hedgerow.forest.rows import Origin
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import NumberTree, Tree

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
+from hedgerow.forest.fold import fold
+from hedgerow.forest.foldable import MeanOf, predictions
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows, find_leaf_rows, quantiles_of
 from hedgerow.forest.threads import thread_count
@@ -17,7 +19,7 @@ from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.answer import Answers, checked_caution
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.intervals import Residuals, jackknife_plus, residuals_from
-from hedgerow.judge.oob import NumberTrace
+from hedgerow.judge.oob import Trace
 from hedgerow.metrics import NumberTally, tally_numbers
 from hedgerow.table.bins import Codes
 from hedgerow.target.base import AboutNumbers
@@ -190,7 +192,7 @@ class NumberAnswers(Answers):
                     " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
                 )
             trace = number_trace(rows)
-            trace.extend(self.forest, rows.codes, self.threads(rows.n_rows))
+            trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
 
         return self.fitted.learned.get("trace", None, make)
@@ -224,11 +226,7 @@ class NumberAnswers(Answers):
 
     def mean(self, codes: Codes, states: Floats) -> Floats:
         """Codes (p, n), states of leaves (L, S) -> their mean over the leaves reached (n, S)."""
-        forest, n_rows = self.forest, codes.shape[1]
-        merged = np.zeros((n_rows, states.shape[1]))
-        states, threads = np.ascontiguousarray(states), self.threads(n_rows)
-        forest.fold(codes, states, None, 0, 0, forest.n_trees, None, None, threads, merged)
-        return merged / forest.n_trees
+        return fold(self.forest, codes, MeanOf(lambda _: states), None, n_threads=self.threads(codes.shape[1]))
 
 
 def number_bounds(values: Floats, counts: NDArray[Any], caution: float, about: AboutNumbers) -> list[Floats]:
@@ -237,16 +235,12 @@ def number_bounds(values: Floats, counts: NDArray[Any], caution: float, about: A
     return [share * values + (1 - share) * extreme for extreme in (about.low, about.high)]
 
 
-def number_trace(rows: TrainingRows) -> NumberTrace:
+def number_trace(rows: TrainingRows) -> Trace:
     """Training rows -> what follows the out-of-bag error while trees grow."""
-    absolute = rows.target.criterion == "absolute_error"
-    return NumberTrace(rows.target.values, rows.judges, absolute=absolute)
+    return Trace(rows, MeanOf(predictions))
 
 
 def out_of_bag_prediction(forest: Forest, rows: TrainingRows, n_threads: int) -> Floats:
     """-> (n,): the mean of the trees that have not seen each training row, NaN where all have."""
-    assert forest.values is not None
-    merged = np.zeros((rows.n_rows, 2))
-    states = np.column_stack([forest.values, np.ones(len(forest.values))])
-    forest.fold(rows.codes, states, None, 0, 0, forest.n_trees, None, rows.judges.for_core(), n_threads, merged)
-    return np.where(merged[:, 1] > 0, merged[:, 0] / np.maximum(merged[:, 1], 1), np.nan)
+    judges = rows.judges
+    return fold(forest, rows.codes, MeanOf(predictions), None, judges=judges, n_threads=n_threads)[:, 0]

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Rule, Setting
-from hedgerow.belief.leaf import vote_shares
-from hedgerow.forest.fold import (
-    entry_numbers,
-    evidence_without_own,
-    fold,
-    leaf_evidence,
-    lift_distinct,
-    without_own_row,
-)
+from hedgerow.forest.fold import fold, judged_states, merge_into
+from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.rows import Judges
-from hedgerow.table.bins import Codes
+from hedgerow.forest.training import TrainingRows
 
 Floats = NDArray[np.float64]
 
@@ -85,20 +77,18 @@ class BootstrapErrors:
         return (1 - weight) * self.resubstitution + weight * capped
 
 
-def bootstrap_errors(
-    forest: Forest, codes: Codes, labels: NDArray[Any], judges: Judges, ensemble: float, n_threads: int = 1
-) -> BootstrapErrors:
-    """Training rows (p, n), their class numbers (n,), how to find their judges -> errors; three folds of votes."""
-    known = judges.certain
+def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
+    """Training rows of a classifier, and the error of the forest as a whole -> errors; three folds of votes."""
+    judges, known = rows.judges, rows.judges.certain
 
     def votes(of: Judges | None) -> Floats:
         setting = Setting.of(forest.n_classes)
-        return fold(forest, codes, _Votes(), setting, judges=of, n_threads=n_threads).sums[known]
+        return fold(forest, rows.codes, Votes(), setting, judges=of, n_threads=n_threads)[known]
 
     everyone = votes(None)
     insiders = everyone - votes(Judges(judges.bags))
     answers = everyone.sum(axis=0) / max(everyone.sum(), 1)
-    sure = labels[known]
+    sure = rows.target.labels[known]
     classes = np.bincount(sure, minlength=forest.n_classes) / max(len(sure), 1)
     return BootstrapErrors(
         out_of_bag=_mean_error(votes(judges), sure),
@@ -110,24 +100,22 @@ def bootstrap_errors(
 
 def ensemble_error(
     forest: Forest,
-    codes: Codes,
+    rows: TrainingRows,
     rule: Rule,
     setting: Setting,
-    labels: NDArray[Any],
-    judges: Judges,
     *,
-    tree_weights: Floats | None = None,
+    weights: Floats | None = None,
     n_threads: int = 1,
 ) -> float:
-    """Training rows (p, n), their class numbers (n,) -> share of the rows with a judge that the rule gets wrong.
+    """Training rows of a classifier -> share of those with a judge that the rule gets wrong.
 
     Rows of uncertain class are left out, here as everywhere: nobody knows whether an answer about them is wrong.
     """
+    judges = replace(rows.judges, as_forest=True)
     judged = (judges.number(forest.n_trees) > 0) & judges.certain
-    whole = replace(judges, as_forest=True)
-    opinion = fold(forest, codes, rule, setting, tree_weights=tree_weights, judges=whole, n_threads=n_threads)
-    wrong = opinion.probability.argmax(axis=1) != labels
-    return float(wrong[judged].mean()) if judged.any() else math.nan
+    opinion = fold(forest, rows.codes, rule, setting, judges=judges, weights=weights, n_threads=n_threads)
+    losses = rows.target.losses(opinion, np.arange(rows.n_rows))[judged]
+    return float(losses.mean()) if judged.any() else math.nan
 
 
 def _mean_error(votes: Floats, labels: NDArray[Any]) -> float:
@@ -138,36 +126,15 @@ def _mean_error(votes: Floats, labels: NDArray[Any]) -> float:
     return float(np.mean(1 - right[judged] / total[judged])) if judged.any() else math.nan
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Votes for each class (n, K)."""
-
-    sums: Floats
-
-
-class _Votes:
-    """The votes of the leaves reached, added up."""
-
-    merge: ClassVar[str] = "add"
-
-    def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> votes (m, K)."""
-        return vote_shares(counts)
-
-    def finish(self, state: Floats, setting: Setting) -> _Sums:
-        """Nothing is left to do."""
-        return _Sums(state)
-
-
-class AnyTrace(ABC):
+class Trace:
     """The out-of-bag error of a forest after each of its trees, in one pass over them.
 
     Parameters
     ----------
-    n_rows : int
-        Training rows.
-    judges : Judges
-        Which trees may judge a row.
+    rows : TrainingRows
+        Whom the trees judge; their target says how wrong an answer is.
+    what, setting : Foldable, Setting
+        How leaves are combined. Rules that learn tree weights weigh all trees alike here.
 
     Attributes
     ----------
@@ -175,143 +142,58 @@ class AnyTrace(ABC):
         Mean over the rows of certain class judged so far of how wrong the trees so far are; NaN while there are none.
     """
 
-    def __init__(self, n_rows: int, judges: Judges) -> None:
-        self._n_rows, self._judges = n_rows, judges
-        self._number, self._known = np.zeros(n_rows), judges.certain
+    def __init__(self, rows: TrainingRows, what: Any, setting: Setting | None = None) -> None:
+        self._rows, self._what, self._setting, self._judges = rows, what, setting, rows.judges
+        self._certain = self._judges.certain
+        self._number, self._losses = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
+        self._merged: Floats | None = None
         self.errors: list[float] = []
 
-    def extend(self, forest: Forest, codes: Codes, n_threads: int = 1) -> None:
-        """Take in the trees of a forest that are not in the trace yet, with the training rows (p, n)."""
-        group = max(1, LEAF_BYTES // (4 * self._n_rows))
+    def extend(self, forest: Forest, n_threads: int = 1) -> None:
+        """Take in the trees of a forest that are not in the trace yet."""
+        group = max(1, LEAF_BYTES // (4 * self._rows.n_rows))
         for first in range(len(self.errors), forest.n_trees, group):
             last = min(first + group, forest.n_trees)
-            leaves = some_trees(forest, first, last).leaves(codes, n_threads)
+            leaves = some_trees(forest, first, last).leaves(self._rows.codes, n_threads)
             for tree in range(first, last):
-                outside = self._judges.of(tree)
-                self._number += outside
-                self._add(forest, codes, tree, leaves[:, tree - first].astype(np.int64), np.flatnonzero(outside))
-                judged = (self._number > 0) & self._known
-                self.errors.append(float(self._losses[judged].mean()) if judged.any() else math.nan)
+                self._add(forest, tree, leaves[:, tree - first])
+                losses = self._losses[self._judged]
+                self.errors.append(float(losses.mean()) if len(losses) else math.nan)
 
-    @abstractmethod
     def standard_error(self, error: float) -> float:
         """How far the error of as many rows may be from that of all rows there could be."""
+        n_rows = int(self._certain.sum())
+        return float(self._rows.target.standard_error(error, self._losses[self._judged], n_rows))
 
     @property
-    @abstractmethod
-    def _losses(self) -> NDArray[Any]:
-        """(n,): how wrong the trees so far are about each row."""
+    def _judged(self) -> NDArray[np.bool_]:
+        """(n,): rows of certain class that some tree so far may judge."""
+        return (self._number > 0) & self._certain
 
-    @abstractmethod
-    def _add(self, forest: Forest, codes: Codes, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> None:
-        """Take in one tree, in which all rows reach these leaves (n,) and which has not seen `rows`."""
-
-
-class Trace(AnyTrace):
-    """The same, of a classifier: the share of wrong answers.
-
-    Parameters
-    ----------
-    rule, setting : Rule, Setting
-        How the leaves are combined. Rules that learn tree weights weigh all trees alike here.
-    labels : (n,) class numbers
-        Of the training rows.
-    judges : Judges
-        Which trees may judge a row.
-    """
-
-    def __init__(self, rule: Rule, setting: Setting, labels: NDArray[Any], judges: Judges) -> None:
-        super().__init__(len(labels), judges)
-        self._rule, self._setting, self._labels = rule, setting, labels
-        self._wrong = np.zeros(len(labels), dtype=bool)
-        self._merged: Floats | None = None
-
-    def standard_error(self, error: float) -> float:
-        """That of a share."""
-        return math.sqrt(error * (1 - error) / max(1, int(self._known.sum())))
-
-    @property
-    def _losses(self) -> NDArray[Any]:
-        return self._wrong
-
-    def _add(self, forest: Forest, codes: Codes, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> None:
-        if self._rule.merge == "stack":
-            self._finish_stack(forest, codes, tree)
+    def _add(self, forest: Forest, tree: int, leaves: NDArray[np.int32]) -> None:
+        """Take in one tree, in which all rows reach these leaves (n,)."""
+        what, merge = self._what, self._what.merge
+        if merge == "stack":  # the trees so far are read again: the pass is quadratic in their number
+            self._number += self._judges.of(tree)
+            so_far = some_trees(forest, 0, tree + 1)
+            answer = fold(so_far, self._rows.codes, what, self._setting, judges=self._judges)
+            self._losses = self._rows.target.losses(answer, np.arange(self._rows.n_rows))
             return
-        self._merge(rows, self._states(forest, tree, leaves, rows))
-        # Under a steady rule only rows that have a new judge change.
-        self._finish(rows if self._rule.steady else np.flatnonzero(self._number), tree + 1)
-
-    def _states(self, forest: Forest, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> Floats:
-        """States (m, S) of the leaves that the rows (m,) reach in a tree, without the rows themselves."""
-        at, labels, added = leaves[rows], self._judges.own_class, self._judges.own_weight
-        if added is not None:
-            return lift_distinct(self._rule, evidence_without_own(forest, tree, at, added[rows]), self._setting)
-        if labels is None:
-            table = leaf_evidence(forest, tree)
-        else:
-            table, own = without_own_row(forest, tree), labels[rows].astype(np.int64)
-            dense = forest.entry_class is None
-            at = at * forest.n_classes + own if dense else entry_numbers(forest, tree)[at, own]
-        return np.asarray(lift_distinct(self._rule, table, self._setting)[at])
-
-    def _merge(self, rows: NDArray[np.intp], states: Floats) -> None:
-        """Take the states (m, S) of some rows into theirs."""
-        width, merge = states.shape[1], self._rule.merge
+        rows, states = judged_states(forest, tree, leaves, what, self._setting, self._judges)
+        self._number[rows] += 1
         if self._merged is None:
-            self._merged = np.zeros((len(self._labels), 2 * width if merge == "both" else width))
-        if merge in ("max", "both"):
-            self._merged[rows, :width] = np.maximum(self._merged[rows, :width], states)
-        if merge in ("add", "both"):
-            self._merged[rows, -width:] += states
+            self._merged = np.zeros((self._rows.n_rows, states.shape[1] * (2 if merge == "both" else 1)))
+        merge_into(self._merged, rows, states, merge)
+        self._judge(self._merged, rows if what.steady else np.flatnonzero(self._number), tree + 1)
 
-    def _finish(self, rows: NDArray[np.intp], n_trees: int) -> None:
+    def _judge(self, merged: Floats, rows: NDArray[np.intp], n_trees: int) -> None:
         """Judge some rows again, sums scaled up to all trees as they are in `fold`."""
-        assert self._merged is not None
-        state = self._merged[rows]
-        if self._rule.merge == "add":
-            state = state * (n_trees / np.maximum(self._number[rows], 1))[:, None]
-        probability = self._rule.finish(state, self._setting).probability
-        self._wrong[rows] = probability.argmax(axis=1) != self._labels[rows]
-
-    def _finish_stack(self, forest: Forest, codes: Codes, tree: int) -> None:
-        """For rules that are no fold the trees so far are read again: the pass is quadratic in their number."""
-        opinion = fold(some_trees(forest, 0, tree + 1), codes, self._rule, self._setting, judges=self._judges)
-        self._wrong[:] = opinion.probability.argmax(axis=1) != self._labels
-
-
-class NumberTrace(AnyTrace):
-    """The same, of a regressor: the mean squared error, or the mean absolute one.
-
-    Parameters
-    ----------
-    targets : (n,) float64
-        Of the training rows.
-    judges : Judges
-        Which trees may judge a row.
-    absolute : bool
-        Which error.
-    """
-
-    def __init__(self, targets: Floats, judges: Judges, *, absolute: bool) -> None:
-        super().__init__(len(targets), judges)
-        self._targets, self._absolute = targets, absolute
-        self._sums, self._found = np.zeros(len(targets)), np.zeros(len(targets))
-
-    def standard_error(self, error: float) -> float:
-        """That of a mean; how far single rows are from it is what they are now."""
-        judged = self._losses[self._number > 0]
-        return float(judged.std() / math.sqrt(max(1, len(judged))))
-
-    @property
-    def _losses(self) -> Floats:
-        return self._found
-
-    def _add(self, forest: Forest, codes: Codes, tree: int, leaves: NDArray[np.int64], rows: NDArray[np.intp]) -> None:
-        assert forest.values is not None
-        self._sums[rows] += forest.values[forest.leaf_start[tree] + leaves[rows]]
-        off = self._sums[rows] / self._number[rows] - self._targets[rows]
-        self._found[rows] = np.abs(off) if self._absolute else off**2
+        state, number = merged[rows], self._number[rows, None]
+        if self._what.merge == "mean":
+            state = state / number
+        elif self._what.merge == "add":
+            state = state * (n_trees / np.maximum(number, 1))
+        self._losses[rows] = self._rows.target.losses(self._what.finish(state, self._setting), rows)
 
 
 def stages(most: int = MOST_TREES) -> Iterator[tuple[int, int]]:

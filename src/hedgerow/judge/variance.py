@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.fold import leaf_evidence
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.rows import Bags
 from hedgerow.table.bins import Codes
@@ -108,7 +107,7 @@ def _without_rows(
     length = last - first
     sample = np.repeat(np.arange(len(reached)), length)
     row = rows[np.arange(len(sample)) + np.repeat(first - np.cumsum(length) + length, length)]
-    evidence = leaf_evidence(forest, tree)[leaves[row]]
+    evidence = forest.evidence_in(tree)[leaves[row]]
     held = evidence.sum(axis=1, keepdims=True)
     away = np.zeros_like(evidence)
     away[np.arange(len(row)), labels[row]] = 1
@@ -121,7 +120,7 @@ def _shares(forest: Forest, reached: NDArray[np.int32]) -> Floats:
     """Leaves (m, T) -> (m, T, K) what the trees say; an empty leaf says what the others do, and so changes nothing."""
     shares = np.empty((*reached.shape, forest.n_classes))
     for tree in range(forest.n_trees):
-        evidence = leaf_evidence(forest, tree)
+        evidence = forest.evidence_in(tree)
         total = evidence.sum(axis=1, keepdims=True)
         shares[:, tree] = np.where(total > 0, evidence / np.where(total > 0, total, 1), np.nan)[reached[:, tree]]
     silent = np.isnan(shares)

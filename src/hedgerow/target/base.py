@@ -72,6 +72,12 @@ class Target(Protocol):
     def weighing(self) -> Weighing:
         """How the weights of later rows are to be counted."""
 
+    def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
+        """What a forest says of some of the rows (m,) -> (m,): how wrong it is about each."""
+
+    def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
+        """Losses of the rows judged so far, of so many that can be -> how far their mean may be from the true error."""
+
 
 class Weighing(NamedTuple):
     """How the weights and the numbers of later rows are counted, so that sums stay exact."""

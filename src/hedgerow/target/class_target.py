@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -118,6 +119,14 @@ class ClassTarget:
             held = None if core.weights is None or core.rows is not None else core.weights * core.weight_unit
             scale = 1.0 if held is not None and np.array_equal(held, self.weights) else float(self.weights.max())
         return Weighing(scale, weight_steps(core.weights, core.weight_unit))
+
+    def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
+        """An opinion about some of the rows (m,) -> (m,): 1 where its most probable class is wrong, 0 elsewhere."""
+        return np.asarray(answer.probability.argmax(axis=1) != self.labels[rows], dtype=np.float64)
+
+    def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
+        """That of a share of so many rows."""
+        return math.sqrt(error * (1 - error) / max(1, n_rows))
 
     def with_shares(self, shares: Floats) -> ClassTarget:
         """Expected shares (n, K) of the classes -> the target that trees are grown on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -82,6 +83,15 @@ class NumberTarget:
         """These rows, and after them rows that came later."""
         weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
         return number_target(np.concatenate([self.values, later.values]), weights, self.criterion)
+
+    def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
+        """Predictions for some of the rows (m,) -> (m,): squared errors, or absolute ones where trees reduce those."""
+        off = np.ravel(answer) - self.values[rows]
+        return np.asarray(np.abs(off) if self.criterion == "absolute_error" else off**2)
+
+    def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
+        """That of a mean of the losses seen so far."""
+        return float(losses.std() / math.sqrt(max(1, len(losses))))
 
     def weighing(self) -> Weighing:
         """How the weights and the numbers of later rows are to be counted."""

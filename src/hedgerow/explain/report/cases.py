@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.plausibility import preference
 from hedgerow.explain.report.pack import packed
-from hedgerow.forest.fold import evidence_of_leaves
 from hedgerow.forest.forest import Forest
 
 Floats = NDArray[np.float64]
@@ -62,7 +61,7 @@ def contents_of(forest: Forest, codes: NDArray[Any]) -> Contents:
     """Forest, codes (p, m) -> the evidence of the leaves that m rows reach, without the order of the trees."""
     leaves = forest.leaves(codes)
     reached, where = np.unique(leaves + forest.leaf_start[:-1], return_inverse=True)
-    counts, of_leaf = np.unique(evidence_of_leaves(forest, reached), axis=0, return_inverse=True)
+    counts, of_leaf = np.unique(forest.evidence.read(reached), axis=0, return_inverse=True)
     ids = np.sort(of_leaf.reshape(-1)[where.reshape(leaves.shape)], axis=1)
     fresh = np.ones(ids.shape, dtype=bool)
     fresh[:, 1:] = ids[:, 1:] != ids[:, :-1]

@@ -1,0 +1,122 @@
+"""Foldable: what can be asked of the leaves that rows reach: rules, several at once, votes, means of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief import Opinion, Rule, Setting
+from hedgerow.belief.leaf import vote_shares
+from hedgerow.belief.rules.base import Merge
+
+Floats = NDArray[np.float64]
+Given = TypeVar("Given", covariant=True)
+
+
+class Foldable(Protocol[Given]):
+    """What can be folded over leaves: a rule, or another pair of lift and finish."""
+
+    @property
+    def merge(self) -> Any:
+        """How states are merged: as those of a `Rule`, or "mean", over the trees that judge a row."""
+
+    def lift(self, held: Any, setting: Any) -> Floats:
+        """What m leaves hold, for example counts (m, K) -> states (m, S)."""
+
+    def finish(self, state: Floats, setting: Any) -> Given:
+        """Merged states -> result for n samples: an array, a record of arrays, or a list of records."""
+
+
+class Several:
+    """Rules that merge alike, side by side: their states stand in one row, their opinions come in one list.
+
+    Parameters
+    ----------
+    asked : sequence of (Rule, Setting)
+        At least one; all with the same merge.
+    """
+
+    def __init__(self, asked: Sequence[tuple[Rule, Setting]]) -> None:
+        self.asked = tuple(asked)
+
+    @property
+    def merge(self) -> Merge:
+        """How their states merge."""
+        return self.asked[0][0].merge
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> states of all rules side by side (m, S1 + S2 + ...)."""
+        return np.hstack([rule.lift(counts, own) for rule, own in self.asked])
+
+    def finish(self, state: Floats, setting: Setting) -> list[Opinion]:
+        """Merged states -> one opinion per rule."""
+        widths = [rule.width(own) for rule, own in self.asked]
+        ends = np.cumsum(widths)
+        halves = np.split(state, 2, axis=-1) if self.merge == "both" else [state]
+        opinions = []
+        for (rule, own), end, width in zip(self.asked, ends, widths, strict=True):
+            parts = [half[..., end - width : end] for half in halves]
+            opinions.append(rule.finish(np.ascontiguousarray(np.concatenate(parts, axis=-1)), own))
+        return opinions
+
+
+def group_by_merge(rules: Sequence[Rule]) -> list[list[int]]:
+    """Rules -> groups of their positions that one pass can serve; a rule that is no fold stays alone.
+
+    Examples
+    --------
+    >>> from hedgerow.rules import Average, Cautious, Median, Vote
+    >>> group_by_merge([Average(), Cautious(), Vote(), Median()])
+    [[0, 2], [1], [3]]
+    """
+    groups: dict[object, list[int]] = {}
+    for position, rule in enumerate(rules):
+        groups.setdefault(position if rule.merge == "stack" else rule.merge, []).append(position)
+    return list(groups.values())
+
+
+class Votes:
+    """The votes of the leaves reached, added up: (n, K)."""
+
+    merge: ClassVar[str] = "add"
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> votes (m, K)."""
+        return vote_shares(counts)
+
+    def finish(self, state: Floats, setting: Setting) -> Floats:
+        """Nothing is left to do."""
+        return state
+
+
+@dataclass(frozen=True)
+class MeanOf:
+    """The mean, over the trees that judge a row, of numbers that leaves say: (n, S), NaN where no tree judges.
+
+    Parameters
+    ----------
+    says : callable
+        What leaves hold -> the numbers they say (m, S): of a regression what they predict, bounds of it, or moments.
+    """
+
+    says: Callable[[Any], Floats]
+
+    merge: ClassVar[str] = "mean"
+    steady: ClassVar[bool] = True
+
+    def lift(self, held: Any, setting: Any = None) -> Floats:
+        """What m leaves hold -> the numbers they say (m, S)."""
+        return self.says(held)
+
+    def finish(self, state: Floats, setting: Any = None) -> Floats:
+        """Nothing is left to do."""
+        return state
+
+
+def predictions(leaves: Any) -> Floats:
+    """Leaves of a regression -> what each predicts (m, 1)."""
+    return leaves.values[:, None]  # type: ignore[no-any-return]
