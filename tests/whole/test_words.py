@@ -24,8 +24,6 @@ STILL_TO_GO = {
     ("cluster/describe.py", "seen"),
     ("fit/checkpoint.py", "_is_seen"),
     ("fit/later.py", "_rows_seen"),
-    ("forest/together.py", "Together"),
-    ("forest/together.py", "together"),
     ("judge/answer.py", "bagged_rows"),
     ("judge/fitted.py", "bagged"),
 }
