@@ -360,7 +360,7 @@ class with most rows in the leaf, $w_t$ the weight of a tree (they sum to one), 
 |---|---|---|
 {rows}
 
-Docstrings call their sources S0, S1 and S2:
+Most rules come from these papers:
 
 {_sources()}
 
@@ -450,10 +450,10 @@ def _lines(formula: str) -> str:
 def _sources() -> str:
     """The papers behind the rules, as the experiments that reproduce them know them."""
     lines = []
-    for number, name in enumerate(("zhang_2021", "busch_2021", "sutton_2012")):
+    for name in ("zhang_2021", "busch_2021", "sutton_2012"):
         paper = json.loads((files("hedgerow.study.experiments") / name / "paper.json").read_text(encoding="utf-8"))
         command = f"hedgerow reproduce {name.replace('_', '-')}"
-        lines.append(f"* S{number}: {paper['authors']}: *{paper['title']}*, {name[-4:]}; `{command}`")
+        lines.append(f"* {paper['authors']}: *{paper['title']}*, {name[-4:]}; `{command}`")
     return "\n".join(lines)
 
 

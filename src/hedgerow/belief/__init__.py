@@ -1,4 +1,4 @@
-"""Belief: counts -> opinion, and masses over subsets; works on any array of counts, without trees."""
+"""Belief: counts of leaves -> opinions, and masses over sets of classes; it works on any counts and needs no trees."""
 
 from hedgerow.belief.combine import combine
 from hedgerow.belief.leaf import (

@@ -1,8 +1,8 @@
 """Additive: a rule and what to explain -> values of leaves that add up to it over the trees.
 
-Shapley values of a forest are exact where what the forest says is a sum over its trees. A rule that merges by adding
-says what of its opinions is one (`Rule.adds_up`), and what each leaf adds to it (`Rule.parts`); ``docs/which.md`` has
-the table.
+Shapley values of a forest are exact if the explained value is a sum over the trees. A rule that merges by adding lists
+the parts of its opinions that are such sums (`Rule.adds_up`) and computes what each leaf adds to them (`Rule.parts`).
+``docs/which.md`` shows both for every rule.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ WHAT = ("probability", "lower", "upper", "width", "log_odds")
 
 @dataclass(frozen=True)
 class Additive:
-    """Something a rule says that is a sum over trees; it can be folded like a rule. Made by `additive`.
+    """A part of a rule's opinion that is a sum over trees. It is folded like a rule; `additive` makes it.
 
     Parameters
     ----------
-    rule, what : Rule, str
-        What is said.
+    rule : Rule
+        The rule whose opinion is explained.
+    what : str
+        The part of the opinion; see `additive`.
     total : float
-        What sums over trees are divided by: the number of trees or the sum of their weights, 1 for log-odds.
+        The divisor of sums over trees: the number of trees or the sum of their weights; 1 for log-odds.
     """
 
     rule: Rule
@@ -37,7 +39,7 @@ class Additive:
     merge: str = "add"
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> values of leaves (m, S); no column repeats what the others imply."""
+        """Counts (m, K) -> values of leaves (m, S); a column that follows from the others is left out."""
         values = self._values(counts, setting) / self.total
         if self._same:
             return np.ascontiguousarray(values[:, :1])
@@ -48,11 +50,11 @@ class Additive:
         return int(self.lift(np.zeros((1, setting.n_classes)), setting).shape[1])
 
     def finish(self, state: Floats, setting: Setting) -> Floats:
-        """Sums of values (n, S) -> what is said of each class (n, K)."""
+        """Sums of values (n, S) -> the explained value of each class (n, K)."""
         return self.of_classes(state, setting) + self.offset(setting)
 
     def of_classes(self, values: Floats, setting: Setting) -> Floats:
-        """Sums or differences of values (..., S) -> those of each class (..., K), without what all leaves share."""
+        """Sums or differences of values (..., S) -> those of each class (..., K), without the `offset`."""
         if self._same:
             return np.repeat(values, setting.n_classes, axis=-1)
         if not self._balanced(setting):
@@ -60,7 +62,7 @@ class Additive:
         return np.concatenate([-values.sum(axis=-1, keepdims=True), values], axis=-1)
 
     def offset(self, setting: Setting) -> Floats:
-        """-> (K,): what is said before any tree."""
+        """-> (K,): the value of each class before any tree has added to it."""
         offset = np.zeros(setting.n_classes)
         if self.what == "probability" and self._balanced(setting):  # the first class is one minus the others
             offset[0] = 1.0
@@ -69,17 +71,17 @@ class Additive:
         return offset
 
     def check(self, counts: Floats) -> None:
-        """Refuse leaves (m, K) without rows where the rule leaves them out: how many speak then differs by sample."""
+        """Refuse leaves (m, K) without rows if the rule skips them: the number of trees would differ by sample."""
         empty = int((counts.sum(axis=1) == 0).sum())
         if empty and self.rule.skips_empty and self.what in ("probability", "log_odds"):
             raise ValueError(
                 f"what must be a sum over trees, got {self.what!r} and {empty} leaves without rows, which {self.rule!r}"
-                " leaves out; fit with leaf_counts='all', or explain bounds of a mean"
+                " skips; fit with leaf_counts='all', or explain the bounds of a rule that is a mean"
             )
 
     @property
     def _same(self) -> bool:
-        """Whether all classes have the same values: what a mean leaves open it leaves open to all of them."""
+        """Whether all classes have the same values: the intervals of a mean are equally wide for all classes."""
         return self.what == "width" and self.rule.even
 
     def _balanced(self, setting: Setting) -> bool:
@@ -95,19 +97,19 @@ class Additive:
 
 
 def additive(rule: Rule, what: str, n_trees: int, weights: Floats | None = None) -> Additive:
-    """Rule, what to explain, trees and perhaps their weights (T,) -> what adds up over them.
+    """Rule, what to explain, number of trees and perhaps their weights (T,) -> `Additive`, a sum over the trees.
 
     Parameters
     ----------
     rule : Rule
         One that merges by adding.
     what : {"probability", "lower", "upper", "width", "log_odds"}
-        "width" is upper - lower; "log_odds" those of a class against the geometric mean of the others (for two
-        classes against the other).
+        The part of the opinion. "width" is upper - lower. "log_odds" are the log-odds of a class against the
+        geometric mean of the others; with two classes, against the other class.
     n_trees : int
         T.
     weights : float64 (T,), optional
-        Tree weights, where the rule takes them.
+        Tree weights, if the rule accepts them.
 
     Returns
     -------
@@ -128,14 +130,14 @@ def additive(rule: Rule, what: str, n_trees: int, weights: Floats | None = None)
         can = ", ".join(rule.adds_up) or "nothing"
         raise ValueError(
             f"what must be a sum over trees under the rule, got {what!r} of {rule!r}, of which {can} adds up;"
-            " see hedgerow.belief.additive for what adds up under which rule"
+            " docs/which.md lists what adds up under each rule"
         )
     total = float(n_trees if weights is None else weights.sum())
     return Additive(rule, what, 1.0 if what == "log_odds" else total)
 
 
 def against_others(logs: Floats) -> Floats:
-    """Log-scores (m, K) -> each minus the mean of the others (m, K): log-odds, whatever the scores are relative to."""
+    """Log-scores (m, K) -> each minus the mean of the others (m, K): log-odds; a term shared by all cancels."""
     n_classes = logs.shape[1]
     if n_classes == 1:
         return np.zeros_like(logs)

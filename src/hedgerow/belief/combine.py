@@ -11,7 +11,7 @@ from hedgerow.belief.rules.registry import resolve_rule
 
 Floats = NDArray[np.float64]
 
-CELLS = 1 << 22  # states held at once, in numbers
+CELLS = 1 << 22  # numbers in the states that are in memory at once
 
 
 def combine(
@@ -22,22 +22,24 @@ def combine(
     weights: ArrayLike | None = None,
     caution: float = 1.0,
 ) -> Opinion:
-    """Counts (n, T, K) of the leaves n samples reach in T trees -> opinion about K classes.
+    """Combine the leaf counts of all trees into one opinion about each sample.
+
+    Counts (n, T, K) of the leaves that n samples reach in T trees -> opinion about K classes.
 
     Parameters
     ----------
     counts : array-like (n, T, K)
         Rows of each class in the leaf of each tree; real numbers >= 0. A row of zeros is an empty leaf.
     rule : str or Rule, default "average"
-        See `hedgerow.rules`.
+        A rule or its name; `hedgerow.rules` lists them.
     prior : array-like (K,), optional
-        Class probabilities before any evidence (normalised here); uniform when left out. Only EVA looks at
-        it.
+        Class probabilities before any evidence; they are normalised here. The default is uniform. Only the rule
+        "eva" uses them.
     weights : array-like (T,), optional
-        Tree weights >= 0. They multiply the states, so they need a rule that adds. Averages look at their
-        ratios only; where evidence is added, a weight of 2 counts a tree twice.
+        Tree weights >= 0. They multiply the states, so they need a rule that adds states. An average depends only
+        on their ratios; under a rule that adds evidence, a tree of weight 2 counts twice.
     caution : float, default 1.0
-        How many unseen rows each leaf keeps in reserve.
+        How many unseen rows each leaf keeps in reserve. More caution gives wider bounds.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def _checked_counts(counts: ArrayLike) -> Floats:
 
 
 def checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floats | None:
-    """Array-like (T,) or None -> the same, refused when the rule has no use for it or lacks it."""
+    """Array-like (T,) or None -> the same; refused if the rule cannot use weights, or needs them and has none."""
     if weights is None:
         if rule.needs_weights:
             raise ValueError(
@@ -105,6 +107,6 @@ def checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floa
     if values.shape != (n_trees,) or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(
             f"weights must be {n_trees} finite numbers >= 0, one per tree, got {weights!r}; "
-            "give a tree that takes no part the weight 0"
+            "give weight 0 to a tree that shall not take part"
         )
     return values

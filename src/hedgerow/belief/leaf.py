@@ -11,7 +11,7 @@ Bools = NDArray[np.bool_]
 
 
 def class_shares(counts: ArrayLike) -> Floats:
-    """(m, K) counts -> (m, K) relative frequencies; an empty leaf has no shares, a row of zeros.
+    """(m, K) counts -> (m, K) relative frequencies; for an empty leaf, a row of zeros.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def class_shares(counts: ArrayLike) -> Floats:
 
 
 def laplace_shares(counts: ArrayLike, alpha: float = 1.0) -> Floats:
-    """(m, K) counts -> (m, K) smoothed shares (n_k + alpha)/(n + K alpha); an empty leaf: zeros.
+    """(m, K) counts -> (m, K) smoothed shares (n_k + alpha)/(n + K alpha); for an empty leaf, a row of zeros.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def laplace_shares(counts: ArrayLike, alpha: float = 1.0) -> Floats:
 
 
 def vote_shares(counts: ArrayLike) -> Floats:
-    """(m, K) counts -> (m, K) votes: one for the largest class, shared by a tie; an empty leaf: zeros.
+    """(m, K) counts -> (m, K) votes: 1 for the largest class, divided among tied ones; for an empty leaf, zeros.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def reserve(counts: ArrayLike, caution: float) -> Floats:
 def idm_bounds(counts: ArrayLike, caution: float) -> tuple[Floats, Floats]:
     """(m, K) counts -> lower and upper (m, K): n_k/(n + caution), (n_k + caution)/(n + caution).
 
-    The imprecise Dirichlet model. An empty leaf has the interval [0, 1], also for caution 0.
+    This is the imprecise Dirichlet model. An empty leaf has the interval [0, 1], even at caution 0.
 
     Examples
     --------
@@ -83,10 +83,10 @@ def idm_bounds(counts: ArrayLike, caution: float) -> tuple[Floats, Floats]:
 
 
 def undominated(counts: ArrayLike, caution: float) -> Bools:
-    """(m, K) counts -> bool (m, K): the classes no other class of the leaf dominates.
+    """(m, K) counts -> bool (m, K): the classes that no other class of the leaf dominates.
 
-    Class a dominates b when lower(a) >= upper(b), that is n_a >= n_b + caution (S0 decides at lower = 1/2);
-    classes of equal count never dominate each other.
+    Class a dominates b if lower(a) >= upper(b), that is n_a >= n_b + caution; so a lower bound of exactly 1/2 decides
+    between two classes, as in Zhang, Quost and Masson (2021). Classes of equal count never dominate each other.
 
     Examples
     --------
@@ -116,10 +116,11 @@ def entropy(shares: ArrayLike) -> Floats:
 
 
 def confidence_scores(counts: ArrayLike) -> Floats:
-    """(m, K) counts -> (m, K) scores (1 - c)(n_k/(n_k + n_r) - 1/2) against the most dangerous rival r.
+    """(m, K) counts -> (m, K) scores (1 - c)(n_k/(n_k + n_r) - 1/2) of each class k against its rival r.
 
-    The rival of a class is the largest other class. c compares, for a beta-binomial forecast of as many rows
-    again, a draw between the two with the most probable outcome.
+    The rival of a class is the largest other class. Forecast as many new rows as the two classes have, by a
+    beta-binomial distribution: c is the probability of a draw between them, divided by that of the most probable
+    outcome.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def confidence_scores(counts: ArrayLike) -> Floats:
     table = np.asarray(counts, dtype=np.float64)
     rivals = largest_rival(table)
     largest = table.max(axis=1)
-    # all classes without rows share one score: few of many classes occur in a leaf
+    # a leaf holds few of many classes, and all classes without rows have the same score
     scores = np.repeat(_pair_score(np.zeros_like(largest), largest)[:, None], table.shape[1], axis=1)
     occurs = table > 0
     scores[occurs] = _pair_score(table[occurs], rivals[occurs])
@@ -137,9 +138,9 @@ def confidence_scores(counts: ArrayLike) -> Floats:
 
 
 def confidence_shares(counts: ArrayLike) -> Floats:
-    """(m, K) counts -> (m, K) distribution whose odds against the largest class are those of the scores.
+    """(m, K) counts -> (m, K) distribution whose odds against the largest class are those of `confidence_scores`.
 
-    For two classes 1/2 + score. An empty leaf: zeros.
+    For two classes it is 1/2 + score; for an empty leaf, a row of zeros.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def confidence_shares(counts: ArrayLike) -> Floats:
 
 
 def largest_rival(values: Floats) -> Floats:
-    """(m, K) -> (m, K): the largest of the other columns (0 where there is none)."""
+    """(m, K) -> (m, K): the largest of the other columns; 0 if there is no other column."""
     if values.shape[1] == 1:
         return np.zeros_like(values)
     if values.shape[1] == 2:
@@ -172,7 +173,7 @@ def _pair_score(p: Floats, q: Floats) -> Floats:
 
 
 def _draw_ratio(p: Floats, q: Floats) -> Floats:
-    """Counts p, q of one shape -> c: probability of a draw over that of the most probable outcome."""
+    """Counts p, q of one shape -> c: the probability of a draw divided by that of the most probable outcome."""
     low = np.floor((p + q) / 2.0)
     logs = np.logaddexp(_log_forecast(p, q, low), _log_forecast(p, q, p + q - low))
     ratio: Floats = np.minimum(0.5 * np.exp(logs), 1.0)
@@ -180,7 +181,7 @@ def _draw_ratio(p: Floats, q: Floats) -> Floats:
 
 
 def _log_forecast(p: Floats, q: Floats, k: Floats) -> Floats:
-    """log f(k)/f(p) of the beta-binomial (p + q, p + 1, q + 1): log-gamma for few rows, Stirling for many."""
+    """log f(k)/f(p) of the beta-binomial (p + q, p + 1, q + 1), by log-gamma for few rows, by Stirling for many."""
     many = (p + q > 1000) & (np.minimum(p, q) > 100)
     n = p + q
     few_p, few_q, few_k = (np.where(many, 1.0, values) for values in (p, q, k))
@@ -201,11 +202,11 @@ def _log_forecast(p: Floats, q: Floats, k: Floats) -> Floats:
 
 
 def _stirling(x: Floats, centre: Floats) -> Floats:
-    """log x! up to terms that cancel between arguments with one centre and one sum."""
+    """log x!, without the terms that cancel between arguments of the same centre and the same sum."""
     logs: Floats = (x + 0.5) * np.log1p((x - centre) / centre) + 1 / (12 * x) - 1 / (360 * x**3)
     return logs
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """part/whole, 0 where the whole is 0."""
+    """part/whole; 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)

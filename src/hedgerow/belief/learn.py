@@ -11,9 +11,9 @@ from hedgerow.belief.leaf import largest_rival
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-SHARPNESS = 10.0  # of the decision at one half, in S0's likelihood
-DOUBT = 2.0  # of the term that pays for caution
-FLOOR = 1e-3  # spread over all trees, so that a row seen only by trees of weight 0 is judged by these
+SHARPNESS = 10.0  # slope of the likelihood at a belief of one half
+DOUBT = 2.0  # slope of the term that rewards caution
+FLOOR = 1e-3  # weight spread over all trees, so that a row whose judges all have weight 0 is still judged
 
 
 def learn_tree_weights(
@@ -26,30 +26,34 @@ def learn_tree_weights(
     seen: ArrayLike | None = None,
     max_iter: int = 500,
 ) -> Floats:
-    """Bounds (n, T) of class 1, or (n, T, K), and classes y (n,) -> tree weights (T,) that sum to 1.
+    """Learn how much each tree should count from rows whose classes are known.
 
-    Minimises S0's J(w) over the simplex. A tree is for class k alone if lower_k >= upper_j for every other j,
-    and finds k possible unless another class dominates it so; bel and pl are the weights of such trees.
+    Bounds (n, T) of class 1, or (n, T, K), and classes y (n,) -> tree weights (T,) that sum to 1.
+
+    The weights minimise the objective J(w) of Zhang, Quost and Masson (2021) over the simplex. A tree is for class k
+    alone if lower_k >= upper_j for every other class j. It finds k possible unless another class dominates k in this
+    way. bel_k is the weight of the trees that are for k alone, pl_k the weight of those that find k possible.
 
     J(w) = -mean_i[log sigma(10 (bel_y - 1/2)) + gamma mean_k log(1 - sigma(2 (bel_k - 1/2)(pl_k - 1/2)))]
-    + lam/2 |w|^2. For two classes this is S0's formula term by term: 1 - sigma(10 (pl_1 - 1/2)) is
+    + lam/2 |w|^2. For two classes this is the paper's formula term by term: 1 - sigma(10 (pl_1 - 1/2)) is
     sigma(10 (bel_0 - 1/2)), and the product under gamma is the same for both classes.
 
     Parameters
     ----------
     lower, upper : array-like (n, T) or (n, T, K)
-        Bounds of class 1 in the leaf each tree sends a row to, or of every class.
+        Bounds of class 1, or of every class, in the leaf to which each tree sends a row.
     y : array-like (n,)
         True classes, 0 ... K - 1.
     gamma : float, default 0.1
-        Pay for being cautious.
+        Reward for being cautious.
     lam : float, default 0.1
-        Pull to equal weights.
+        Pull towards equal weights.
     seen : array-like of bool (n, T), optional
-        Which trees may judge a row (its out-of-bag trees); bel and pl are shares of their weight, to which
-        a thousandth is added, spread over all trees: rows that only trees of weight 0 see need it.
+        Which trees may judge a row (its out-of-bag trees); the default is all. bel and pl are then shares of the
+        weight of these trees. A thousandth is spread over all trees, so that a row whose judges all have weight 0
+        is still judged.
     max_iter : int, default 500
-        Steps of projected gradient descent at most.
+        Largest number of steps of projected gradient descent.
 
     Returns
     -------
@@ -109,7 +113,7 @@ class _Objective:
 
 
 def _descend(objective: _Objective, n_trees: int, max_iter: int) -> Floats:
-    """Objective, T -> its minimiser over the simplex (T,), by projected gradient with spectral steps."""
+    """Objective, T -> the weights (T,) of the simplex that minimise it, by projected gradient with spectral steps."""
     w = np.full(n_trees, 1.0 / n_trees)
     value, gradient = objective(w)
     step = 1.0 / max(float(np.abs(gradient).max()), 1e-12)
@@ -135,7 +139,7 @@ def _descend(objective: _Objective, n_trees: int, max_iter: int) -> Floats:
 
 
 def _onto_simplex(w: Floats) -> Floats:
-    """(T,) -> nearest weights >= 0 that sum to 1 (T,)."""
+    """(T,) -> the nearest weights >= 0 that sum to 1 (T,)."""
     ordered = np.sort(w)[::-1]
     excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(w) + 1)
     shift = excess[np.flatnonzero(ordered > excess)[-1]]
@@ -149,7 +153,7 @@ def _indicators(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     n, n_trees, n_classes = lower.shape
     flat_lower, flat_upper = lower.reshape(-1, n_classes), upper.reshape(-1, n_classes)
     rival_lower = largest_rival(flat_lower)
-    # of equal point intervals neither dominates the other
+    # two equal intervals that are points do not dominate each other
     possible = (flat_upper > rival_lower) | (flat_lower >= flat_upper.max(axis=1, keepdims=True))
     alone = possible & (possible.sum(axis=1, keepdims=True) == 1)
     shape = (n, n_trees, n_classes)

@@ -1,4 +1,4 @@
-"""Opinion: bounds, a distribution and their doubt -> one frozen record."""
+"""Opinion: bounds, a distribution and measures of doubt -> one frozen record."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ class Opinion:
     Attributes
     ----------
     lower, upper : float64 (n, K)
-        Belief and plausibility, or lower and upper probability. ``lower <= probability <= upper``.
+        Belief and plausibility, or lower and upper probability; ``lower <= probability <= upper``.
     probability : float64 (n, K)
         One distribution per sample; rows sum to 1.
     conflict : float64 (n,)
-        How much the trees contradict each other, 0 to 1, in the sense of the rule: the mass on the empty
-        set where masses are combined, the weight of the trees decided against the leading class where trees
-        vote, the Gini impurity that comes from disagreement where distributions are averaged.
+        How much the trees contradict each other, from 0 to 1. What it is depends on the rule: the mass on the empty
+        set if masses are combined, the weight of the trees that decide against the leading class if trees vote, the
+        Gini impurity that comes from disagreement if distributions are averaged.
     vacuity : float64 (n,)
-        What the lower bounds leave unassigned, 1 - sum(lower): 1 when nothing is known.
+        How much is not known: 1 - sum(lower), which is 1 when nothing is known.
     log_odds : float64 (n, K)
-        Normalised log-probabilities for ranking (finite; ``exp`` of a row sums to 1). They keep apart what
-        ``probability`` rounds to 0 or 1; the difference of two columns is the log-odds of the two classes.
+        Normalised log-probabilities for ranking; they are finite, and ``exp`` of a row sums to 1. They still differ
+        where ``probability`` is rounded to 0 or 1. The difference of two columns is the log-odds of the two classes.
     score : float64 (n,) for two classes, (n, K) for more, or None
-        The raw score of the paper the rule is from. For two classes positive values speak for class 1.
+        The raw score, as the paper that introduced the rule defines it. For two classes, positive values favour class
+        1.
     chosen : bool (n, K) or None
-        The classes that remain, where the rule is a decision by itself.
+        The classes that remain, if the rule is a decision by itself; otherwise None.
 
     Examples
     --------
@@ -73,12 +74,12 @@ class Opinion:
 
 
 def concatenate(opinions: Sequence[Opinion]) -> Opinion:
-    """Opinions of n1, n2, ... samples -> one of n1 + n2 + ... samples.
+    """Join opinions of n1, n2, ... samples into one opinion of n1 + n2 + ... samples.
 
     Parameters
     ----------
     opinions : sequence of Opinion
-        At least one; all of the same rule and number of classes.
+        At least one; all must be of the same rule and number of classes.
 
     Returns
     -------
@@ -107,7 +108,7 @@ def opinion_from_lower(
     score: Floats | None = None,
     chosen: Bools | None = None,
 ) -> Opinion:
-    """(n, K), (n, K), (n,) -> opinion whose upper is lower plus all that no class has been given."""
+    """(n, K), (n, K), (n,) -> opinion; the upper bound is the lower one plus all that no lower bound assigns."""
     unassigned = 1.0 - lower.sum(axis=1, keepdims=True)
     return opinion_from_bounds(
         probability, lower, lower + unassigned, conflict, log_odds=log_odds, score=score, chosen=chosen
@@ -124,7 +125,7 @@ def opinion_from_bounds(
     score: Floats | None = None,
     chosen: Bools | None = None,
 ) -> Opinion:
-    """(n, K) three times, (n,) -> opinion; where rounding puts the probability outside, the bounds prevail."""
+    """(n, K) three times, (n,) -> opinion; a probability that rounding put outside its bounds is moved inside."""
     lower = _within(lower, 0.0, 1.0)
     upper = _within(upper, lower, 1.0)
     probability = _within(probability, lower, upper)
@@ -141,19 +142,19 @@ def opinion_from_bounds(
 
 
 def _within(values: Floats, low: Floats | float, high: Floats | float) -> Floats:
-    """np.clip without its detours in Python, which took a tenth of the time of one row's opinion."""
+    """np.clip without its overhead in Python, which took a tenth of the time of an opinion about one row."""
     bounded: Floats = np.maximum(values, low)
     return np.minimum(bounded, high, out=bounded)
 
 
 def log_probability(probability: Floats) -> Floats:
-    """(n, K) -> (n, K), finite: zero counts as the smallest positive number."""
+    """(n, K) -> logarithms (n, K), all finite: zero is replaced by the smallest positive number."""
     logs: Floats = np.log(np.maximum(probability, SMALLEST))
     return logs
 
 
 def centred_score(probability: Floats, scale: float) -> Floats:
-    """(n, K) -> scale x (probability - 1/K): (n,) of class 1 for two classes, else (n, K)."""
+    """(n, K) -> scale x (probability - 1/K): of class 1 alone (n,) for two classes, otherwise (n, K)."""
     n_classes = probability.shape[1]
     centred: Floats = scale * (probability - 1.0 / n_classes)
     return centred[:, 1] if n_classes == 2 else centred

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Curve = Callable[[Floats], Floats]
 
-STEEPEST = 1e300  # stands for an infinite likelihood ratio, so that brackets stay finite
+STEEPEST = 1e300  # used in place of an infinite likelihood ratio, so that brackets stay finite
 
 
 class Preference(NamedTuple):
@@ -45,10 +45,11 @@ class Preference(NamedTuple):
 
 
 def plausibility_degrees(counts: ArrayLike) -> Floats:
-    """(m, K) counts -> (m, K) degrees of support, sup over theta of min(L(theta), theta_k - max theta_j).
+    """Degree to which the counts of a leaf support each class, by relative likelihood.
 
-    L is the relative likelihood of the class probabilities theta given the counts. For two classes these are
-    S1's pi+ and pi-. Counts may be real and as large as 1e9. An empty leaf has degree 1 for every class.
+    (m, K) counts -> (m, K): the largest min(L(theta), theta_k - max theta_j) over the class probabilities theta, where
+    L is their relative likelihood given the counts. For two classes these are pi+ and pi- of Busch et al. (2021).
+    Counts may be real and as large as 1e9. An empty leaf has degree 1 for every class.
 
     Parameters
     ----------
@@ -74,11 +75,11 @@ def plausibility_degrees(counts: ArrayLike) -> Floats:
 
 
 def contour_from_counts(counts: ArrayLike) -> Floats:
-    """(..., K) counts -> (..., K): the relative likelihood that each class is a most probable one.
+    """Relative likelihood that each class is the most probable one, (..., K) counts -> (..., K).
 
-    The maximum-likelihood contour: sup of L(theta) over the theta whose largest entry is that of class k. It is
-    1 for the classes of the largest count, and for all where there are no rows; `mass_from_contour` makes it a
-    mass.
+    This is the maximum-likelihood contour: the largest L(theta) over all theta whose largest entry is that of class k.
+    It is 1 for the classes of the largest count, and for all classes if there are no rows. `mass_from_contour` makes a
+    mass of it.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def contour_from_counts(counts: ArrayLike) -> Floats:
 
 
 def preference(counts: ArrayLike) -> Preference:
-    """(m, K) counts -> winner, log u_e and log u_a of each leaf, (m,) each.
+    """(m, K) counts -> the class each leaf prefers, and how uncertain that preference is.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def preference(counts: ArrayLike) -> Preference:
         table = np.hstack([table, np.zeros_like(table)])
     winner = np.argmax(table, axis=1)
     ordered = -np.sort(-table, axis=1)
-    occurring = max(2, int((ordered > 0).sum(axis=1).max(initial=0)))  # a class without rows adds nothing
+    occurring = max(2, int((ordered > 0).sum(axis=1).max(initial=0)))  # a class without rows changes nothing
     ordered, back = np.unique(ordered[:, :occurring], axis=0, return_inverse=True)
     epistemic = np.zeros(len(ordered))
     aleatoric = np.full(len(ordered), -np.inf)
@@ -146,7 +147,7 @@ def preference(counts: ArrayLike) -> Preference:
 
 
 def _degree(own: Floats, rivals: Floats) -> Floats:
-    """(m,), (m, K-1) sorted downwards -> degrees (m,)."""
+    """Own count (m,), rivals (m, K-1) in falling order -> degrees (m,)."""
     degree = np.ones_like(own)
     loses = own <= rivals[:, 0]
     degree[loses] = np.exp(_log_degree_of_loser(own[loses], rivals[loses]))
@@ -156,7 +157,7 @@ def _degree(own: Floats, rivals: Floats) -> Floats:
 
 
 def _log_degree_of_loser(own: Floats, rivals: Floats) -> Floats:
-    """(m,), (m, R) sorted downwards, first rival >= own -> log of the degree (m,)."""
+    """Own count (m,), rivals (m, R) in falling order, the first >= own -> log of the degree (m,)."""
     if len(own) == 0:
         return np.zeros(0)
 
@@ -170,7 +171,7 @@ def _log_degree_of_loser(own: Floats, rivals: Floats) -> Floats:
 
 
 def _log_shortfall_of_winner(own: Floats, rivals: Floats) -> Floats:
-    """(m,), (m, R) sorted downwards, own > first rival > 0 -> log(1 - degree) (m,)."""
+    """Own count (m,), rivals (m, R) in falling order, own > first rival > 0 -> log(1 - degree) (m,)."""
     if len(own) == 0:
         return np.zeros(0)
 
@@ -198,10 +199,9 @@ def _log_likelihood(own: Floats, rivals: Floats, margin: Floats, shortfall: Floa
 def _active_likelihood(
     own: Floats, rivals: Floats, margin: Floats, shortfall: Floats, active: int
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """The same with the first `active` rivals held at one cap -> values (m,), whether the others stay under
-    it.
+    """The same with the first `active` rivals held at one cap -> values (m,), whether the others stay below it.
 
-    Setting the derivative in the cap to zero gives a quadratic equation with one positive root.
+    The derivative with respect to the cap is zero at the one positive root of a quadratic equation.
     """
     held, size, n = rivals[:, :active].sum(axis=1), active + 1, own + rivals.sum(axis=1)
     linear = (own + held) * shortfall - size * margin * (n - own)
@@ -248,7 +248,7 @@ def _below(curve: Curve, high: Floats, sign: float) -> Floats:
 def _root(curve: Curve, low: Floats, high: Floats) -> Floats:
     """Curve of opposite signs at low and high (m,) -> its root (m,), by Chandrupatla's method.
 
-    Each root is taken when it settles, so it does not depend on which others are sought with it.
+    A root is stored as soon as it has converged, so it does not depend on the other roots of the same call.
     """
     a, b, fa, fb = low, high, curve(low), curve(high)
     part = np.full_like(a, 0.5)

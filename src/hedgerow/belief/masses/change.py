@@ -12,12 +12,12 @@ from hedgerow.belief.masses.moebius import halves
 
 
 def normalise_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): m(A)/(1 - m(empty)), nothing on the empty set.
+    """Divide out the conflict: m(A)/(1 - m(empty)) for every set A, and nothing on the empty set.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
-        A ValueError when all of it is on the empty set: that is total conflict.
+        If all mass is on the empty set (total conflict), a ValueError is raised.
 
     Returns
     -------
@@ -32,13 +32,13 @@ def normalise_mass(mass: ArrayLike) -> Floats:
 
 
 def discount_mass(mass: ArrayLike, rate: ArrayLike) -> Floats:
-    """(..., 2^K), rate (...) -> (..., 2^K): (1 - rate) m, and the rate on the frame.
+    """Weaken a source: each mass is multiplied by 1 - rate, and the frame gets the rate in addition.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
     rate : float or array-like (...), in [0, 1]
-        The probability that the source is not reliable; 1 leaves nothing known.
+        The probability that the source is not reliable. With 1, all mass is on the frame.
 
     Returns
     -------
@@ -56,18 +56,18 @@ def discount_mass(mass: ArrayLike, rate: ArrayLike) -> Floats:
 
 
 def discount_by_context(mass: ArrayLike, rates: ArrayLike, contexts: Sequence[int] | None = None) -> Floats:
-    """(..., 2^K), rates (..., C) -> (..., 2^K): contextual discounting (Mercier, Quost and Denœux 2008).
+    """Weaken a source more in some contexts than in others (Mercier, Quost and Denœux 2008).
 
-    In each context the source is unreliable at another rate: the mass is combined, by the disjunctive rule,
-    with masses of rate r_c on context c and 1 - r_c on the empty set.
+    In context c the source is unreliable with probability r_c. The mass is combined, by the disjunctive rule, with
+    one mass for each context, which has r_c on context c and 1 - r_c on the empty set.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
     rates : array-like (..., C), in [0, 1]
-        How unreliable the source is when the truth lies in each context.
+        How unreliable the source is if the truth lies in each of the C contexts.
     contexts : C bit masks, optional
-        Sets of classes, usually a partition; each class by itself when left out.
+        Sets of classes, usually a partition; by default, each class is a context.
 
     Returns
     -------
@@ -92,15 +92,15 @@ def discount_by_context(mass: ArrayLike, rates: ArrayLike, contexts: Sequence[in
 
 
 def condition_mass(mass: ArrayLike, event: int, normalised: bool = True) -> Floats:
-    """(..., 2^K), bit mask -> (..., 2^K): Dempster's conditioning, m(A) moved to A intersected with the event.
+    """Condition on an event by Dempster's rule: the mass of A moves to the intersection of A and the event.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
     event : int
-        Bit mask of the classes known to contain the truth; see `subset_mask`.
+        Bit mask of the set of classes that is known to contain the truth; see `subset_mask`.
     normalised : bool, default True
-        False leaves the mass of what the event excludes on the empty set.
+        Whether to divide out the mass of the sets that the event excludes. False leaves it on the empty set.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def condition_mass(mass: ArrayLike, event: int, normalised: bool = True) -> Floa
 
 
 def without_conflict(mass: Floats) -> Floats:
-    """(..., 2^K) -> (..., 2^K) without mass on the empty set; refused where nothing else has any."""
+    """(..., 2^K) -> (..., 2^K) without mass on the empty set; refused if no other set has mass."""
     left = np.array(mass)
     left[..., 0] = 0.0
     total = left.sum(axis=-1, keepdims=True)
@@ -132,7 +132,7 @@ def without_conflict(mass: Floats) -> Floats:
 
 
 def moved_mass(mass: Floats, classes: int, source: int, target: int) -> Floats:
-    """(..., 2^K) -> (..., 2^K): from sets without (0) or with (1) the classes to those with or without them."""
+    """(..., 2^K) -> (..., 2^K): mass moved from one side of each class (0: sets without it, 1: with it) to another."""
     moved = np.array(mass)
     for k in range(n_classes_of(moved)):
         if classes >> k & 1:
@@ -151,7 +151,7 @@ def _checked_rates(rates: ArrayLike) -> Floats:
 
 
 def _checked_event(event: int, n_classes: int, name: str) -> int:
-    """Bit mask -> the same, refused when it is empty or leaves the frame."""
+    """Bit mask -> the same; refused if it is empty or holds a class outside the frame."""
     if not 0 < event < 1 << n_classes:
         raise ValueError(
             f"{name} must be the bit mask of a set of the {n_classes} classes, not empty, got {event!r}; "

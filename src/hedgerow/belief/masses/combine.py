@@ -30,10 +30,10 @@ def combine_masses(
     weights: ArrayLike | None = None,
     dependence: float | None = None,
 ) -> Floats:
-    """Masses of S sources, (..., 2^K) each -> (..., 2^K).
+    """Combine the masses of S sources, (..., 2^K) each, into one mass (..., 2^K).
 
     ================ ==============================================================================
-    rule             what it does with focal sets A_1, ..., A_S and the product of their masses
+    rule             where the product of the masses of focal sets A_1, ..., A_S goes
     ================ ==============================================================================
     "dempster"       to the intersection; conflict is divided out
     "conjunctive"    to the intersection; conflict stays on the empty set
@@ -43,23 +43,23 @@ def combine_masses(
     "tnorm"          Frank's t-norm of the conjunctive weights, from conjunctive to cautious
     "yager"          to the intersection; conflict goes to the frame
     "dubois_prade"   to the intersection, or to the union where that is empty
-    "pcr6"           to the intersection; conflict is shared among the A_i as their masses are
+    "pcr6"           to the intersection; conflict is shared among the A_i in proportion to their masses
     "mean"           the (weighted) mean of the masses
     ================ ==============================================================================
 
-    Yager, Dubois-Prade and PCR6 are not associative: they are applied once to all sources, not pair by pair.
-    Cautious, tnorm and bold may leave mass on the empty set; `normalise_mass` divides it out.
+    "yager", "dubois_prade" and "pcr6" are not associative: they are applied once to all sources, not pair by pair.
+    "cautious", "tnorm" and "bold" may leave mass on the empty set; `normalise_mass` divides it out.
 
     Parameters
     ----------
     masses : sequence of array-like (..., 2^K)
-        One for each source, all of one frame; leading axes broadcast. An array (S, ..., 2^K) will do.
+        One mass for each source, all over the same classes; leading axes broadcast. An array (S, ..., 2^K) works too.
     rule : str, default "dempster"
     weights : array-like (S,), optional
-        For "mean": weights of the sources, >= 0, normalised here.
+        Only for "mean": weights of the sources, >= 0; they are normalised here.
     dependence : float in [0, 1], optional
-        For "tnorm": 0 takes the sources for distinct, 1 for repetitions of one. On masses whose weights are
-        all at most 1 (separable ones) 0 is "conjunctive"; 1 is "cautious" on all.
+        Only for "tnorm": 0 treats the sources as independent, 1 as repetitions of one source. 1 equals "cautious".
+        0 equals "conjunctive" for separable masses, whose conjunctive weights are all at most 1.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def combine_masses(
 
 
 def mass_rules() -> tuple[str, ...]:
-    """The names `combine_masses` knows, in alphabetical order.
+    """The names of the rules of `combine_masses`, in alphabetical order.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def mass_rules() -> tuple[str, ...]:
 
 
 def _combination(rule: str, n_sources: int, weights: ArrayLike | None, dependence: float | None) -> Combination:
-    """Name and parameters -> the rule, refused where they do not belong together."""
+    """Name and parameters -> the rule; refused if the rule does not take these parameters."""
     if rule not in mass_rules():
         raise ValueError(f"rule must be one of {', '.join(mass_rules())}, got {rule!r}; choose one of them")
     if weights is not None and rule != "mean":
@@ -119,7 +119,7 @@ def _combination(rule: str, n_sources: int, weights: ArrayLike | None, dependenc
 
 
 def _checked_sources(masses: Iterable[ArrayLike]) -> list[Floats]:
-    """Array-likes -> float64 (..., 2^K) each, refused when there is none or frames or leading axes differ."""
+    """Array-likes -> float64 (..., 2^K) each; refused if there are none, or if frames or leading axes do not match."""
     sources = [checked_mass(mass) for mass in masses]
     if not sources:
         raise ValueError("masses must hold at least one mass, got none; the vacuous mass has 1 on the frame")
@@ -178,7 +178,7 @@ def _cautious(masses: Sequence[Floats]) -> Floats:
 
 
 def _bold(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): cautious on the complements, in which masks run backwards."""
+    """(n, 2^K) each -> (n, 2^K): the cautious rule on complements; taking complements reverses the order of masks."""
     if min(mass[:, 0].min(initial=1.0) for mass in masses) <= 0:
         raise ValueError(
             "masses must have something on the empty set for the rule 'bold', got 0; "

@@ -14,7 +14,7 @@ from hedgerow.belief.masses.products import conjunctive_product
 
 Masks = NDArray[np.int64]
 
-#: Pairs of a state and a focal set the Dubois-Prade rule will go through.
+#: Largest number of pairs of a state and a focal set that the Dubois-Prade rule accepts.
 MOST_PAIRS = 10**8
 
 #: Step of the trapezoidal rule for the integral of exp(v - a e^v) over v; its relative error is below 1e-14.
@@ -22,7 +22,7 @@ STEP = 0.26
 
 
 def yager(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): conjunctive, once for all sources; what is in conflict goes to the frame."""
+    """(n, 2^K) each -> (n, 2^K): the conjunctive rule once for all sources; the conflict goes to the frame."""
     mass = masses[0].copy()
     for other in masses[1:]:
         mass = conjunctive_product(mass, other)
@@ -32,9 +32,10 @@ def yager(masses: Sequence[Floats]) -> Floats:
 
 
 def dubois_prade(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): each tuple of focal sets to its intersection, or to its union where that is empty.
+    """(n, 2^K) each -> (n, 2^K): each tuple of focal sets goes to its intersection, or to its union if that is empty.
 
-    A state is an intersection and a union so far; tuples in the same state are merged, source after source.
+    Sources are taken one after the other. A state is the intersection and the union so far; tuples in the same state
+    are merged.
     """
     meet = join = _focal_sets(masses[0])
     states = masses[0].T[meet]
@@ -51,12 +52,12 @@ def dubois_prade(masses: Sequence[Floats]) -> Floats:
 
 
 def pcr6(masses: Sequence[Floats]) -> Floats:
-    """(n, 2^K) each -> (n, 2^K): a conflicting tuple's product is shared among its sets as their masses are.
+    """(n, 2^K) each -> (n, 2^K): sets in conflict share the product of their masses in proportion to these.
 
-    By definition, for all sources at once (Martin and Osswald 2006): a tuple (A_1, ..., A_S) with an empty
-    intersection gives A_i the part m_i(A_i)/(m_1(A_1) + ... + m_S(A_S)). There are up to 2^(K S) tuples; but
-    1/a is the integral of exp(v - a e^v) over v, and for each v the exponential is a product over the
-    sources, so commonalities multiply and the tuples need not be listed.
+    The definition is for all sources at once (Martin and Osswald 2006): a tuple (A_1, ..., A_S) with an empty
+    intersection gives A_i the part m_i(A_i)/(m_1(A_1) + ... + m_S(A_S)). There are up to 2^(K S) tuples, but they need
+    not be listed: 1/a is the integral of exp(v - a e^v) over v, and for each v the exponential is a product over the
+    sources, so commonalities multiply.
     """
     sources = np.stack([checked_normal_mass(mass, "the rule 'pcr6'") for mass in masses])
     combined = sources[0].copy()
@@ -64,7 +65,7 @@ def pcr6(masses: Sequence[Floats]) -> Floats:
         combined = conjunctive_product(combined, source)
     combined[:, 0] = 0.0
     shared = _shared_conflict(sources)
-    # rounding only: the shares are the conflict, which the conjunctive part lacks to 1
+    # in exact arithmetic the shares sum to what the conjunctive part lacks to 1; scaling them only removes rounding
     lacking = np.maximum(1.0 - combined.sum(axis=1, keepdims=True), 0.0)
     total = shared.sum(axis=1, keepdims=True)
     mass: Floats = combined + shared * np.divide(lacking, total, out=np.zeros_like(total), where=total > 0)
@@ -72,7 +73,7 @@ def pcr6(masses: Sequence[Floats]) -> Floats:
 
 
 def _shared_conflict(sources: Floats) -> Floats:
-    """(S, n, 2^K) -> (n, 2^K): what each set is given of the conflicting tuples it takes part in."""
+    """(S, n, 2^K) -> (n, 2^K): the mass each set gets from the conflicting tuples that it is part of."""
     n_classes = n_classes_of(sources)
     sign = np.where(subset_sizes(n_classes) % 2 == 0, 1.0, -1.0)
     shared = np.zeros(sources.shape[1:])
@@ -88,8 +89,9 @@ def _shared_conflict(sources: Floats) -> Floats:
 def _reciprocal_nodes(n_sources: int, n_classes: int) -> list[tuple[float, float]]:
     """S, K -> nodes u and weights w with sum of w e^(-a u) = 1/a for a from almost 0 to S.
 
-    On the right, the masses m e^(-u m) of 2^K sets sum to at most 2^K/(e u). On the left the trapezoidal rule has
-    infinitely many nodes; one node with their weight and mean stands for those where (a u)^3 is rounding.
+    The nodes end on the right where the masses m e^(-u m) of 2^K sets, at most 2^K/(e u) in sum, no longer matter. On
+    the left the trapezoidal rule has infinitely many nodes; those where (a u)^3 is below rounding are replaced by one
+    node with their total weight and their mean.
     """
     v = np.arange(-11.0 - np.log(n_sources), np.log(1e9 * 2.0**n_classes), STEP)
     u = np.exp(v)
@@ -99,12 +101,12 @@ def _reciprocal_nodes(n_sources: int, n_classes: int) -> list[tuple[float, float
 
 
 def _focal_sets(mass: Floats) -> Masks:
-    """(n, 2^K) -> (F,): the masks that have mass in some row."""
+    """(n, 2^K) -> (F,): the masks of the sets that have mass in at least one row."""
     return np.flatnonzero((mass > 0).any(axis=0)).astype(np.int64)
 
 
 def _next_states(meet: Masks, join: Masks, states: Floats, focal: Masks, mass: Floats) -> tuple[Masks, Masks, Floats]:
-    """States (S,), (S,), (S, n), focal sets (F,), mass (n, 2^K) -> the states one source later."""
+    """States (S,), (S,), (S, n), focal sets (F,) and mass (n, 2^K) of the next source -> the states after it."""
     width = mass.shape[1]
     codes = (meet[:, None] & focal) * width + (join[:, None] | focal)
     found, place = np.unique(codes, return_inverse=True)
@@ -116,7 +118,7 @@ def _next_states(meet: Masks, join: Masks, states: Floats, focal: Masks, mass: F
 
 
 def _summed(states: Floats, place: Masks, n_places: int) -> Floats:
-    """(S, n), (S,) -> (P, n): rows that go to the same place, added."""
+    """(S, n), (S,) -> (P, n): sums of the rows that go to the same place."""
     adder = csr_array((np.ones(len(place)), (place, np.arange(len(place)))), shape=(n_places, len(place)))
     summed: Floats = adder @ states
     return summed

@@ -13,24 +13,27 @@ from hedgerow.belief.masses.uncertainty import checked_share
 def mass_from_counts(
     counts: ArrayLike, model: str = "idm", *, caution: float = 1.0, alpha: float = 0.05, ordinal: bool = False
 ) -> Floats:
-    """(..., K) counts -> (..., 2^K) masses; no rows give the vacuous mass.
+    """The mass that counts of classes justify, (..., K) -> (..., 2^K).
+
+    Without rows the mass is vacuous: all of it is on the frame.
 
     Parameters
     ----------
     counts : array-like (..., K), >= 0
-        Rows of each class; real numbers will do.
+        Rows of each class; they need not be integers.
     model : {"idm", "dabt", "multinomial"}, default "idm"
-        Imprecise Dirichlet: m({k}) = n_k/(n + caution), the rest on the frame. Dempster's approach to
-        Bernoulli trials: two classes, caution 1. Multinomial: the largest belief below the lower
-        probabilities of Goodman's confidence intervals (Denœux 2006), exact up to three classes, a linear
-        programme (kept for each sorted count vector) above; its cost grows quickly with the number of
-        classes of different counts.
+        "idm" is the imprecise Dirichlet model: m({k}) = n_k/(n + caution), the rest on the frame. "dabt" is
+        Dempster's approach to Bernoulli trials, for two classes: the same with caution 1. "multinomial" is the
+        largest belief below the lower probabilities of Goodman's confidence intervals (Denœux 2006). It has a
+        closed form for up to three classes; for more, a linear programme is solved (once for each sorted count
+        vector), and its cost grows quickly with the number of different counts.
     caution : float >= 0, default 1.0
-        For "idm".
+        Only for "idm": the number of unseen rows.
     alpha : float in (0, 1), default 0.05
-        For "multinomial": one minus the confidence level.
+        Only for "multinomial": one minus the confidence level.
     ordinal : bool, default False
-        For "multinomial": the classes are ordered, and only runs of neighbours can be focal; a closed form.
+        Only for "multinomial": whether the classes are ordered. Then only runs of neighbouring classes have mass,
+        and a closed form gives it.
 
     Returns
     -------
@@ -61,9 +64,10 @@ def mass_from_counts(
 
 
 def total_uncertainty_from_counts(counts: ArrayLike, lam: float, caution: float = 1.0) -> Floats:
-    """(..., K) counts -> (...): U of the "idm" mass in closed form, without its 2^K subsets, for any K.
+    """Total uncertainty of the "idm" mass of counts, (..., K) -> (...), in closed form for any number of classes.
 
-    (1 - lam) s log2(K)/(n + s) - lam/(n + s) sum of n_k log2((K n_k + s)/(K (n + s))), s the caution.
+    It equals `total_uncertainty` of `mass_from_counts`, but does not need the 2^K subsets. With caution s it is
+    (1 - lam) s log2(K)/(n + s) - lam/(n + s) sum of n_k log2((K n_k + s)/(K (n + s))).
 
     Parameters
     ----------
@@ -94,7 +98,7 @@ def total_uncertainty_from_counts(counts: ArrayLike, lam: float, caution: float 
 
 
 def idm_focal_mass(counts: Floats, caution: float) -> Floats:
-    """(..., K) counts -> (..., K + 1): the masses of single classes and of the frame, all others being 0."""
+    """(..., K) counts -> (..., K + 1): the masses of single classes and of the frame; all other sets have mass 0."""
     room = counts.sum(axis=-1, keepdims=True) + caution
     single = np.divide(counts, room, out=np.zeros_like(counts), where=room > 0)
     return np.concatenate([single, np.divide(caution, room, out=np.ones_like(room), where=room > 0)], axis=-1)
@@ -110,7 +114,7 @@ def mass_from_focal(focal: Floats) -> Floats:
 
 
 def _checked_counts(counts: ArrayLike) -> Floats:
-    """Array-like -> float64 (..., K), refused when it is not counts of 1 to 16 classes."""
+    """Array-like -> float64 (..., K); refused unless it holds counts of 1 to 16 classes."""
     table = np.asarray(counts, dtype=np.float64)
     _refuse_bad_counts(table)
     if table.shape[-1] > LARGEST_FRAME:
@@ -122,7 +126,7 @@ def _checked_counts(counts: ArrayLike) -> Floats:
 
 
 def _refuse_bad_counts(table: Floats) -> None:
-    """(..., K) -> nothing, or an error."""
+    """Raise an error unless (..., K) holds counts."""
     if table.ndim == 0 or table.shape[-1] == 0:
         raise ValueError(f"counts must have the classes on their last axis, got shape {table.shape}; give (..., K)")
     if not np.isfinite(table).all() or (table < 0).any():
@@ -130,7 +134,7 @@ def _refuse_bad_counts(table: Floats) -> None:
 
 
 def _checked_caution(caution: float) -> float:
-    """Caution -> the same, refused when it is not a number >= 0."""
+    """Caution -> the same; refused unless it is a number >= 0."""
     if not (np.isfinite(caution) and caution >= 0):
         raise ValueError(f"caution must be finite and at least 0, got {caution!r}; 0 trusts the counts fully")
     return float(caution)

@@ -1,4 +1,4 @@
-"""Describe: a mass and the names of the classes <-> sets of names, and lines to read."""
+"""Describe: a mass and the names of the classes <-> sets of names; a mass -> lines for a reader."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hedgerow.belief.masses.frame import LARGEST_FRAME, Floats, checked_mass, n_
 
 
 def mass_from_sets(sets: Mapping[Any, float], classes: Sequence[Hashable]) -> Floats:
-    """Masses of sets of class names -> (2^K,).
+    """Make a mass (2^K,) from the masses of sets of class names.
 
     Parameters
     ----------
     sets : mapping from a class, or a tuple or frozenset of classes, to its mass
-        ``()`` is the empty set.
+        ``()`` is the empty set. Sets that are left out have mass 0.
     classes : sequence of K names
-        The frame.
+        All classes, in the order of their bits.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def mass_from_sets(sets: Mapping[Any, float], classes: Sequence[Hashable]) -> Fl
 
 
 def sets_from_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None) -> dict[tuple[Any, ...], float]:
-    """(2^K,) -> the focal sets, as tuples of class names, and their masses, the largest first.
+    """The sets that have mass, as tuples of class names, with their masses; the largest mass comes first.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def sets_from_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None) -
 
 
 def describe_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None, digits: int = 4) -> str:
-    """(2^K,) -> one line for each focal set, the largest mass first.
+    """Describe a mass in text: one line for each set that has mass, the largest mass first.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def describe_mass(mass: ArrayLike, classes: Sequence[Hashable] | None = None, di
     classes : sequence of K names, optional
         0, 1, ... when left out.
     digits : int, default 4
-        Digits after the point.
+        Digits after the decimal point.
 
     Returns
     -------

@@ -10,9 +10,9 @@ from hedgerow.belief.masses.moebius import halves
 
 
 def jousselme_distance(one: ArrayLike, other: ArrayLike) -> Floats:
-    """(..., 2^K), (..., 2^K) -> (...): sqrt(d'Jd/2), d their difference, J(A, B) = |A and B|/|A or B|.
+    """Jousselme's distance between two masses: sqrt(d'Jd/2), d their difference, J(A, B) = |A and B|/|A or B|.
 
-    Two empty sets count as alike, J = 1; the empty set has nothing in common with any other.
+    J is 1 for the empty set with itself, and 0 for the empty set with any other set.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def jousselme_distance(one: ArrayLike, other: ArrayLike) -> Floats:
         )
     difference = left - right
     square = difference[..., 0] ** 2
-    # 1/|A or B| is the integral of t^(|A or B| - 1) over [0, 1]: a polynomial, so these nodes are exact
+    # 1/|A or B| is the integral of t^(|A or B| - 1) over [0, 1], a polynomial, so these nodes integrate it exactly
     nodes, node_weights = np.polynomial.legendre.leggauss((n_classes_of(difference) + 1) // 2)
     for t, weight in zip((1.0 + nodes) / 2.0, node_weights / 2.0, strict=True):
         for k in range(n_classes_of(difference)):
@@ -48,8 +48,8 @@ def jousselme_distance(one: ArrayLike, other: ArrayLike) -> Floats:
 def _square_with_class(difference: Floats, k: int, t: float) -> Floats:
     """(..., 2^K) -> (...): sum over A, B that hold k of d(A) d(B) t^(|A or B| - 1), as a sum of squares.
 
-    For each other class the factor is [[1, t], [t, t]] = L L' with L = [[1, 0], [t, sqrt(t - t^2)]]; so nothing
-    cancels, and the distance is 0 for equal masses only.
+    For each other class the factor is [[1, t], [t, t]] = L L' with L = [[1, 0], [t, sqrt(t - t^2)]]. So no terms
+    cancel, and the distance is 0 only for equal masses.
     """
     table = np.array(halves(difference, k)[..., 1, :]).reshape(*difference.shape[:-1], difference.shape[-1] // 2)
     for j in range(n_classes_of(table)):

@@ -10,18 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-#: Classes a mass function may have: 2^16 numbers each.
+#: Largest number of classes of a mass, which then has 2^16 numbers.
 LARGEST_FRAME = 16
 
-#: How far below zero a mass, or above it the conflict, may be and still count as rounding.
+#: A mass this little below zero, or a conflict this little above it, counts as rounding.
 TOLERANCE = 1e-9
 
-#: The same for what must be one: masses kept as float32 or written down with seven digits are masses.
+#: A sum this close to one counts as one, so that masses stored as float32 or written with seven digits are accepted.
 SUM_TOLERANCE = 1e-6
 
 
 def subset_mask(classes: Iterable[int]) -> int:
-    """Numbers of classes -> the bit mask of the set they form.
+    """Class numbers -> the bit mask of the set they form, which is its index in a mass.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def n_classes_of(values: Floats) -> int:
 
 
 def checked_mass(given: ArrayLike) -> Floats:
-    """Array-like -> float64 (..., 2^K), refused when it is not a mass function; rounding below zero is zero."""
+    """Array-like -> float64 (..., 2^K); refused unless it is a mass. Rounding errors below zero become zero."""
     values = checked_values(given, "mass")
     smallest = values.min(initial=0.0)
     if smallest < -TOLERANCE:
@@ -109,7 +109,7 @@ def checked_mass(given: ArrayLike) -> Floats:
 
 
 def checked_normal_mass(mass: ArrayLike, what: str) -> Floats:
-    """The same, refused when the empty set has mass."""
+    """The same; also refused if the empty set has mass."""
     values = checked_mass(mass)
     conflict = values[..., 0].max(initial=0.0)
     if conflict > TOLERANCE:
@@ -121,7 +121,7 @@ def checked_normal_mass(mass: ArrayLike, what: str) -> Floats:
 
 
 def checked_values(values: ArrayLike, name: str) -> Floats:
-    """Array-like -> float64 (..., 2^K), refused when it is not one finite number for each subset."""
+    """Array-like -> float64 (..., 2^K); refused unless it holds one finite number for each subset."""
     table = np.asarray(values, dtype=np.float64)
     length = table.shape[-1] if table.ndim else 0
     if length < 2 or length > 1 << LARGEST_FRAME or length & (length - 1):

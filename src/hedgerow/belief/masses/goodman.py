@@ -15,15 +15,15 @@ from scipy.special import chdtri
 from hedgerow.belief.masses.frame import Floats, subset_members
 from hedgerow.belief.masses.moebius import subset_differences
 
-#: HiGHS stops at 1e-7 unless told.
+#: Tolerance of the solver HiGHS, whose default is 1e-7.
 PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def goodman_bounds(counts: ArrayLike, alpha: float = 0.05) -> tuple[Floats, Floats]:
-    """(..., K) counts -> lower and upper (..., K): intervals that all hold with probability about 1 - alpha.
+    """Goodman's simultaneous confidence intervals of class probabilities, counts (..., K) -> lower, upper (..., K).
 
-    With q the chi-square quantile of order 1 - alpha/K and D = q (q + 4 n_k (n - n_k)/n), the bounds are
-    (q + 2 n_k -/+ sqrt(D))/(2 (n + q)). No rows: [0, 1].
+    All intervals hold together with probability about 1 - alpha. With q the chi-square quantile of order 1 - alpha/K
+    and D = q (q + 4 n_k (n - n_k)/n), the bounds are (q + 2 n_k -/+ sqrt(D))/(2 (n + q)). Without rows they are [0, 1].
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def goodman_bounds(counts: ArrayLike, alpha: float = 0.05) -> tuple[Floats, Floa
     quantile = chdtri(1, alpha / table.shape[-1])
     rest = table * np.divide(total - table, total, out=np.zeros_like(table), where=total > 0)
     root = np.sqrt(quantile * (quantile + 4.0 * rest))
-    # q + 2 n_k - sqrt(D), multiplied out with q + 2 n_k + sqrt(D): nothing cancels for small counts
+    # q + 2 n_k - sqrt(D), multiplied and divided by q + 2 n_k + sqrt(D), so that no digits cancel for small counts
     shares = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
     lower: Floats = 2.0 * table * shares / (quantile + 2.0 * table + root)
     upper: Floats = np.minimum((quantile + 2.0 * table + root) / (2.0 * (total + quantile)), 1.0)
@@ -53,7 +53,7 @@ def goodman_bounds(counts: ArrayLike, alpha: float = 0.05) -> tuple[Floats, Floa
 
 
 def goodman_mass(counts: Floats, alpha: float) -> Floats:
-    """(n, K) counts -> (n, 2^K): the Moebius inverse of the lower probability, K <= 3; a linear programme above."""
+    """(n, K) counts -> (n, 2^K): the Moebius inverse of the lower probability for K <= 3, else a linear programme."""
     if counts.shape[1] <= 3:
         return _closed(subset_differences(goodman_lower(counts, alpha)))
     order = np.argsort(-counts, axis=1, kind="stable")
@@ -94,11 +94,11 @@ def goodman_lower(counts: Floats, alpha: float) -> Floats:
 def mass_of_types(counts: tuple[float, ...], alpha: float) -> Floats:
     """Counts (K,) in falling order -> mass of one set of each type: max sum Bel(A), Bel <= P, sum m = 1, m >= 0.
 
-    Classes of equal count are interchangeable, and the mean of a solution over such exchanges is a solution:
-    so one unknown stands for all sets that hold equally many classes of each count, their type. That makes the
-    solution the symmetric one and, where most classes have no rows, the programme small.
+    Classes of equal count can be exchanged, and the mean of a solution over all such exchanges is a solution too. So
+    all sets that hold equally many classes of each count, which is their type, share one unknown. This picks the
+    symmetric solution, and it keeps the programme small if most classes have no rows.
     """
-    from scipy.optimize import linprog  # 50 ms that only those pay who solve one
+    from scipy.optimize import linprog  # here, because the import takes 50 ms
 
     groups = _equal_runs(counts)
     codes, n_sets = _set_types(groups)
@@ -142,17 +142,17 @@ def _set_types(groups: tuple[int, ...]) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _within(size: int) -> csr_array:
-    """Size of a group -> (size + 1, size + 1): the share of its sets of u classes that lie within t given ones."""
+    """Size of a group -> (size + 1, size + 1): the share of its sets of u classes that lie within t given classes."""
     return csr_array([[comb(t, u) / comb(size, u) for u in range(size + 1)] for t in range(size + 1)])
 
 
 def _run(i: int, j: int) -> int:
-    """Classes i to j -> bit mask, 0 when there is none."""
+    """Classes i to j -> bit mask; 0 if there are no classes between them."""
     return ((1 << (j + 1)) - (1 << i)) if i <= j else 0
 
 
 def _closed(mass: Floats) -> Floats:
-    """(n, 2^K) with rounding below zero -> (n, 2^K) without."""
+    """(n, 2^K) with rounding errors below zero -> (n, 2^K) without them."""
     kept = np.maximum(mass, 0.0)
     total: Floats = kept.sum(axis=1, keepdims=True)
     return kept / total

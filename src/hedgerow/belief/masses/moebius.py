@@ -33,7 +33,7 @@ def halves(values: Floats, k: int) -> Floats:
 
 
 def _butterfly(values: Floats, target: int, source: int, change: np.ufunc) -> Floats:
-    """(..., 2^K) -> a copy in which, class by class, one half has taken up the other."""
+    """(..., 2^K) -> a copy in which, for each class in turn, one half is changed by the other."""
     table = np.array(values, dtype=np.float64, order="C")
     for k in range(n_classes_of(table)):
         sides = halves(table, k)

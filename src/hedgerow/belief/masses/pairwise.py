@@ -12,24 +12,25 @@ from scipy.optimize import nnls
 
 from hedgerow.belief.masses.frame import LARGEST_FRAME, Floats, checked_mass
 
-#: Up to this many classes every set may have mass; above, single classes, pairs and the frame.
+#: Up to this many classes every set may have mass; with more, only single classes, pairs and the frame.
 ALL_SETS = 6
-#: From four to six classes, masses can differ and agree with the pairs equally well; this much weight on their sum of
-#: squares takes the most even of them.
+#: From four to six classes, different masses can agree with the pairs equally well; this weight on their sum of squares
+#: picks the most even one.
 EVENNESS = 1e-8
 
 
 def mass_from_pairs(pair_masses: ArrayLike) -> Floats:
-    """(n, K(K-1)/2, 4) -> (n, 2^K): the mass whose restrictions to the pairs are nearest to the given ones.
+    """The mass over all classes that agrees best with one mass for each pair of classes.
 
     It minimises the sum over pairs {i, j} and their subsets A (the empty set among them) of
-    (sum of m(C) over C with C ∩ {i, j} = A, minus m_ij(A))². Above six classes only single classes, pairs and the
-    frame have mass. Of several minima the one with the smallest sum of squares is taken.
+    (sum of m(C) over C with C ∩ {i, j} = A, minus m_ij(A))². With more than six classes only single classes, pairs and
+    the frame have mass. If there are several minima, the one with the smallest sum of squares is returned.
 
     Parameters
     ----------
     pair_masses : array-like (n, K(K-1)/2, 4)
-        Pairs (0, 1), (0, 2), ..., (K-2, K-1); of each the masses of the empty set, the first class, the second, both.
+        Pairs (0, 1), (0, 2), ..., (K-2, K-1); for each pair the masses of the empty set, of its first class, of its
+        second class and of both.
 
     Returns
     -------
@@ -69,14 +70,14 @@ def solve_pairs(pair_masses: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
     given = _checked_pairs(pair_masses)
     programme = programme_of(_n_classes_from_pairs(given.shape[1]))
     wanted = given.reshape(len(given), -1)
-    distinct, where = np.unique(wanted, axis=0, return_inverse=True)  # leaves are few, so are their combinations
+    distinct, where = np.unique(wanted, axis=0, return_inverse=True)  # few leaves have few combinations
     return programme.focal, _solve(programme, distinct)[where.ravel()]
 
 
 def pair_misfit(pair_masses: Floats, focal: NDArray[np.bool_], mass: Floats) -> Floats:
-    """(n, P, 4) given, sets (F, K), their masses (n, F) -> (n,): how far pairs are from agreeing, 0 to 1.
+    """(n, P, 4) given, sets (F, K), their masses (n, F) -> (n,): how much the mass differs from the pairs, 0 to 1.
 
-    The root of the mean over pairs of half the squared distance between two masses.
+    It is the root of the mean over pairs of half the squared distance between the two masses of a pair.
     """
     told = mass @ programme_of(focal.shape[1]).restrict.T
     squares = ((told - pair_masses.reshape(len(pair_masses), -1)) ** 2).sum(axis=1)
@@ -91,7 +92,7 @@ class Programme(NamedTuple):
     restrict: Floats  # G, (4 P, F): a mass -> the masses of its restrictions
     evenness: float
     basis: Floats  # (4 P, F), and
-    triangle: Floats  # (F, F): |Gm - w|² + evenness |m|² = |triangle m - basisᵀ w|² + what m does not change
+    triangle: Floats  # (F, F): |Gm - w|² + evenness |m|² = |triangle m - basisᵀ w|² + a term without m
 
 
 @lru_cache(maxsize=32)
@@ -103,7 +104,7 @@ def programme_of(n_classes: int) -> Programme:
         sets = [(k,) for k in range(n_classes)] + list(combinations(range(n_classes), 2)) + [tuple(range(n_classes))]
     focal = np.array([[k in members for k in range(n_classes)] for members in sets])
     first, second = np.array(list(combinations(range(n_classes), 2))).T
-    part = focal[:, first] + 2 * focal[:, second]  # (F, P): which subset of the pair is left of each set
+    part = focal[:, first] + 2 * focal[:, second]  # (F, P): the part of each pair that a set holds
     restrict = (part[:, :, None] == np.arange(4)).reshape(len(focal), -1).T.astype(np.float64)
     evenness = EVENNESS if 4 <= n_classes <= ALL_SETS else 0.0
     basis, triangle = np.linalg.qr(np.vstack([restrict, np.sqrt(evenness) * np.eye(len(focal))]))
@@ -111,7 +112,7 @@ def programme_of(n_classes: int) -> Programme:
 
 
 def _checked_pairs(pair_masses: ArrayLike) -> Floats:
-    """Array-like -> (n, P, 4), refused when it is not masses over two classes."""
+    """Array-like -> (n, P, 4); refused unless it holds masses over two classes."""
     given = checked_mass(pair_masses)
     if given.ndim != 3 or given.shape[2] != 4:
         raise ValueError(f"pair_masses must have the shape (n, K(K-1)/2, 4), got {given.shape}; two classes a pair")
@@ -129,8 +130,8 @@ def _n_classes_from_pairs(n_pairs: int) -> int:
 def _solve(programme: Programme, wanted: Floats) -> Floats:
     """(d, 4 P) -> (d, F): for each, the point of the hull of triangle's columns nearest to the wanted one.
 
-    With that point as the origin, non-negative least squares on the columns and a row of ones for the sum finds it up
-    to scale, in finitely many exact steps.
+    With the wanted point as the origin, non-negative least squares on the columns, with a row of ones for the sum,
+    finds that point up to scale, in finitely many exact steps.
     """
     n_sets = len(programme.focal)
     points = wanted @ programme.basis

@@ -19,7 +19,9 @@ from hedgerow.belief.masses.frame import (
 
 
 def pignistic_from_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., K): BetP(k) = sum of m(A)/|A| over A that hold k, over 1 - m(empty).
+    """Pignistic probability of each class: the mass of a set is divided equally among its classes.
+
+    BetP(k) is the sum of m(A)/|A| over the sets A that hold k, divided by 1 - m(empty).
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ def pignistic_from_mass(mass: ArrayLike) -> Floats:
 
 
 def contour_from_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., K): the plausibility of each class.
+    """Plausibility of each class: the mass of all sets that hold it.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def contour_from_mass(mass: ArrayLike) -> Floats:
 
 
 def probability_from_contour(contour: ArrayLike) -> Floats:
-    """(..., K) -> (..., K): the contour divided by its sum (Cobb and Shenoy's plausibility transform).
+    """Probability of each class: its plausibility divided by their sum (Cobb and Shenoy's plausibility transform).
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def probability_from_contour(contour: ArrayLike) -> Floats:
 
 
 def probability_from_plausibility(plausibility: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., K): the plausibilities of single classes divided by their sum.
+    """Probability of each class, from the plausibilities of all sets: those of single classes divided by their sum.
 
     Parameters
     ----------
@@ -107,10 +109,10 @@ def probability_from_plausibility(plausibility: ArrayLike) -> Floats:
 
 
 def mass_from_contour(contour: ArrayLike) -> Floats:
-    """(..., K) -> (..., 2^K): the consonant mass whose class plausibilities these are.
+    """The consonant mass that has the given class plausibilities.
 
-    The focal sets are the k most plausible classes, nested; what the most plausible lacks to 1 lies on the
-    empty set.
+    Its focal sets are nested: the most plausible class, the two most plausible ones, and so on. If the largest
+    plausibility is below 1, the difference is on the empty set.
 
     Parameters
     ----------

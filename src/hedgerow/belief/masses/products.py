@@ -7,7 +7,7 @@ import numpy as np
 from hedgerow.belief.masses.frame import Floats, n_classes_of
 from hedgerow.belief.masses.moebius import superset_differences, superset_sums
 
-#: Up to here the product is formed from 3^K non-negative terms; above, by the Moebius transform in K 2^K.
+#: Up to this many classes the product is formed from 3^K non-negative terms; with more, by Moebius transforms in K 2^K.
 EXACT_CLASSES = 10
 
 
@@ -20,12 +20,12 @@ def conjunctive_product(one: Floats, other: Floats) -> Floats:
 
 def disjunctive_product(one: Floats, other: Floats) -> Floats:
     """(n, 2^K), (n, 2^K) -> (n, 2^K): every pair of focal sets gives its product to the union."""
-    # the complement of a union is the intersection of the complements, and masks run backwards in complements
+    # the complement of a union is the intersection of the complements; taking complements reverses the order of masks
     return conjunctive_product(one[:, ::-1], other[:, ::-1])[:, ::-1]
 
 
 def above_rounding(mass: Floats) -> Floats:
-    """(n, 2^K) by a Moebius inverse -> the same summing to 1, where rounding cannot tell a mass from 0: 0."""
+    """(n, 2^K) from a Moebius inverse -> masses that sum to 1; what may be rounding alone becomes 0."""
     kept = np.where(mass > mass.shape[-1] * np.finfo(np.float64).eps, mass, 0.0)
     total: Floats = kept.sum(axis=-1, keepdims=True)
     return kept / total
@@ -34,9 +34,9 @@ def above_rounding(mass: Floats) -> Floats:
 def _spread(one: Floats, other: Floats) -> Floats:
     """(n, 2^K), (n, 2^K) -> (n, 3^K) products whose sums are the masses of the intersections.
 
-    Class by class, with f0, f1 the sets without and with it: h1 = f1 g1 and h0 = f0 (g0 + g1) + f1 g0. Three
-    products instead of the four of all pairs, and no difference anywhere: tiny masses keep all their digits,
-    which the Moebius transform rounds away when sources conflict.
+    Class by class, with f0, f1 the sets without and with it: h1 = f1 g1 and h0 = f0 (g0 + g1) + f1 g0. These are three
+    products instead of four, and nothing is subtracted. So tiny masses keep all their digits, which the Moebius
+    transform loses when sources conflict.
     """
     left, right = one[:, None, :], other[:, None, :]
     while left.shape[-1] > 1:

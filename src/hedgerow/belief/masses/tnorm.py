@@ -1,4 +1,4 @@
-"""T-norm: masses -> the mass whose canonical weights are theirs combined, from product to minimum."""
+"""T-norm: masses -> the mass whose canonical weights are a t-norm of theirs, from the product to the minimum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hedgerow.belief.masses.frame import Floats
 from hedgerow.belief.masses.products import above_rounding
 from hedgerow.belief.masses.weights import log_conjunctive_weights, mass_from_log_weights
 
-#: Simple masses taken in one by one; where more sets change, all weights are transformed at once.
+#: Up to this many simple masses are combined one by one; if more sets change, all weights are transformed at once.
 MOST_STEPS = 1024
 
 
@@ -27,8 +27,9 @@ def combine_by_weights(masses: Sequence[Floats], dependence: float) -> Floats:
 def combine_log_weights(one: Floats, other: Floats, dependence: float) -> Floats:
     """Log-weights of one shape -> log-weights: Frank's t-norm where both are at most 1, else the minimum.
 
-    Frank's family T(x, y) = log_s(1 + (s^x - 1)(s^y - 1)/(s - 1)) with s = 1 - dependence: the product for
-    s = 1, the minimum for s = 0. The minimum where a weight exceeds 1 keeps the result a mass (Denœux 2008).
+    Frank's family is T(x, y) = log_s(1 + (s^x - 1)(s^y - 1)/(s - 1)) with s = 1 - dependence: the product for s = 1,
+    the minimum for s = 0. Taking the minimum where a weight exceeds 1 makes sure that the result is a mass (Denœux
+    2008).
     """
     least = np.minimum(one, other)
     if dependence == 1:
@@ -39,10 +40,10 @@ def combine_log_weights(one: Floats, other: Floats, dependence: float) -> Floats
 
 
 def _with_less_weight(mass: Floats, logs: Floats, change: Floats) -> Floats:
-    """(n, 2^K), its log-weights to be, their change <= 0 -> (n, 2^K).
+    """(n, 2^K), the log-weights it shall have, their change <= 0 -> (n, 2^K).
 
-    A lower weight is one more simple mass, with exp(change) on the frame and the rest on its set. Taking them in
-    one by one subtracts nothing, so the frame keeps its mass however small it gets.
+    A lower weight means one more simple mass, with exp(change) on the frame and the rest on its set. Combining these
+    one by one subtracts nothing, so the mass of the frame keeps its digits, however small it gets.
     """
     sets = np.flatnonzero((change < 0).any(axis=0))
     if len(sets) > MOST_STEPS:
@@ -63,11 +64,11 @@ def _log_frank(one: Floats, other: Floats, dependence: float) -> Floats:
     x, y = np.exp(np.minimum(one, other)), np.exp(np.maximum(one, other))
     inner = np.expm1(base * x) * np.expm1(base * y) / np.expm1(base)
     near = np.log1p(np.maximum(inner, -0.5)) / base
-    # the same, when 1 + inner would cancel: s^x taken out, what is left has no negative term
+    # the same where 1 + inner would cancel: s^x is factored out, and no term of the rest is negative
     rest = np.expm1(base * (1 - x)) + np.exp(base * (y - x)) * np.expm1(base * x)
     far = x + np.log(np.maximum(rest / np.expm1(base), 0.5)) / base
     both = np.where(inner > -0.5, near, far)
-    # the product is a lower bound of the family, and what remains where x is too small for a float
+    # the product is a lower bound of the family, and the result where x is too small for a float
     logs = np.log(np.maximum(both, np.finfo(np.float64).tiny))
     bounded: Floats = np.clip(logs, product, np.minimum(one, other))
     return bounded

@@ -1,4 +1,4 @@
-"""Transforms: mass <-> belief, plausibility, commonality, implicability; any other pair goes through the mass."""
+"""Transforms: mass <-> belief, plausibility, commonality, implicability; for any other pair, go through the mass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hedgerow.belief.masses.moebius import subset_differences, subset_sums, supe
 
 
 def belief_from_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): Bel(A), the mass of the non-empty subsets of A.
+    """Belief of every set: Bel(A) is the mass of the non-empty subsets of A.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def belief_from_mass(mass: ArrayLike) -> Floats:
 
 
 def implicability_from_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): b(A), the mass of the subsets of A, the empty set among them.
+    """Implicability of every set: b(A) is the mass of all subsets of A, the empty set among them.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def implicability_from_mass(mass: ArrayLike) -> Floats:
 
 
 def plausibility_from_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): Pl(A), the mass of the sets that meet A.
+    """Plausibility of every set: Pl(A) is the mass of the sets that share a class with A.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def plausibility_from_mass(mass: ArrayLike) -> Floats:
     [0.0, 0.6, 0.7, 0.9]
     """
     implicability = subset_sums(checked_mass(mass))
-    plausibility: Floats = implicability[..., -1:] - implicability[..., ::-1]  # masks run backwards in complements
+    plausibility: Floats = implicability[..., -1:] - implicability[..., ::-1]  # complements reverse the masks
     return np.maximum(plausibility, 0.0)
 
 
 def commonality_from_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): q(A), the mass of the sets that contain A.
+    """Commonality of every set: q(A) is the mass of the sets that contain A.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def commonality_from_mass(mass: ArrayLike) -> Floats:
 
 
 def mass_from_belief(belief: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): the Moebius inverse; what the frame lacks to 1 lies on the empty set.
+    """The mass with the given beliefs (their Moebius inverse); if Bel(frame) < 1, the rest is on the empty set.
 
-    The result has negative entries when the values given are no belief function. So it is for all inverses.
+    The result has negative entries if the given values are not a belief function; the other inverses behave alike.
 
     Parameters
     ----------
@@ -108,12 +108,12 @@ def mass_from_belief(belief: ArrayLike) -> Floats:
     >>> mass_from_belief([0.0, 0.2, 0.3, 0.9]).round(6).tolist()
     [0.1, 0.2, 0.3, 0.4]
     """
-    values = _anchored(belief, "belief", 0, 0.0, "with mass on the empty set, use mass_from_implicability")
+    values = _anchored(belief, "belief", 0, 0.0, "if the empty set has mass, use mass_from_implicability")
     return subset_differences(values + (1.0 - values[..., -1:]))
 
 
 def mass_from_implicability(implicability: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): the Moebius inverse.
+    """The mass with the given implicabilities (their Moebius inverse).
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def mass_from_implicability(implicability: ArrayLike) -> Floats:
 
 
 def mass_from_plausibility(plausibility: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): the Moebius inverse of b(A) = 1 - Pl(complement of A).
+    """The mass with the given plausibilities: the Moebius inverse of b(A) = 1 - Pl(complement of A).
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def mass_from_plausibility(plausibility: ArrayLike) -> Floats:
 
 
 def mass_from_commonality(commonality: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): the Moebius inverse over supersets.
+    """The mass with the given commonalities (their Moebius inverse over supersets).
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def mass_from_commonality(commonality: ArrayLike) -> Floats:
 
 
 def _anchored(values: ArrayLike, name: str, subset: int, anchor: float, advice: str) -> Floats:
-    """Array-like -> (..., 2^K), refused when the value every such function has at one subset is another."""
+    """Array-like -> (..., 2^K); refused if a subset whose value is known (the anchor) has another value."""
     table = checked_values(values, name)
     worst = np.abs(table[..., subset] - anchor).max(initial=0.0)
     if worst > SUM_TOLERANCE:

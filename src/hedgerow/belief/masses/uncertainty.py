@@ -10,7 +10,7 @@ from hedgerow.belief.masses.probability import pignistic
 
 
 def non_specificity(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (...): N(m) = sum of m(A) log2 |A|.
+    """Non-specificity, which is large if mass lies on large sets: N(m) = sum of m(A) log2 |A|.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def non_specificity(mass: ArrayLike) -> Floats:
 
 
 def discord(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (...): D(m) = -sum of m(A) log2 BetP(A).
+    """Discord, which is large if mass lies on sets that contradict each other: D(m) = -sum of m(A) log2 BetP(A).
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def discord(mass: ArrayLike) -> Floats:
 
 
 def total_uncertainty(mass: ArrayLike, lam: float) -> Floats:
-    """(..., 2^K) -> (...): U(m) = (1 - lam) N(m) + lam D(m), the criterion of belief trees.
+    """Non-specificity and discord together: U(m) = (1 - lam) N(m) + lam D(m), the criterion of belief trees.
 
     Parameters
     ----------
     mass : array-like (..., 2^K), nothing on the empty set
     lam : float in [0, 1]
-        The share of discord; 0 looks at non-specificity only.
+        The share of discord; with 0 only non-specificity counts.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def total_uncertainty(mass: ArrayLike, lam: float) -> Floats:
 
 
 def deng_entropy(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (...): -sum of m(A) log2(m(A)/(2^|A| - 1)) (Deng 2016).
+    """Deng's entropy (2016): -sum of m(A) log2(m(A)/(2^|A| - 1)).
 
     Parameters
     ----------

@@ -10,20 +10,20 @@ from hedgerow.belief.masses.moebius import superset_differences, superset_sums
 
 
 def conjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): w(A), log w(A) = -sum over B that contain A of (-1)^(|B|-|A|) log q(B).
+    """Conjunctive weight w(A) of every set: log w(A) = -sum over B that contain A of (-1)^(|B|-|A|) log q(B).
 
-    The mass is the conjunctive combination of simple masses with w(A) on the frame and 1 - w(A) on A
-    (Smets 1995). The frame itself has no weight and is given 1.
+    The mass is the conjunctive combination of simple masses, which have w(A) on the frame and 1 - w(A) on A
+    (Smets 1995). The frame itself has no weight; its entry is 1.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
-        Non-dogmatic: the frame has mass.
+        Non-dogmatic, which means that the frame has mass.
 
     Returns
     -------
     float64 (..., 2^K), > 0
-        A weight too large for a float is infinity; `combine_masses` works with logarithms and does not mind.
+        A weight too large for a float becomes infinity. `combine_masses` uses logarithms and is not affected.
 
     Examples
     --------
@@ -36,13 +36,12 @@ def conjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
 
 
 def mass_from_conjunctive_weights(weights: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): q(A) = product of w(B) over B, other than the frame, that do not contain A.
+    """The mass with the given conjunctive weights: q(A) = product of w(B) over all B that do not contain A.
 
     Parameters
     ----------
     weights : array-like (..., 2^K), > 0
-        That of the frame is not looked at. Weights above 1 may give negative entries: then they are nobody's
-        canonical weights.
+        The entry of the frame is ignored. Weights above 1 can give negative entries; then no mass has these weights.
 
     Returns
     -------
@@ -57,15 +56,15 @@ def mass_from_conjunctive_weights(weights: ArrayLike) -> Floats:
 
 
 def disjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): v(A), log v(A) = -sum over B within A of (-1)^(|A|-|B|) log b(B).
+    """Disjunctive weight v(A) of every set: log v(A) = -sum over B within A of (-1)^(|A|-|B|) log b(B).
 
-    The mass is the disjunctive combination of masses with v(A) on the empty set and 1 - v(A) on A
-    (Denœux 2008). The empty set itself has no weight and is given 1.
+    The mass is the disjunctive combination of simple masses, which have v(A) on the empty set and 1 - v(A) on A
+    (Denœux 2008). The empty set itself has no weight; its entry is 1.
 
     Parameters
     ----------
     mass : array-like (..., 2^K)
-        With mass on the empty set.
+        The empty set must have mass.
 
     Returns
     -------
@@ -82,12 +81,12 @@ def disjunctive_weights_from_mass(mass: ArrayLike) -> Floats:
 
 
 def mass_from_disjunctive_weights(weights: ArrayLike) -> Floats:
-    """(..., 2^K) -> (..., 2^K): b(A) = product of v(B) over B, not empty, that do not lie within A.
+    """The mass with the given disjunctive weights: b(A) = product of v(B) over all non-empty B that are not within A.
 
     Parameters
     ----------
     weights : array-like (..., 2^K), > 0
-        That of the empty set is not looked at.
+        The entry of the empty set is ignored.
 
     Returns
     -------
@@ -102,7 +101,7 @@ def mass_from_disjunctive_weights(weights: ArrayLike) -> Floats:
 
 
 def log_conjunctive_weights(mass: Floats) -> Floats:
-    """(..., 2^K) -> (..., 2^K) logarithms, 0 for the frame; refused where the frame has no mass."""
+    """(..., 2^K) -> (..., 2^K) logarithms, 0 for the frame; refused if the frame has no mass."""
     if (mass[..., -1] <= 0).any():
         raise ValueError(
             "mass must be non-dogmatic to have conjunctive weights, got 0 on the frame; "
@@ -111,13 +110,13 @@ def log_conjunctive_weights(mass: Floats) -> Floats:
     commonality = np.log(superset_sums(mass))
     logs = -superset_differences(commonality)
     logs[..., -1] = 0.0
-    # alternating sums of 2^K logarithms: what rounding cannot tell from 0 is a set without evidence
+    # these are alternating sums of 2^K logarithms: a result that may be rounding alone means no evidence, and becomes 0
     noise = np.finfo(np.float64).eps * mass.shape[-1] * np.abs(commonality).max(axis=-1, initial=0.0, keepdims=True)
     return np.where(np.abs(logs) > noise, logs, 0.0)
 
 
 def log_disjunctive_weights(mass: Floats) -> Floats:
-    """(..., 2^K) -> (..., 2^K) logarithms, 0 for the empty set; refused where that has no mass."""
+    """(..., 2^K) -> (..., 2^K) logarithms, 0 for the empty set; refused if the empty set has no mass."""
     if (mass[..., 0] <= 0).any():
         raise ValueError(
             "mass must have something on the empty set to have disjunctive weights, got 0; "
@@ -127,7 +126,7 @@ def log_disjunctive_weights(mass: Floats) -> Floats:
 
 
 def mass_from_log_weights(logs: Floats) -> Floats:
-    """(..., 2^K) -> (..., 2^K): conjunctive weights, as logarithms, to mass."""
+    """Logarithms of conjunctive weights (..., 2^K) -> mass (..., 2^K)."""
     known = logs.copy()
     known[..., -1] = 0.0
     above = superset_sums(known)

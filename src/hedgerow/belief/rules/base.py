@@ -17,7 +17,7 @@ Merge = Literal["add", "max", "both", "stack"]
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What a rule must know besides the counts. Build it with `Setting.of`, which checks its parts.
+    """What a rule must know besides the counts. Make one with `Setting.of`, which checks the values.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Setting:
     caution : float
         How many unseen rows each leaf keeps in reserve.
     prior : float64 (K,)
-        Class probabilities before any leaf is looked at; they sum to 1.
+        Class probabilities before any evidence; they sum to 1.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Setting:
 
     @classmethod
     def of(cls, n_classes: int, caution: float = 1.0, prior: ArrayLike | None = None) -> Setting:
-        """K, caution, prior (K,) or None for a uniform one -> setting, checked and normalised."""
+        """K, caution, prior (K,) or None for a uniform one -> setting, with values checked and prior normalised."""
         if n_classes < 1:
             raise ValueError(f"n_classes must be at least 1, got {n_classes}; count every class of the target")
         if not (np.isfinite(caution) and caution >= 0):
@@ -57,46 +57,46 @@ class Setting:
 
 
 class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
-    """From the counts of the leaves a sample reaches to an opinion about it.
+    """The counts of the leaves that a sample reaches -> an opinion about the sample.
 
-    A rule is two pure functions and the name of the fold between them. Derive from this class, set `name` and
-    `merge`, write `lift` and `finish`, and decorate the class with `hedgerow.belief.rules.register`;
-    the law tests then find it by themselves. Parameters are set by ``__init__`` alone, so that
-    ``get_params``, ``set_params``, ``clone`` and ``rule__alpha`` in a grid search work.
+    A rule is two pure functions and the name of the fold between them. To add one, derive from this class, set `name`
+    and `merge`, write `lift` and `finish`, and decorate the class with `hedgerow.belief.rules.register`; the tests of
+    the laws then include it. ``__init__`` must do nothing but store the parameters, so that ``get_params``,
+    ``set_params``, ``clone`` and ``rule__alpha`` in a grid search work.
 
     Attributes
     ----------
     name : str
-        The short name `resolve_rule` knows.
+        The short name under which `resolve_rule` finds the rule.
     merge : {"add", "max", "both", "stack"}
-        How states of leaves become the state of a sample. ``"add"`` and ``"max"`` act on each column;
-        ``"both"`` folds the same table twice and hands on ``[max | add]`` side by side, (n, 2S);
+        How the states of leaves become the state of a sample. ``"add"`` and ``"max"`` act on each column.
+        ``"both"`` does both and puts the results side by side, ``[max | add]``, (n, 2S).
         ``"stack"`` is not a fold: `finish` receives the states of all trees, (n, T, S).
     even : bool
         Whether the intervals of all classes are equally wide.
     scale_free : bool
-        Whether twice the rows in all leaves and twice the caution give the same opinion.
+        Whether the opinion stays the same if all counts and the caution are doubled.
     smooth : bool
-        Whether counts that differ a little give probabilities that differ a little; votes jump.
+        Whether a small change of the counts gives a small change of the probabilities. It does not under votes.
     skips_empty : bool
-        Whether leaves without rows take no part in what adds up as "probability" or "log_odds".
+        Whether leaves without rows are left out of the sums "probability" and "log_odds" (see `adds_up`).
     chooses : bool
         Whether the rule is a decision by itself: its opinions have ``chosen``.
     onnx : bool
-        Whether `finish` uses only the NumPy functions that `hedgerow.to_onnx` can write down.
+        Whether `finish` uses only NumPy functions that `hedgerow.to_onnx` can translate.
     plain_mean : bool
-        Whether probabilities are the mean of the leaves' class shares, which the core reads from the counts. Not
-        inherited: a subclass that still computes the same says so again.
+        Whether probabilities are the mean of the class shares of the leaves, which the core computes from the counts
+        directly. A subclass does not inherit this attribute: it must set it again if it computes the same.
     page : str or None
-        The rule in the report's ``arithmetic.js`` that computes the same opinion; None leaves the rule without
-        sliders. Not inherited.
+        The name of the function in the report's ``arithmetic.js`` that computes the same opinion. With None the report
+        has no sliders for the rule. A subclass does not inherit this attribute.
 
     Notes
     -----
-    Two habits keep states foldable in any order and over any subset of trees. A state is self-sufficient:
-    where `finish` needs the number of leaves, a column of the state counts them. And a row of zeros is the
-    state of no leaf at all (states of ``"max"`` and ``"both"`` are never negative); in stacks a row of zeros
-    marks a tree that does not take part.
+    States can be folded in any order and over any subset of trees if they follow two conventions. First, a state holds
+    everything that `finish` needs: if it needs the number of leaves, a column of the state counts them. Second, a row
+    of zeros is the state of no leaf at all (so states of ``"max"`` and ``"both"`` are never negative); in a stack, a
+    row of zeros marks a tree that does not take part.
     """
 
     name: ClassVar[str]
@@ -111,13 +111,13 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     page: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Drop what names other code for the same arithmetic, unless the subclass says it again."""
+        """Reset `plain_mean` and `page` unless the subclass sets them: its arithmetic may differ."""
         super().__init_subclass__(**options)
         cls.plain_mean = vars(cls).get("plain_mean", False)
         cls.page = vars(cls).get("page")
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> states (m, S), one row per leaf; zero rows are empty leaves."""
+        """Counts (m, K) of leaves -> their states (m, S); a row of zeros is an empty leaf."""
         raise NotImplementedError(f"a rule must define lift, got none in {type(self).__name__}; see Rule")
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
@@ -125,15 +125,15 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         raise NotImplementedError(f"a rule must define finish, got none in {type(self).__name__}; see Rule")
 
     def width(self, setting: Setting) -> int:
-        """Setting -> S, the number of columns `lift` makes."""
+        """Setting -> S, the number of columns of a state."""
         return int(self.lift(np.zeros((1, setting.n_classes)), setting).shape[1])
 
     @property
     def laws(self) -> frozenset[str]:
-        """The laws the rule obeys besides those all rules obey; the law tests read them.
+        """The laws this rule obeys in addition to those of all rules; tests check them.
 
-        ``"precise"``: at caution 0, with no empty and no tied leaf, lower = probability = upper.
-        ``"widens"``: intervals are nested as caution grows. ``"accumulates"``: an empty leaf changes nothing.
+        ``"precise"``: at caution 0, and without empty or tied leaves, lower = probability = upper.
+        ``"widens"``: more caution never makes an interval narrower. ``"accumulates"``: an empty leaf changes nothing.
         """
         return frozenset({"precise", "widens"})
 
@@ -149,32 +149,32 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
 
     @property
     def steady(self) -> bool:
-        """Whether a sample's opinion stays the same while no tree is added that judges it; False is always safe."""
+        """Whether new trees leave a sample's opinion unchanged unless they judge it; False is always safe."""
         return self.merge in ("max", "both")
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """What is a sum over trees: some of "probability", "lower", "upper", "width" (upper - lower), "log_odds".
+        """The parts of an opinion that are sums over trees.
 
-        What is listed, except "width", `parts` must have. Shapley values, smallest changes and exports to scikit-learn
-        and treelite rest on it.
+        They are some of "probability", "lower", "upper", "width" (upper - lower) and "log_odds". `parts` must return
+        all of them except "width". Shapley values, smallest changes and exports to scikit-learn and treelite use them.
         """
         return ()
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
-        """States of leaves (m, S) -> what each leaf adds to what adds up, (m, K) each.
+        """States of leaves (m, S) -> what each leaf adds to the sums that `adds_up` lists, (m, K) each.
 
-        Their sums over trees are divided by the number of trees, or by the sum of the trees' weights. Log-odds are
-        given as log-scores, which are not divided; a term that all classes share does not matter.
+        The sums over trees are divided by the number of trees, or by the sum of their weights. "log_odds" are
+        log-scores instead, which are not divided; a term that all classes share does not matter.
         """
         raise NotImplementedError(f"a rule that adds up must define parts, got none in {type(self).__name__}; see Rule")
 
     def prior_term(self, setting: Setting) -> Floats:
-        """Setting -> the log-scores (K,) before any leaf is looked at, where log-odds add up."""
+        """Setting -> the log-scores (K,) before any leaf has added to them, for a rule whose log-odds add up."""
         return np.zeros(setting.n_classes)
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """-> the name of the rule in the report's page and its options there; None where the page does not know it."""
+        """-> the name of the rule in the report's script and its options there; None if the script does not have it."""
         return None if self.page is None else (self.page, self.get_params())
 
 
@@ -205,6 +205,6 @@ def merge_states(states: Floats, merge: Merge) -> Floats:
 
 
 def one_of(value: str | None, allowed: tuple[str | None, ...], subject: str) -> None:
-    """Refuse a value that is not among those allowed."""
+    """Refuse a value that is not one of those allowed."""
     if value not in allowed:
         raise ValueError(f"{subject} must be one of {allowed}, got {value!r}; choose one of these")

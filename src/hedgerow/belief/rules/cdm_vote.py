@@ -1,4 +1,4 @@
-"""CDM-Vote: the undominated sets of all trees -> the set of classes worth most."""
+"""CDM-Vote: the undominated sets of all trees -> the most useful set of classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hedgerow.belief.rules.dominance import TIE, Belief
 from hedgerow.belief.rules.registry import register
 from hedgerow.belief.rules.utility import Utility, utility_of_size
 
-ENUMERATED = 10  # classes of which all subsets are looked at
-ROWS = 2048  # samples looked at together
+ENUMERATED = 10  # all subsets of this many classes are compared
+ROWS = 2048  # samples computed at once
 
 
 @register(lambda: CdmVote(utility="u80"), lambda: CdmVote(utility="f1"))
@@ -22,10 +22,9 @@ class CdmVote(Belief):
     """CDM-Vote: the set A of largest g(|A|) Bel(A), where a tree supports A if its undominated set is within
     A.
 
-    This rule is not a fold: Bel of every set would need 2^K columns, so the undominated sets of all trees
-    are stacked. All subsets of the ten most plausible classes are looked at, and beyond ten the sets of the
-    most plausible classes only; up to ten classes this is the exact maximum. Among equal sets the smallest is
-    chosen.
+    This rule is not a fold: Bel of every set would need 2^K columns, so the undominated sets of all trees are stacked.
+    All subsets of the ten most plausible classes are compared; among larger sets, only those of the most plausible
+    classes. So with up to ten classes the maximum is exact. Among equally good sets the smallest is chosen.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ class CdmVote(Belief):
 
     @property
     def weighable(self) -> bool:
-        """True: a weighted row of the stack still shows its set."""
+        """True: a row of the stack shows its set also when it is multiplied by a weight."""
         return True
 
 
@@ -88,7 +87,7 @@ def _best_sets(sets: Bools, weight: Floats, plausibility: Floats, worth: Floats)
 
 
 def _candidates(n_classes: int) -> Bools:
-    """K -> the sets looked at, in terms of the classes by falling plausibility, bool (C, K)."""
+    """K -> the sets that are compared, bool (C, K); classes are in order of falling plausibility."""
     top = min(ENUMERATED, n_classes)
     codes = np.arange(1, 1 << top)[:, None]
     subsets = np.zeros((len(codes), n_classes), dtype=bool)

@@ -13,22 +13,23 @@ from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting, one_of
 from hedgerow.belief.rules.mean import distribution
 from hedgerow.belief.rules.registry import register
 
-TIE = 1e-12  # votes this close, relative to all votes, are equal: sums of weights come in any order
+TIE = 1e-12  # votes this close, relative to all votes, are equal: sums of weights depend on the order of trees
 
 
 @register(lambda: Belief(weights="size"), lambda: Belief(weights="precision"), lambda: Belief(weights="learned"))
 class Belief(Rule):
-    """S0: every tree puts its weight on the set of classes its leaf cannot tell apart.
+    """Every tree puts its weight on the set of classes that its leaf cannot tell apart.
 
-    ``lower`` is the weight of the trees whose undominated set is {k}, ``upper`` of those whose set contains
-    k, ``probability`` is pignistic, ``conflict`` the weight of decided trees that are not for the leading
-    class. Interval dominance then gives S0's decision: class 1 if bel > 1/2, class 0 if pl < 1/2.
+    ``lower`` is the weight of the trees whose undominated set is {k}, ``upper`` the weight of those whose set contains
+    k. ``probability`` is pignistic. ``conflict`` is the weight of the decided trees that are not for the leading class.
+    With interval dominance this is the decision of Zhang, Quost and Masson (2021): class 1 if bel > 1/2, class 0 if
+    pl < 1/2.
 
     Parameters
     ----------
     weights : {"equal", "size", "precision", "learned"}, default "equal"
-        Weight of a tree: 1; n; n/(n + caution), which is 1 - caution/(n + caution); or the tree weights
-        given from outside (see `hedgerow.belief.learn_tree_weights`), which every choice multiplies.
+        Weight of a tree: "equal" is 1, "size" is n, the rows of its leaf, "precision" is n/(n + caution). Tree weights
+        that are given multiply it; "learned" requires them (see `hedgerow.belief.learn_tree_weights`).
 
     Examples
     --------
@@ -75,7 +76,7 @@ class Belief(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """Nested for fixed tree weights; those by precision change with caution."""
+        """Intervals are nested if tree weights are fixed; those by precision change with caution."""
         return frozenset({"precise"} if self.weights == "precision" else {"precise", "widens"})
 
     @property
@@ -85,7 +86,7 @@ class Belief(Rule):
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """Everything, unless each leaf has a weight of its own or trees are stacked."""
+        """Everything, unless leaves have different weights or trees are stacked."""
         by_tree = self.merge == "add" and self.weights in ("equal", "learned")
         return ("probability", "lower", "upper", "width") if by_tree else ()
 
@@ -95,14 +96,13 @@ class Belief(Rule):
         return {"lower": state[:, :k], "upper": state[:, k : 2 * k], "probability": state[:, 2 * k : 3 * k]}
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The page knows no learned weights."""
+        """The script has no learned weights."""
         return None if self.needs_weights else super().on_page()
 
 
 @register()
 class Mva(Belief):
-    """MVA: each tree votes against the classes it finds dominated; those with the fewest such votes are
-    chosen.
+    """MVA: each tree votes against the classes dominated in its leaf; the classes with the fewest votes are chosen.
 
     These are the classes of largest plausibility under `Belief`.
 
@@ -130,10 +130,10 @@ class Mva(Belief):
 
 @register()
 class DominanceVote(Rule):
-    """S0: each tree decides by interval dominance, then the decided trees vote; the winner is chosen.
+    """Each tree decides by interval dominance, then the decided trees vote; the winner is chosen.
 
-    Undecided trees do not vote, they are the room between ``lower`` and ``upper``. Tied winners are all
-    chosen, and all classes where no tree is decided.
+    Undecided trees do not vote; their share is the distance between ``lower`` and ``upper``. All tied winners are
+    chosen, and all classes if no tree is decided (Zhang, Quost and Masson 2021).
 
     Examples
     --------
@@ -165,11 +165,11 @@ class DominanceVote(Rule):
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """The bounds; the probability is a mean over the decided trees alone."""
+        """The bounds add up; the probability does not, because it is a mean over the decided trees only."""
         return ("lower", "upper", "width")
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
-        """States of leaves (m, K + 1) -> their votes, and what they leave open besides, (m, K) each."""
+        """States of leaves (m, K + 1) -> their votes, and the votes plus what is left open, (m, K) each."""
         votes = state[:, : setting.n_classes]
         return {"lower": votes, "upper": votes + state[:, -1:] - votes.sum(axis=1, keepdims=True)}
 

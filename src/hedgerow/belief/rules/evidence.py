@@ -12,23 +12,24 @@ from hedgerow.belief.plausibility import preference
 from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting, one_of
 from hedgerow.belief.rules.registry import register
 
-FAINT = 1e-250  # sums below it may have lost digits
+FAINT = 1e-250  # sums below this may have lost digits
 
 
 @register(lambda: Dempster(normalised=False))
 class Dempster(Rule):
-    """Dempster's rule on the leaves' masses: the degree of preference on the winner, the rest on the frame.
+    """Dempster's rule on one mass per leaf: the degree of preference on the winner, the rest on the frame.
 
-    On such masses the rule adds weights of evidence -log(1 - s). ``lower`` and ``upper`` are belief and
-    plausibility; with caution the belief in a class takes its own evidence discounted by n/(n + caution) and
-    that of its rivals in full. ``probability`` is pignistic, ``conflict`` the mass on the empty set,
-    ``log_odds`` the normalised log-plausibility (log Q- - log Q+ for two classes), ``score`` S1's
-    unnormalised m(+) - m(-), or the unnormalised masses m(k) for more classes.
+    For such masses the rule adds weights of evidence -log(1 - s). ``lower`` and ``upper`` are belief and plausibility.
+    With caution, the belief in a class counts its own evidence discounted by n/(n + caution), and the evidence of its
+    rivals in full. ``probability`` is pignistic, ``conflict`` is the mass on the empty set, ``log_odds`` is the
+    normalised log-plausibility (log Q- - log Q+ for two classes). ``score`` is the unnormalised m(+) - m(-) of Busch et
+    al. (2021), or the unnormalised masses m(k) for more than two classes.
 
     Parameters
     ----------
     normalised : bool, default True
-        False leaves the conflict where it is: it counts as room for every class, so bounds widen with it.
+        Whether to divide out the conflict. False keeps it as mass that any class may have, so conflict widens the
+        bounds.
 
     Examples
     --------
@@ -72,12 +73,12 @@ class Dempster(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """At caution 0 the interval is that of the combined mass, which is not a point."""
+        """Not precise: at caution 0 the interval is that of the combined mass, which is not a point."""
         return frozenset({"widens", "accumulates"})
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """Weights of evidence add up, unless the largest counts."""
+        """Weights of evidence add up, unless only the largest one counts."""
         return ("log_odds",) if self.merge == "add" else ()
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
@@ -87,7 +88,7 @@ class Dempster(Rule):
 
 @register(lambda: Cautious(normalised=False))
 class Cautious(Dempster):
-    """Denœux's cautious rule on the same masses: weights of evidence are not added, the largest counts.
+    """Denœux's cautious rule on the same masses: weights of evidence are not added; only the largest counts.
 
     Repeated evidence changes nothing. Two-class score: max s+ - max s-, which is m(+) - m(-).
 
@@ -110,18 +111,17 @@ class Cautious(Dempster):
 
 @register(lambda: Eva(prior="authors"), lambda: Eva(prior=None), lambda: Eva(smoothing=1.0))
 class Eva(Rule):
-    """EVA: the product of the leaves' smoothed shares, each over the prior, times the prior.
+    """EVA: the product of the smoothed shares of all leaves, each divided by the prior, times the prior.
 
-    The interval of a class runs from what the rule would say if the reserve of every leaf fell on the
-    class's worst rival to what it would say if it fell on the class itself. ``conflict`` is one minus the
-    affinity of the leaves' distributions (the sum over classes of their geometric mean), ``score`` the
-    log-odds.
+    The upper bound of a class is its probability if the reserve of every leaf goes to the class itself; the lower bound
+    is its probability if the reserve goes to its strongest rival. ``conflict`` is one minus the affinity of the
+    distributions of the leaves (the sum over classes of their geometric mean). ``score`` is the log-odds.
 
     Parameters
     ----------
     prior : {"log", "authors", None}, default "log"
-        "log" is the printed formula; "authors" subtracts (T - 1) P(y) without the logarithm, as the program
-        of the authors does; None leaves the prior out. The prior itself is given to `combine`.
+        How the prior is used. "log" is the published formula. "authors" subtracts (T - 1) P(y) without the logarithm,
+        as the authors' program does. None leaves the prior out. The prior itself is a parameter of `combine`.
     smoothing : float, default 0.1
         Added to every count of every leaf that holds rows.
 
@@ -145,10 +145,10 @@ class Eva(Rule):
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [log-shares (K), the same with the reserve added (K), log-total, 1].
 
-        Logarithms are relative to a count of zero, so a class the leaf has not seen costs nothing to store.
+        Logarithms are relative to a count of zero, so the entry of a class without rows in the leaf is 0.
         """
         if not (np.isfinite(self.smoothing) and self.smoothing > 0):
-            raise ValueError(f"smoothing must be a finite number > 0, got {self.smoothing!r}; S1 uses 0.1")
+            raise ValueError(f"smoothing must be a finite number > 0, got {self.smoothing!r}; 0.1 is usual")
         one_of(self.prior, ("log", "authors", None), "prior")
         total = counts.sum(axis=1, keepdims=True)
         filled = total > 0
@@ -178,22 +178,22 @@ class Eva(Rule):
         )
 
     def prior_term(self, setting: Setting) -> Floats:
-        """Setting -> log-scores (K,) before any leaf; each leaf after the first takes them off again."""
+        """Setting -> log-scores (K,) before any leaf; every leaf after the first subtracts them again."""
         if self.prior == "authors":
             return setting.prior
         return np.log(setting.prior) if self.prior == "log" else np.zeros(setting.n_classes)
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """The logarithm of a product adds up."""
+        """The log-odds add up, because the rule is a product."""
         return ("log_odds",)
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
-        """States of leaves (m, 2K + 2) -> log-scores over the prior (m, K)."""
+        """States of leaves (m, 2K + 2) -> log-scores relative to the prior (m, K)."""
         return {"log_odds": state[:, : setting.n_classes] - self.prior_term(setting)}
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The page calls class shares the prior, and this rule's `prior` the correction."""
+        """In the script, `prior` means the class shares, and this rule's `prior` is called `correction`."""
         known = super().on_page()
         return known and (known[0], {"correction": self.prior, "smoothing": self.smoothing})
 
@@ -218,7 +218,7 @@ def masses_from_weights(weight: Floats) -> tuple[Floats, Floats, Floats]:
 
     Examples
     --------
-    >>> s = np.array([[.98, .8]])                    # S1: cautious on .8, .8 and -.98
+    >>> s = np.array([[.98, .8]])                    # cautious rule on .8, .8 and -.98
     >>> singles, frame, empty = masses_from_weights(-np.log1p(-s))
     >>> singles.round(6), frame.round(6), empty.round(6)
     (array([[0.196, 0.016]]), array([0.004]), array([0.784]))
@@ -252,12 +252,12 @@ def log_sum_of_others(logs: Floats) -> Floats:
 
 
 def _lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Floats:
-    """Weights in full and discounted (n, K) -> belief in k from its discounted, its rivals' full weights."""
+    """Full and discounted weights (n, K) -> belief in each class, its own weight discounted, its rivals' in full."""
     if not normalised:
         rivals = weight.sum(axis=1, keepdims=True) - weight
         held: Floats = -np.expm1(-discounted) * np.exp(-rivals)
         return held
-    top = weight.max(axis=1, keepdims=True)  # taken off first: sums of 1e4 trees leave no digits to lose
+    top = weight.max(axis=1, keepdims=True)  # subtracted first, because exp of a sum over 1e4 trees overflows
     scale = np.exp(discounted - top)
     room = scale + _sum_of_others(-np.expm1(-weight) * np.exp(weight - top))
     lower: Floats = -np.expm1(-discounted) * scale / np.maximum(room, FAINT)
@@ -268,7 +268,7 @@ def _lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Floa
 
 
 def _faint_lower_beliefs(weight: Floats, discounted: Floats, top: Floats) -> Floats:
-    """The same in logarithms, for rows where a class and its rivals vanish beside the largest weight; slower."""
+    """The same in logarithms, which is slower, for rows where a class and its rivals underflow."""
     own = _log_lost(discounted) + (discounted - top)
     room = np.logaddexp(discounted - top, log_sum_of_others(_log_lost(weight) + (weight - top)))
     lower: Floats = np.exp(own - room)
@@ -284,7 +284,7 @@ def _sum_of_others(values: Floats) -> Floats:
 
 
 def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
-    """Log-scores, log-scores when the reserve falls on the class (n, K) -> lower and upper (n, K)."""
+    """Log-scores, and log-scores if the reserve goes to the class (n, K) -> lower and upper (n, K)."""
     top = plain.max(axis=1, keepdims=True)
     step, plain, raised = raised - plain, plain - top, raised - top
     total = np.log(np.exp(plain).sum(axis=1, keepdims=True))
@@ -296,14 +296,14 @@ def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
 
 
 def _log_lost(x: Floats) -> Floats:
-    """x >= 0 -> log(exp(x) - 1) - x: what the unit takes off; -inf at 0."""
+    """x >= 0 -> log(exp(x) - 1) - x; -inf at 0."""
     positive = x > 0
     safe = np.where(positive, x, 1.0)
     return np.where(positive, np.log(-np.expm1(-safe)), -np.inf)
 
 
 def _log_normalised(logs: Floats) -> Floats:
-    """(n, K) -> (n, K) whose exp sums to 1; the largest is taken off first, so no digits are lost."""
+    """(n, K) -> (n, K) whose exp sums to 1; the largest is subtracted first, so no digits are lost."""
     shifted = logs - logs.max(axis=1, keepdims=True)
     normalised: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return normalised

@@ -13,15 +13,15 @@ from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting
 from hedgerow.belief.rules.mean import Average, distribution
 from hedgerow.belief.rules.registry import register
 
-MEETS = 1e-12  # bounds that miss each other by less touch: it is the rounding of equal shares
+MEETS = 1e-12  # bounds that miss each other by less than this touch: equal shares are rounded differently
 
 
 @register()
 class IntervalAverage(Average):
-    """S0's baseline: bounds averaged over trees; the classes no other class dominates are chosen.
+    """Bounds are averaged over trees; the classes that no other class dominates are chosen.
 
-    For two classes: class 1 if its lower bound is above 1/2, class 0 if the upper bound of class 1 is below
-    1/2, both otherwise.
+    With two classes, this is class 1 if its lower bound is above 1/2, class 0 if the upper bound of class 1 is below
+    1/2, and both otherwise: the baseline of Zhang, Quost and Masson (2021).
 
     Examples
     --------
@@ -42,15 +42,15 @@ class IntervalAverage(Average):
 
 @register()
 class IntervalConjunction(Rule):
-    """The intersection of the leaves' intervals: the largest lower and the smallest upper bound.
+    """The intersection of the intervals of all leaves: the largest lower and the smallest upper bound.
 
-    Where the intersection holds no distribution the trees contradict each other: ``conflict`` is the amount
-    by which the bounds miss, and the opinion falls back to the average of the intervals of the leaves that
-    hold rows. ``probability`` is the point that lies as far between the bounds in every class; in the
-    fallback, the average.
+    If no distribution lies in the intersection, the trees contradict each other. Then ``conflict`` is the distance
+    between the bounds, and the opinion is the average of the intervals of the leaves that hold rows. ``probability`` is
+    the distribution that divides the interval of every class in the same ratio; if the trees contradict each other, it
+    is the average.
 
-    A growing caution can end a contradiction, and then the wide average gives way to a narrow intersection:
-    intervals are nested only as long as the trees meet, or as long as they do not.
+    More caution can end a contradiction, and then the wide average is replaced by a narrow intersection. So intervals
+    are nested only among cautions where the trees agree, and among cautions where they do not.
 
     Examples
     --------
@@ -85,14 +85,13 @@ class IntervalConjunction(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """Precise at caution 0; an empty leaf changes nothing; not nested across the end of a
-        contradiction."""
+        """Precise at caution 0; an empty leaf changes nothing; not nested where more caution ends a contradiction."""
         return frozenset({"precise", "accumulates"})
 
 
 @register()
 class IntervalDisjunction(Rule):
-    """The hull of the leaves' intervals: the smallest lower and the largest upper bound.
+    """The hull of the intervals of all leaves: the smallest lower and the largest upper bound.
 
     ``probability`` is the average. ``conflict`` is the largest distance between the shares of two leaves. At
     caution 0 the interval of a class spans the shares of the trees.
@@ -127,12 +126,12 @@ class IntervalDisjunction(Rule):
 
     @property
     def laws(self) -> frozenset[str]:
-        """Nested; at caution 0 the hull of the trees, not a point."""
+        """Nested, but not precise: at caution 0 the interval spans the shares of the trees."""
         return frozenset({"widens"})
 
 
 def undominated_bounds(lower: Floats, upper: Floats) -> Bools:
-    """Bounds (n, K) -> bool (n, K): the classes whose upper bound no other lower bound exceeds.
+    """Bounds (n, K) -> bool (n, K): the classes whose upper bound is not below any other lower bound.
 
     Examples
     --------
@@ -144,14 +143,14 @@ def undominated_bounds(lower: Floats, upper: Floats) -> Bools:
 
 
 def _gap(lower: Floats, upper: Floats) -> Floats:
-    """Bounds (n, K) -> by how much they fail to hold a distribution (n,), 0 or less when they hold one."""
+    """Bounds (n, K) -> how far they are from holding a distribution (n,); 0 or less if they hold one."""
     between = (lower - upper).max(axis=1)
     gap: Floats = np.maximum(between, np.maximum(lower.sum(axis=1) - 1.0, 1.0 - upper.sum(axis=1)))
     return gap
 
 
 def _between(lower: Floats, upper: Floats) -> Floats:
-    """Bounds that hold a distribution (n, K) -> the one equally far between them in every class (n, K)."""
+    """Bounds that hold a distribution (n, K) -> the one that divides every interval in the same ratio (n, K)."""
     low, high = lower.sum(axis=1, keepdims=True), upper.sum(axis=1, keepdims=True)
     wide = high - low > MEETS
     part = np.where(wide, np.clip((1.0 - low) / np.where(wide, high - low, 1.0), 0.0, 1.0), 0.0)

@@ -14,12 +14,11 @@ from hedgerow.belief.rules.registry import register
 
 
 class Mean(Rule):
-    """A rule that averages one distribution per leaf; subclasses say which.
+    """A rule that averages one distribution per leaf; subclasses define which.
 
     The interval of a leaf is its distribution with the share ``r = caution/(n + caution)`` held back,
-    ``[(1 - r) p, (1 - r) p + r]``: for class shares exactly the imprecise Dirichlet interval. The
-    distribution is the mean over the leaves that hold rows; an empty leaf holds everything back, so it only
-    widens.
+    ``[(1 - r) p, (1 - r) p + r]``. For class shares, this is the imprecise Dirichlet interval. The distribution is the
+    mean over the leaves that hold rows. An empty leaf holds everything back, so it only widens the interval.
     """
 
     merge: ClassVar[Merge] = "add"
@@ -32,7 +31,7 @@ class Mean(Rule):
         raise NotImplementedError(f"a mean rule must define shares, got none in {type(self).__name__}; see Mean")
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
-        """Counts (m, K) -> [shares (K), held shares (K), sum of squares, reserve]."""
+        """Counts (m, K) -> [shares (K), shares without the reserve (K), sum of squares, reserve]."""
         shares = self.shares(counts)
         held_back = reserve(counts, setting.caution)[:, None]
         return np.hstack([shares, (1.0 - held_back) * shares, (shares**2).sum(axis=1, keepdims=True), held_back])
@@ -48,12 +47,12 @@ class Mean(Rule):
 
     @property
     def steady(self) -> bool:
-        """A mean does not depend on how many trees it is over."""
+        """True: a mean does not depend on the number of trees."""
         return True
 
     @property
     def adds_up(self) -> tuple[str, ...]:
-        """Everything a mean is made of."""
+        """The probability and both bounds add up."""
         return ("probability", "lower", "upper", "width")
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
@@ -117,7 +116,7 @@ class Laplace(Mean):
 
 @register()
 class Plausibility(Mean):
-    """The mean of degrees of preference: the winner of a leaf gets 1 - u_e - u_a, the rest is shared by all.
+    """The mean of degrees of preference: the winner of a leaf gets 1 - u_e - u_a, and all classes share the rest.
 
     Two-class score: mean of pi+ - pi-.
 
@@ -140,7 +139,7 @@ class Plausibility(Mean):
 
 @register()
 class EpistemicWeighted(Mean):
-    """Degrees of preference, each leaf discounted by its epistemic uncertainty: mean of (1 - u_e)(s+ - s-).
+    """The mean of degrees of preference, each discounted by the epistemic uncertainty of its leaf: (1 - u_e)(s+ - s-).
 
     Examples
     --------
@@ -160,7 +159,7 @@ class EpistemicWeighted(Mean):
 
 @register()
 class ConfidenceBounds(Mean):
-    """The mean of shares drawn to the middle by the chance of a draw, (1 - c)(p/n - 1/2).
+    """The mean of shares that are pulled to the middle if a draw is likely, (1 - c)(p/n - 1/2).
 
     Examples
     --------
@@ -178,7 +177,7 @@ class ConfidenceBounds(Mean):
 
 @register()
 class Vote(Mean):
-    """The share of the trees that vote for each class; a tied leaf shares its vote.
+    """The share of the trees that vote for each class; a tied leaf divides its vote.
 
     Two-class score: (#positive - #negative)/T.
 
@@ -202,7 +201,7 @@ class Vote(Mean):
 
 @register()
 class Pool(Rule):
-    """All leaves poured into one: pooled counts. Each leaf that holds rows adds its reserve to the pool.
+    """The class shares of all leaves together: their counts are added. Each leaf that holds rows adds its reserve.
 
     Two-class score: sum(p)/sum(n) - 1/2.
 

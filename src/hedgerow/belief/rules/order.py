@@ -17,10 +17,11 @@ Bools = NDArray[np.bool_]
 
 
 class Stacked(Rule):
-    """A rule that needs the shares of all trees side by side; it is not a fold. Subclasses say how to blend.
+    """A rule that needs the shares of all trees at once, so it is not a fold. Subclasses define how to blend them.
 
-    For two classes the blend is that of class 1; for more, that of every class, normalised. The interval
-    holds back the mean reserve of the leaves; an empty leaf, in reserve entirely, only widens it.
+    With two classes, the shares of class 1 are blended; with more, those of every class, and the results are
+    normalised. The interval holds back the mean reserve of the leaves. An empty leaf is all reserve, so it only widens
+    the interval.
     """
 
     merge: ClassVar[Merge] = "stack"
@@ -57,13 +58,13 @@ class Stacked(Rule):
             positive = self.blend(shares[:, :, 1:], filled)
             return np.hstack([1.0 - positive, positive])
         blended = self.blend(shares, filled)
-        nothing = blended.sum(axis=1) <= 0  # no class has a share in most trees
+        nothing = blended.sum(axis=1) <= 0  # as when no class has a share in most trees
         return distribution(np.where(nothing[:, None], mean, blended))[0]
 
 
 @register()
 class Median(Stacked):
-    """The median of the shares over trees. Where the medians of all classes are zero: the mean.
+    """The median of the shares over trees; the mean if the medians of all classes are zero.
 
     Examples
     --------
@@ -81,8 +82,7 @@ class Median(Stacked):
 
 @register(lambda: GeneralisedMixture(theta="median"), lambda: GeneralisedMixture(theta="max"))
 class GeneralisedMixture(Stacked):
-    """A mixture that trusts a tree less the further it is from theta, 1/(T-1) sum(x - x |x - theta|/sum|x -
-    theta|).
+    """A mean in which a tree counts less the further it is from theta: 1/(T-1) sum(x - x |x - theta|/sum|x - theta|).
 
     Parameters
     ----------
@@ -118,11 +118,11 @@ class GeneralisedMixture(Stacked):
 
 @register()
 class SignedMaximum(Rule):
-    """The score of the leaf furthest from a draw: for two classes the p/n - 1/2 of largest size.
+    """The score of the leaf that is furthest from a draw: for two classes, the largest p/n - 1/2 in absolute value.
 
-    A leaf's margin is the share of its winner minus that of the runner-up. The class with the largest margin
-    gets it, the rest is shared by all; equal margins of different classes share theirs. With caution the
-    lower bound takes the margins of a class discounted by n/(n + caution), those of its rivals in full.
+    The margin of a leaf is the share of its winner minus that of the runner-up. The class with the largest margin
+    gets this margin, and all classes share the rest; classes with equal largest margins divide them. With caution, the
+    lower bound counts the margins of a class discounted by n/(n + caution), and those of its rivals in full.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class SignedMaximum(Rule):
         margins, discounted = np.hsplit(state, 2)
         rival = largest_rival(margins)
         leads = margins >= rival
-        level = leads.sum(axis=1, keepdims=True) - leads  # of the rivals, how many have the largest margin
+        level = leads.sum(axis=1, keepdims=True) - leads  # how many rivals have the largest margin
         probability = distribution(_share_of_margin(margins, rival, level))[0]
         lower = _share_of_margin(discounted, rival, level)
         known = (margins > 0).any(axis=1, keepdims=True)
@@ -165,7 +165,7 @@ class SignedMaximum(Rule):
 
 
 def _share_of_margin(own: Floats, rival: Floats, level: NDArray[np.int64]) -> Floats:
-    """Own margins, largest of the rivals', how many of them have it, (n, K) each -> share of each class (n, K)."""
+    """Own margins, the largest of the rivals, how many rivals have it, (n, K) each -> share of each class (n, K)."""
     best = np.maximum(own, rival)
     part = np.where(own >= rival, own / np.where(own == rival, 1 + level, 1), 0.0)
     shares: Floats = (1.0 - best) / own.shape[1] + part
@@ -173,7 +173,7 @@ def _share_of_margin(own: Floats, rival: Floats, level: NDArray[np.int64]) -> Fl
 
 
 def _median(shares: Floats, filled: Bools) -> Floats:
-    """Shares (n, T, C), which leaves count (n, T) -> medians (n, C); every sample has one that counts."""
+    """Shares (n, T, C), which leaves count (n, T) -> medians (n, C); in every sample at least one leaf counts."""
     ordered = np.sort(np.where(filled[:, :, None], shares, np.inf), axis=1)
     last = filled.sum(axis=1) - 1
     low, high = (np.take_along_axis(ordered, at[:, None, None], axis=1)[:, 0] for at in (last // 2, (last + 1) // 2))

@@ -13,12 +13,12 @@ _RULES: dict[str, tuple[type[Rule], tuple[Callable[[], Rule], ...]]] = {}
 
 
 def register(*notable: Callable[[], Rule]) -> Callable[[R], R]:
-    """Make a rule known by its name.
+    """Register a rule, so that its name can be used wherever a rule is expected.
 
     Parameters
     ----------
     *notable : callable () -> Rule
-        Makers of parametrisations worth testing besides the default one.
+        Functions that return the rule with other parameters; tests check these too.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def rule_names() -> tuple[str, ...]:
 
 
 def all_rules() -> Iterator[Rule]:
-    """Every rule, in its default and in its notable parametrisations.
+    """Every registered rule, with its default parameters and with those given to `register`.
 
     Examples
     --------

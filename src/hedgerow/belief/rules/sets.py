@@ -16,8 +16,7 @@ from hedgerow.belief.rules.utility import Utility, best_prefix, first_of, utilit
 
 @register(lambda: CdmAve(utility="u80"), lambda: CdmAve(utility="f1"))
 class CdmAve(Average):
-    """CDM-Ave: the set A of largest g(|A|) Bel(A), Bel(A) the sum of its averaged lower bounds, 1 for the
-    frame.
+    """CDM-Ave: the set A of largest g(|A|) Bel(A), where Bel(A) is the sum of averaged lower bounds (1 if A has all).
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class Ndc(CdmAve):
 class Cr(Average):
     """CR: the smallest set of most probable classes whose probability is at least 1 - epsilon.
 
-    Where nothing is known all classes are chosen.
+    If nothing is known, all classes are chosen.
 
     Parameters
     ----------
@@ -103,5 +102,5 @@ class Cr(Average):
         order = np.argsort(-opinion.probability, axis=1, kind="stable")
         total = np.cumsum(np.take_along_axis(opinion.probability, order, axis=1), axis=1)
         last = np.argmax(total >= 1.0 - self.epsilon - 1e-12, axis=1)
-        unknown = opinion.vacuity[:, None] == 1.0  # a uniform distribution orders nothing
+        unknown = opinion.vacuity[:, None] == 1.0  # a uniform distribution does not order the classes
         return replace(opinion, chosen=first_of(order, last) | unknown)

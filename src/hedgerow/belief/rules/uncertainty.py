@@ -20,10 +20,10 @@ class UncertaintyParts:
     Attributes
     ----------
     total, aleatoric, epistemic : float64 (n,)
-        Entropy of the mean distribution, mean entropy of the leaves' distributions, and their difference, in
-        bits.
+        In bits: the entropy of the mean distribution, the mean entropy of the distributions of the leaves, and the
+        difference of the two.
     relative_aleatoric, relative_epistemic : float64 (n,)
-        u_a and u_e of the relative likelihood, averaged over leaves.
+        u_a and u_e, which come from relative likelihood, averaged over leaves.
     """
 
     total: Floats
@@ -34,10 +34,10 @@ class UncertaintyParts:
 
 
 class Uncertainty:
-    """The entropy decomposition as a fold, with the methods and `merge` of a rule.
+    """Total uncertainty and its two parts as a fold, with the methods and `merge` of a rule.
 
-    Entropies are over the leaves that hold rows; where none does, all of log2(K) is epistemic. An empty
-    leaf has u_e = 1 and u_a = 0.
+    Entropies are means over the leaves that hold rows; if no leaf holds rows, the epistemic part is log2(K) and the
+    aleatoric part is 0. An empty leaf has u_e = 1 and u_a = 0.
 
     Examples
     --------

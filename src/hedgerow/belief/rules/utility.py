@@ -15,7 +15,7 @@ NAMES = ("u65", "u80", "f1", "f_beta")
 
 
 def utility_of_size(utility: Utility, n_classes: int, beta: float = 1.0) -> Floats:
-    """Utility, K, beta of "f_beta" -> worth of a correct set of size 1 ... K, (K,).
+    """Utility, K, beta (only for "f_beta") -> worth of a correct set of size 1 ... K, (K,).
 
     Examples
     --------
@@ -48,12 +48,12 @@ def _named(name: str, sizes: NDArray[np.int_], beta: float) -> Floats:
 
 
 def quadratic_utility(discount: ArrayLike, z: float) -> Floats:
-    """``(2 - 4z) d^2 + (4z - 1) d``: the utility that is 0 at d = 0, z at 1/2 and 1 at 1.
+    """Quadratic utility ``(2 - 4z) d^2 + (4z - 1) d``, which is 0 at d = 0, z at d = 1/2 and 1 at d = 1.
 
     Parameters
     ----------
     discount : array-like, any shape
-        d = [y in A] / |A|.
+        d = 1 / |A| if the set A holds the true class, otherwise 0.
     z : float
         The utility of a correct pair: .65 for u65, .80 for u80, .5 for discounted accuracy.
 
@@ -72,7 +72,7 @@ def quadratic_utility(discount: ArrayLike, z: float) -> Floats:
 
 
 def f_beta_utility(size: ArrayLike, beta: float = 1.0) -> Floats:
-    """``(1 + beta^2) / (size + beta^2)``: the F measure of a correct set.
+    """F measure of a correct set, ``(1 + beta^2) / (size + beta^2)``.
 
     Parameters
     ----------
@@ -98,10 +98,10 @@ def f_beta_utility(size: ArrayLike, beta: float = 1.0) -> Floats:
 
 
 def best_prefix(support: Floats, worth: Floats, frame: Floats | float) -> Bools:
-    """Support of classes (n, K), worth by size (K,), support of the frame -> best set, bool (n, K).
+    """Support of classes (n, K), worth by size (K,), support of all classes together -> best set, bool (n, K).
 
-    For additive support the best set of each size takes the most supported classes (the first of a tie);
-    among sizes of equal value the smallest is chosen.
+    Because support adds up, the best set of each size consists of the most supported classes (the first of a tie).
+    Among sizes of equal value the smallest is chosen.
     """
     order = np.argsort(-support, axis=1, kind="stable")
     total = np.cumsum(np.take_along_axis(support, order, axis=1), axis=1)
