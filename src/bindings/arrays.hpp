@@ -114,6 +114,5 @@ void define_rows(nb::module_& module);
 void define_growing(nb::module_& module);
 void define_tops(nb::module_& module);
 void define_reading(nb::module_& module);
-void define_meeting(nb::module_& module);
 
 }  // namespace hedgerow

@@ -62,5 +62,4 @@ NB_MODULE(_core, module) {
     hedgerow::define_growing(module);
     hedgerow::define_tops(module);
     hedgerow::define_reading(module);
-    hedgerow::define_meeting(module);
 }

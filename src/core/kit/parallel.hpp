@@ -50,8 +50,8 @@ private:
 
 // Runs work(task, thread) for tasks 0 … n_tasks-1, handed out in order. Thread 0 is the caller.
 // An exception in a task stops the others and is thrown here; no thread outlives the call.
-template <class Work>
-void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& control, Work&& work) {
+inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& control,
+                      const std::function<void(std::size_t, std::size_t)>& work) {
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;
     std::mutex mutex;
