@@ -27,8 +27,8 @@ struct GrowOptions {
 
     static GrowOptions from(const Given& given) {
         GrowOptions options;
-        options.splitter = static_cast<Splitter>(given.number<int>("splitter"));
-        options.count_sense = static_cast<CountSense>(given.number<int>("count_sense"));
+        options.splitter = static_cast<Splitter>(given.choice("splitter", {"best", "random", "random_decision"}));
+        options.count_sense = static_cast<CountSense>(given.choice("leaf_counts", {"all", "inbag", "distinct", "oob"}));
         options.max_features = given.number<std::uint32_t>("max_features");
         options.max_depth = given.number<std::uint32_t>("max_depth");
         options.min_samples_split = given.number<std::uint32_t>("min_samples_split");

@@ -1,8 +1,10 @@
 // Named: what comes from outside by name -> the numbers, words and arrays that are asked for; and arrays that are handed out.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -43,6 +45,12 @@ public:
         }, at(name));
     }
     const std::string& word(const std::string& name) const { return as<std::string>(name, "a word"); }
+    // Which of some words it is.
+    int choice(const std::string& name, std::initializer_list<const char*> words) const {
+        const auto found = std::find(words.begin(), words.end(), word(name));
+        if (found == words.end()) throw wrong(name, "one of the words that are known, got '" + word(name) + "'");
+        return static_cast<int>(found - words.begin());
+    }
     const OutsideFunction& function(const std::string& name) const { return as<OutsideFunction>(name, "a function"); }
     template <class T>
     std::span<const T> array(const std::string& name) const {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 
-SPLITTERS = {"best": 0, "random": 1, "random_decision": 2}
 NO_LIMIT = 2**32 - 1
 
 
@@ -108,18 +106,7 @@ def target_in_core(labels: Labels | Numbers, criterion: Any) -> dict[str, Any]:
 
 
 def options_in_core(settings: GrowSettings) -> dict[str, Any]:
-    """How trees are grown, as the core takes it."""
-    return {
-        "splitter": SPLITTERS[settings.splitter],
-        "count_sense": COUNT_SENSES[settings.leaf_counts],
-        "max_features": settings.max_features,
-        "max_depth": settings.max_depth,
-        "min_samples_split": settings.min_samples_split,
-        "min_samples_leaf": settings.min_samples_leaf,
-        "min_weight_fraction_leaf": settings.min_weight_fraction_leaf,
-        "max_leaf_nodes": settings.max_leaf_nodes,
-        "min_impurity_decrease": settings.min_impurity_decrease,
-        "bag_mean": settings.bag_mean,
-        "seed": settings.seed,
-        "monotonic": None if settings.monotonic is None else np.array(settings.monotonic, dtype=np.int8),
-    }
+    """How trees are grown, as the core takes it: by the names of the settings, without the criterion."""
+    options = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name != "criterion"}
+    signs = settings.monotonic
+    return options | {"monotonic": None if signs is None else np.array(signs, dtype=np.int8)}
