@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
 from hedgerow.forest.grow import GrowSettings
-from hedgerow.forest.rows import weight_steps
 from hedgerow.table.sums import Spread, exact_sums_by
 from hedgerow.target.base import AboutClasses, Labels
+from hedgerow.target.class_target import weight_steps
 from hedgerow.target.classes import (
     FixedPoint,
     check_class_weight,

@@ -13,6 +13,8 @@ from hedgerow import _core
 from hedgerow.cluster.target import PartTarget
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings, grow_forest
+from hedgerow.forest.rows import Bags
+from hedgerow.forest.training import bags_of
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 
@@ -92,9 +94,9 @@ class Plan:
         return self.target.cell_type
 
     @property
-    def counts_outside(self) -> bool:
-        """Whether leaves count rows that are not in the bag."""
-        return self.settings.leaf_counts in ("all", "oob") and self.settings.bag_mean > 0
+    def bags(self) -> Bags:
+        """How bags are drawn, and which rows leaves count."""
+        return bags_of(self.settings, self.n_rows)
 
     @property
     def row_bytes(self) -> int:
@@ -167,7 +169,7 @@ def sum_roots(part: Part, plan: Plan, trees: list[int], balances: list[Floats | 
     """-> (T, cells): what the rows in the bag of each tree add up to."""
     result = np.zeros((len(trees), plan.n_cells))
     for i, (tree, balance) in enumerate(zip(trees, balances, strict=True)):
-        times = _times(part, plan, tree)
+        times = plan.bags.times(tree, part.first_row, part.first_row + part.n_rows)
         rows = np.flatnonzero(times)
         groups, amounts, sums = _added(part, plan, rows, times[rows], balance)
         if groups is not None:
@@ -202,7 +204,7 @@ def first_of_numbers(*parts: Floats) -> Floats:
 
 def gather_rows(part: Part, plan: Plan, request: GatherRequest) -> Block:
     """-> the rows that are in the nodes."""
-    found = _arrived(part, plan, request.sketch, request.nodes, outside=plan.counts_outside)
+    found = _arrived(part, plan, request.sketch, request.nodes, outside=plan.bags.mean > 0 and plan.bags.count_outside)
     target = part.target.gathered(found.rows, found.times, request.sketch.balance)
     codes = np.take(part.codes, found.rows, axis=1)
     return Block(np.diff(found.start), codes, found.times.astype(np.uint16), target)
@@ -245,18 +247,13 @@ def grow_trees(table: Part, plan: Plan, first: int, last: int) -> Forest:
     return grow_forest(table.codes, plan.bins, table.target.core, plan.settings, first_tree=first, n_trees=last - first)
 
 
-def _times(part: Part, plan: Plan, tree: int) -> NDArray[np.uint32]:
-    """(n,): how often the tree's bag holds each row."""
-    settings = plan.settings
-    return _core.bag(settings.seed, tree, plan.n_rows, settings.bag_mean, part.first_row, part.first_row + part.n_rows)
-
-
 def _arrived(part: Part, plan: Plan, sketch: Sketch, nodes: Any, *, outside: bool) -> Arrived:
     """The rows that have come to these nodes; those outside the bag where wanted."""
     place = np.full(len(sketch.nodes), -1, dtype=np.int32)
     place[nodes] = np.arange(len(nodes))
     top = (sketch.nodes, sketch.payload, sketch.set_words, place, len(nodes))
-    bag = (plan.settings.seed, sketch.tree, plan.n_rows, plan.settings.bag_mean)
+    bags = plan.bags
+    bag = (bags.seed, sketch.tree, bags.n_rows, bags.mean)
     return Arrived(*_core.arrived(part.codes, *top, *bag, part.first_row, outside))
 
 

@@ -56,9 +56,8 @@ class ClusterTable:
 
     def origin(self, n_trees: int) -> Origin:
         """What trees that were grown on these rows know of them."""
-        settings, n_rows = self.plan.settings, self.plan.n_rows
-        drawn = (settings.seed, settings.bag_mean, settings.leaf_counts)
-        return Origin(n_trees, 0, *drawn, n_rows, n_rows, **self.tally)
+        bags = self.plan.bags
+        return Origin(n_trees, 0, bags.seed, bags.mean, bags.leaf_counts, bags.n_rows, bags.n_rows, **self.tally)
 
 
 def read_on_cluster(

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import clone
 
 from hedgerow.estimators.classifier import TreesClassifier
-from hedgerow.fit.parameters import estimator, parameter
+from hedgerow.fit.fields import estimator, parameter
 from hedgerow.forest.prune import PruningPath, path_of
 from hedgerow.forest.walk import Tree
 

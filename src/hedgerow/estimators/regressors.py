@@ -9,14 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.estimators.regressor import TreesRegressor
-from hedgerow.fit.parameters import (
-    NUMBER_CRITERION,
-    NUMBER_SCORE,
-    NUMBER_SIGNS,
-    PLAIN_CAUTION,
-    estimator,
-    parameter,
-)
+from hedgerow.fit.fields import estimator, parameter
+from hedgerow.fit.parameters import NUMBER_CRITERION, NUMBER_SCORE, NUMBER_SIGNS, PLAIN_CAUTION
 from hedgerow.forest.walk import NumberTree
 
 

@@ -11,12 +11,11 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 
 from hedgerow.estimators.trees import TreesEstimator
+from hedgerow.fit.fields import estimator, parameter
 from hedgerow.fit.parameters import (
     NUMBER_CRITERION,
     check_on_fitted,
     check_parameters,
-    estimator,
-    parameter,
     refuse_unsettled,
     resolve_settings,
 )

@@ -11,12 +11,10 @@ from hedgerow.belief import resolve_rule
 from hedgerow.decide import resolve_decision
 from hedgerow.fit.fields import Parameter, Size, estimator, parameter, parameters_of
 from hedgerow.fit.settings import (
-    TO_BE_CHOSEN,
     bag_mean,
     is_real,
     is_share,
     is_whole,
-    most_trees,
     resolve_max_features,
     rows_from,
     seed_from,
@@ -27,26 +25,6 @@ from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.forest.threads import check_n_jobs
 from hedgerow.metrics.scorers import SCORERS
 from hedgerow.target.criteria import resolve_criterion
-
-__all__ = [
-    "NUMBER_CRITERIA",
-    "NUMBER_CRITERION",
-    "NUMBER_SCORE",
-    "NUMBER_SIGNS",
-    "PLAIN_CAUTION",
-    "TO_BE_CHOSEN",
-    "Parameters",
-    "check_on_fitted",
-    "check_parameters",
-    "estimator",
-    "most_trees",
-    "parameter",
-    "refuse_unsettled",
-    "require_count",
-    "resolve_max_features",
-    "resolve_settings",
-    "seed_from",
-]
 
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
 

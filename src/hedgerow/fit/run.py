@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.fit.parameters import TO_BE_CHOSEN, check_parameters, most_trees, resolve_max_features
+from hedgerow.fit.parameters import check_parameters
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar
 from hedgerow.fit.refine import refine, settings_for_shares
+from hedgerow.fit.settings import TO_BE_CHOSEN, most_trees, resolve_max_features
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.forest.prune import prune

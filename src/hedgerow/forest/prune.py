@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +87,7 @@ def node_risk(tree: TreeArrays, criterion: str | Criterion) -> NDArray[np.float6
 
 def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float) -> Forest:
     """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
-    if _checked_cost(ccp_alpha) == 0:
+    if ccp_alpha == 0:
         return forest
     if reason := forest.evidence.cannot_be_cut(criterion):
         raise ValueError(
@@ -103,13 +102,6 @@ def cut_tree(tree: TreeArrays, at: NDArray[np.bool_]) -> Forest:
     """Make leaves of some nodes (N,), drop what is below them -> a forest of one tree."""
     nodes, leaves = tree.nodes.cut(at)
     return Forest(nodes, tree.evidence.cut(leaves))
-
-
-def _checked_cost(ccp_alpha: float) -> float:
-    """The cost of a leaf, if it is one."""
-    if not isinstance(ccp_alpha, Real) or not 0 <= ccp_alpha < np.inf:
-        raise ValueError(f"ccp_alpha must be a number >= 0, got {ccp_alpha!r}")
-    return ccp_alpha
 
 
 def _costly(tree: TreeArrays, criterion: str | Criterion, ccp_alpha: float) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.target.base import FINEST_WEIGHT
 
 Floats = NDArray[np.float64]
 
@@ -17,10 +18,6 @@ Floats = NDArray[np.float64]
 COUNT_SENSES = {"all": 0, "inbag": 1, "distinct": 2, "oob": 3}
 #: A bag whose mean size is above this is never empty, so never drawn again.
 SURE_SIZE = 100
-#: Weights of later rows are whole numbers of this, where the first table had none or whole ones.
-FINEST_WEIGHT = 2.0**-24
-#: Sums of weights up to two to this many units are exact.
-_WEIGHT_BITS = 50
 
 
 @dataclass(frozen=True)
@@ -220,17 +217,6 @@ def drawn_once(origin: Origin) -> bool:
     return all(
         np.array_equal(before.times(tree, 0, origin.n_rows), after.times(tree)) for tree in range(origin.n_trees)
     )
-
-
-def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
-    """Weights of the first table in fixed point -> the unit that weights of later rows are rounded to.
-
-    Where it is 1, weights were whole numbers; later ones need not be.
-    """
-    if fixed is None or unit != 1.0:
-        return FINEST_WEIGHT if fixed is None else unit
-    spare = _WEIGHT_BITS - int(fixed.sum()).bit_length()
-    return float(2.0 ** -min(24, max(0, spare)))
 
 
 def spans_of(origins: Sequence[Origin]) -> Iterator[slice]:

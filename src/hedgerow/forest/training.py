@@ -53,7 +53,7 @@ class TrainingRows:
     def of(cls, all_codes: Codes, kept: NDArray[np.uint32] | None, target: Any, settings: GrowSettings) -> TrainingRows:
         """Codes of all rows, those that weigh something, their target, and how trees are to be grown."""
         codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
-        return cls(codes, all_codes, kept, target, _bags(settings, codes.shape[1]))
+        return cls(codes, all_codes, kept, target, bags_of(settings, codes.shape[1]))
 
     @property
     def n_rows(self) -> int:
@@ -83,7 +83,7 @@ class TrainingRows:
 
     def under(self, settings: GrowSettings) -> TrainingRows:
         """The same rows, with the bags of other settings."""
-        return replace(self, bags=_bags(settings, self.n_rows))
+        return replace(self, bags=bags_of(settings, self.n_rows))
 
     def origin(self, n_trees: int, first_tree: int) -> Origin:
         """What trees that were grown on these rows know of them."""
@@ -113,6 +113,6 @@ class TrainingRows:
         return zlib.crc32(identity.data), zlib.crc32(np.ascontiguousarray(self.codes).data)
 
 
-def _bags(settings: GrowSettings, n_rows: int) -> Bags:
+def bags_of(settings: GrowSettings, n_rows: int) -> Bags:
     """How trees with these settings draw bags from so many rows."""
     return Bags(settings.seed, settings.bag_mean, n_rows, leaf_counts=settings.leaf_counts)
