@@ -10,8 +10,9 @@
 `verify`       a model file -> whether all of it is sound
 =============  ==============================================================================================
 
-They share `sheet` (columns of a file -> numbers, categories, labels; errors by line and column), `delimited` and
-`parquet` (bytes -> sheet), `match` (a sheet and a model -> the table the model expects), `source` (a path or ``-`` ->
-bytes or a model), `output` (answers -> CSV, JSON lines, Parquet), `talk` (figures and messages -> text for people),
-`outcome` (an error -> one sentence and an exit code). `hedgerow.commands.cli` only declares the options.
+They share `paths` (what is read and written -> refused if something would be lost), `sheet` (columns of a file ->
+numbers, categories, labels; errors by line and column), `delimited` and `parquet` (bytes -> sheet), `match` (a sheet
+and a model -> the table the model expects), `source` (a path or ``-`` -> bytes or a model), `output` (answers -> CSV,
+JSON lines, Parquet), `talk` (figures and messages -> text for people), `outcome` (an error -> one sentence and an
+exit code). `hedgerow.commands.cli` only declares the options.
 """

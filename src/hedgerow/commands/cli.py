@@ -22,6 +22,9 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace a file of another kind; what the command reads is never replaced.")
+]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file, or - for standard input.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input.")]
 DataFiles = Annotated[
@@ -127,6 +130,7 @@ def fit(
         typer.Option(metavar="FOLDER", help="Save trees as they grow, so that the same command can continue later."),
     ] = None,
     dask: Dask = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Fit a model to a table, and save it."""
@@ -152,6 +156,7 @@ def fit(
         nominal=tuple(nominal or ()),
         missing=tuple(missing or ()),
         checkpoint=checkpoint,
+        force=force,
         as_json=json,
     )
     if dask is not None:
@@ -189,6 +194,7 @@ def predict(
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text to put before the names of the answers.")] = "",
     missing: Missing = None,
     dask: Dask = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per row and line.")] = False,
 ) -> None:
     """Write label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet."""
@@ -210,6 +216,7 @@ def predict(
         coverage=coverage,
         prefix=prefix,
         missing=tuple(missing or ()),
+        force=force,
         as_json=json,
     )
     if dask is not None:
@@ -290,6 +297,7 @@ def explain(
     caution: Caution = None,
     decision: Decision = None,
     missing: Missing = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Explain why a row is undecided and what would settle it; without --row, list all undecided rows."""
@@ -315,6 +323,7 @@ def explain(
         caution=caution,
         decision=decision,
         missing=tuple(missing or ()),
+        force=force,
         as_json=json,
     )
     raise typer.Exit(run(lambda: run_explain(options)))
@@ -342,6 +351,7 @@ def report(
     caution: Caution = None,
     decision: Decision = None,
     missing: Missing = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
     """Write one page to e-mail: metrics, where the undecided cases are, and sliders. It needs no network."""
@@ -362,6 +372,7 @@ def report(
         caution=caution,
         decision=decision,
         missing=tuple(missing or ()),
+        force=force,
         as_json=json,
     )
     raise typer.Exit(run(lambda: run_report(options)))
@@ -395,10 +406,15 @@ def reproduce(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on standard output.")] = False,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
+    force: Force = False,
 ) -> None:
     """Repeat the experiments of a paper: its tables and figures beside ours, and a verdict."""
+    from hedgerow.commands.outcome import run
+    from hedgerow.commands.paths import check_study
     from hedgerow.study.experiments.command import run_reproduce
 
+    if code := run(lambda: check_study(out or Path(paper), data, force=force)):
+        raise typer.Exit(code)
     raise typer.Exit(run_reproduce(paper, quick=quick, out=out, data=data, as_json=json, jobs=jobs))
 
 

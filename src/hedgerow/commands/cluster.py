@@ -12,6 +12,7 @@ from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import Kept, columns_of
 from hedgerow.commands.parquet import ParquetSheet, require_pyarrow
+from hedgerow.commands.paths import check_folder
 from hedgerow.commands.predict import PredictOptions, answers_of
 from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
@@ -25,7 +26,7 @@ LOCAL = "local"
 
 def fit_on_cluster(options: FitOptions, paths: list[str], address: str) -> None:
     """Read, fit and save; workers read the files."""
-    check_output(options)
+    check_output(options, paths)
     _require_parquet(paths)
     if options.checkpoint is not None:
         raise UsageError(
@@ -63,6 +64,7 @@ def predict_on_cluster(options: PredictOptions, paths: list[str], address: str) 
         )
     _refuse_missing(options.missing)
     _require_new_folder(options.out)
+    check_folder(options.out, [options.model, *paths], "--out")
     model = model_asked(options, options.coverage)
     asked = replace(options, out=options.out.rstrip("/"))
     told = [each for each in _of_each_partition(paths, address, _answer, model, asked) if each is not None]

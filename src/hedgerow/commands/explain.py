@@ -10,7 +10,8 @@ import numpy as np
 from hedgerow.commands.kinds import explained_model
 from hedgerow.commands.match import table_for
 from hedgerow.commands.outcome import DataError, UsageError
-from hedgerow.commands.output import check_out, write_text
+from hedgerow.commands.output import write_text
+from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import grid, listed, number_of, say, show, write_json
@@ -43,13 +44,15 @@ class ExplainOptions:
     caution: str | None = None
     decision: str | None = None
     missing: tuple[str, ...] = ()
+    force: bool = False
     as_json: bool = False
 
 
 def explain(options: ExplainOptions) -> None:
     """Load, read, explain, write."""
     require_one_stdin(options.model, options.data, *([options.train] if options.train else []))
-    check_out(options.html, "--html")
+    inputs = [options.model, options.data, options.train]
+    check_out(options.html, PAGE, inputs, force=options.force, option="--html")
     model = explained_model(options)
     sheet = read_sheet(options.data, options.missing)
     if options.id:

@@ -14,12 +14,13 @@ from hedgerow.commands.kind import FEW_ROWS, Kind
 from hedgerow.commands.kinds import kind_for
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
 from hedgerow.commands.outcome import DataError, UsageError
-from hedgerow.commands.output import check_out
+from hedgerow.commands.paths import MODEL, check_folder, check_out
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import STDIN, read_sheet
 from hedgerow.commands.talk import facts, listed, number_of, say, show, write_json
 from hedgerow.errors import CheckpointError
 from hedgerow.exchange.files.state import MAX_THREADS
+from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.fields import Parameter, parameters_of
 from hedgerow.table import Factors, NamedColumns
 
@@ -65,13 +66,15 @@ class FitOptions:
     nominal: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     checkpoint: str | None = None
+    force: bool = False
     as_json: bool = False
 
 
 def fit(options: FitOptions) -> None:
     """Read, fit, save, report."""
     estimator = estimator_for(options)
-    check_output(options)
+    check_output(options, [options.data])
+    _check_checkpoint(options)
     sheet = read_sheet(options.data, options.missing)
     table = _features(sheet, options)
     kind = kind_for(options.regression)
@@ -147,15 +150,26 @@ def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[s
     return told
 
 
-def check_output(options: FitOptions) -> None:
-    """Refuse an output that cannot work, before anything is read."""
-    check_out(options.out)
+def check_output(options: FitOptions, data: list[str]) -> None:
+    """Refuse an output that cannot work or would replace an input, before anything is read."""
+    check_out(options.out, MODEL, [*data, options.checkpoint], force=options.force)
     if options.out != STDIN:
         return
     if options.as_json:
         raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
     if sys.stdout.isatty():
         raise UsageError("standard output must be a file or a pipe for a model, got a terminal; use > or |")
+
+
+def _check_checkpoint(options: FitOptions) -> None:
+    """Refuse a folder that is not for trees, or that holds the table, before anything is read."""
+    if options.checkpoint is None:
+        return
+    check_folder(options.checkpoint, [options.data], "--checkpoint")
+    try:
+        Checkpoint(options.checkpoint)
+    except CheckpointError as reason:
+        raise UsageError(f"--{reason}") from None
 
 
 def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:

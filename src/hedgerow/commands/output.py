@@ -45,15 +45,9 @@ class Kept:
         ]
 
 
-def check_out(out: str | None, option: str = "--out") -> None:
-    """Refuse a file that cannot be written, before the work begins."""
-    if out in (None, "-"):
-        return
-    path = Path(str(out))
-    if path.is_dir():
-        raise UsageError(f"{option} must be a file, got the folder {out!r}; add the name of a file")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{option} must be in a folder that exists, got {out!r}; make the folder first")
+def is_parquet(out: str | None) -> bool:
+    """Whether the name of a file asks for Parquet."""
+    return out is not None and out.endswith((".parquet", ".pq"))
 
 
 def write_text(text: str, out: str | None) -> None:
@@ -65,10 +59,9 @@ def write_text(text: str, out: str | None) -> None:
 def write_answers(answers: Columns, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
     """Write to a file, or to standard output for None and ``-``."""
     _refuse_clash([*answers.names, *(answers.json_names if as_json else ())], kept, prefix)
-    is_parquet = out is not None and out.endswith((".parquet", ".pq"))
-    if is_parquet and as_json:
+    if is_parquet(out) and as_json:
         raise UsageError(f"the output must be JSON or Parquet, got --json and {out!r}; leave one out")
-    if is_parquet:
+    if is_parquet(out):
         with _whole_file(Path(str(out))) as passing:
             write_parquet(columns_of(answers, kept, prefix), passing)
         return

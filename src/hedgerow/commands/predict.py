@@ -8,7 +8,8 @@ from typing import Any
 from hedgerow.commands.answers import Columns
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.match import table_for
-from hedgerow.commands.output import Kept, check_out, write_answers
+from hedgerow.commands.output import Kept, is_parquet, write_answers
+from hedgerow.commands.paths import CSV, JSON, PARQUET, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
@@ -31,13 +32,15 @@ class PredictOptions:
     coverage: float | None = None
     prefix: str = ""
     missing: tuple[str, ...] = ()
+    force: bool = False
     as_json: bool = False
 
 
 def predict(options: PredictOptions) -> None:
     """Load, read, answer, write."""
     require_one_stdin(options.model, options.data)
-    check_out(options.out)
+    kind = PARQUET if is_parquet(options.out) else JSON if options.as_json else CSV
+    check_out(options.out, kind, [options.model, options.data], force=options.force)
     model = model_asked(options, options.coverage)
     sheet = read_sheet(options.data, options.missing)
     answers, kept = answers_of(model, sheet, options)

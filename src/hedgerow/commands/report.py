@@ -9,7 +9,8 @@ from typing import Any
 from hedgerow.commands.kinds import explained_model
 from hedgerow.commands.match import table_for
 from hedgerow.commands.outcome import DataError, UsageError
-from hedgerow.commands.output import check_out, write_text
+from hedgerow.commands.output import write_text
+from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import listed, number_of, say, write_json
@@ -33,6 +34,7 @@ class ReportOptions:
     caution: str | None = None
     decision: str | None = None
     missing: tuple[str, ...] = ()
+    force: bool = False
     as_json: bool = False
 
 
@@ -41,7 +43,7 @@ def report(options: ReportOptions) -> None:
     require_one_stdin(options.model, options.data, *([options.train] if options.train else []))
     if options.as_json and options.out == "-":
         raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
-    check_out(options.out)
+    check_out(options.out, PAGE, [options.model, options.data, options.train], force=options.force)
     model = explained_model(options)
     sheet = read_sheet(options.data, options.missing)
     for name, option in ((options.id, "--id"), (options.target, "--target")):

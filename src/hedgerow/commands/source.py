@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.paths import STREAM, refuse_standard_output
 
 if TYPE_CHECKING:
     from hedgerow.commands.sheet import Sheet
 
-STDIN = "-"
+STDIN = STREAM
 
 
 def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
@@ -49,6 +50,7 @@ def _read_bytes(path: str, what: str) -> bytes:
         return _existing(path, what).read_bytes()
     if sys.stdin.isatty():
         raise UsageError(f"standard input must be a file or a pipe with {what}, got a terminal; use < or |")
+    refuse_standard_output(path)
     return sys.stdin.buffer.read()
 
 
@@ -59,4 +61,5 @@ def _existing(path: str, what: str) -> Path:
         raise UsageError(f"{what} must be a file that exists, or - for standard input, got {path!r}")
     if found.is_dir():
         raise UsageError(f"{what} must be a file, got the folder {path!r}")
+    refuse_standard_output(path)
     return found
