@@ -55,14 +55,12 @@ STILL_TO_READ = (
     "docs/architecture.md",
     "docs/which.md",
     "src/hedgerow/cluster",
-    "src/hedgerow/decide",
     "src/hedgerow/estimators",
     "src/hedgerow/explain/change.py",
     "src/hedgerow/explain/report/settings.py",
     "src/hedgerow/fit",
     "src/hedgerow/forest",
     "src/hedgerow/judge",
-    "src/hedgerow/target",
 )
 
 

@@ -3,22 +3,23 @@
 ==================  =====================================================================================
 name                object: what remains
 ==================  =====================================================================================
-dominance           `Dominance`: classes whose upper probability no other's lower probability exceeds
+dominance           `Dominance`: classes whose upper probability is not below any other lower probability
 maximality          `Maximality`: classes that no other class beats under every distribution
-e_admissibility     `EAdmissibility`: classes that some distribution makes optimal
+e_admissibility     `EAdmissibility`: classes that are optimal under some distribution
 maximin             `Maximin`: the class of the largest lower probability
 maximax             `Maximax`: the class of the largest upper probability
 hurwicz             `Hurwicz`: the class of the largest weighted mean of the two
 pignistic           `Pignistic`: the class of the largest pignistic probability
 expected_utility    `ExpectedUtility`: the most probable class
 u65, u80, f1        `UtilitySet`: the set of the largest expected utility
-top_probability     `TopProbability`: the fewest classes that are together probable enough
-coverage            `Coverage`: as many as a promised coverage needs
-rule                `RuleChoice`: what the combination rule has chosen itself, else dominance
+top_probability     `TopProbability`: the fewest classes that together are probable enough
+coverage            `Coverage`: as many classes as a promised coverage needs
+rule                `RuleChoice`: the set that the combination rule has chosen, else dominance
 ==================  =====================================================================================
 
-The first eight take a matrix ``utility`` (actions x classes). Bounds are made reachable first. Every row
-keeps at least one class. Sets keep ties, single choices break them; each object says how.
+The first eight accept a matrix ``utility`` (actions x classes). Bounds are made reachable first. Every row
+keeps at least one class. Decisions that return sets keep ties; those that return one class break them, as
+their docstrings describe.
 
 The package can be called: ``hedgerow.decide(opinion, "maximin")`` is `hedgerow.decide.decide`.
 """
@@ -81,14 +82,14 @@ def decide(opinion: OpinionLike, decision: str | Decision = "dominance") -> Bool
     Parameters
     ----------
     opinion : object with ``lower``, ``upper`` and ``probability``, (n, K) each
-        What is known about n rows, for instance ``hedgerow.combine(counts, rule)``.
+        An opinion about n rows, for instance ``hedgerow.combine(counts, rule)``.
     decision : str or Decision
-        A name of the table in `hedgerow.decide`, or an object with its own parameters.
+        A name from the table in `hedgerow.decide`, or a decision object with its own parameters.
 
     Returns
     -------
     bool array (n, K)
-        True for the classes chosen; at least one in each row. With a utility matrix of A actions: (n, A).
+        True for the chosen classes, at least one in each row. With a utility matrix of A actions, (n, A).
 
     Examples
     --------
@@ -104,14 +105,14 @@ def decide(opinion: OpinionLike, decision: str | Decision = "dominance") -> Bool
 
 
 class _CallablePackage(ModuleType):
-    """A package that is called like its function of the same name."""
+    """A package that can be called like its function of the same name."""
 
     def __call__(self, opinion: OpinionLike, decision: str | Decision = "dominance") -> Bools:
         """Choose the classes that remain; see `hedgerow.decide.decide`."""
         return decide(opinion, decision)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By name, as a function is pickled: one that mentions the package travels to the workers of a cluster."""
+        """Pickle the package by its name, so that functions that use it can be sent to the workers of a cluster."""
         return import_module, (self.__name__,)
 
 

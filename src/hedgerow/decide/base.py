@@ -1,4 +1,4 @@
-"""Decision: an opinion, checked -> a boolean matrix; what every decision shares."""
+"""Decision: a checked opinion -> a boolean matrix; what every decision shares."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Bools = NDArray[np.bool_]
 
 
 class OpinionLike(Protocol):
-    """What a decision reads of an opinion: three arrays of shape (n, K).
+    """What a decision needs of an opinion: three arrays of shape (n, K).
 
-    Where an opinion also has ``chosen``, bool (n, K) or None, it is the set its rule has decided on itself.
+    If an opinion also has ``chosen``, bool (n, K) or None, these are the sets that the rule itself has chosen.
     """
 
     @property
@@ -32,13 +32,13 @@ class OpinionLike(Protocol):
 
 
 class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
-    """From an opinion to the classes that remain.
+    """An opinion -> the classes that remain.
 
-    A decision is a small object: parameters set by ``__init__`` (so that ``get_params``, ``set_params``,
-    ``clone`` and ``decision__...`` in a grid search work) and one method: `pick`, which is given an opinion that
-    is checked as it is read, or `choose`, which checks for itself. To add one, derive from this class; no
-    registration is needed to pass the object to a forest or to `hedgerow.decide.decide`. `hedgerow.decide.register`
-    gives it a name, which model files and the command line need.
+    A decision is a small object with parameters and one method. ``__init__`` must do nothing but store the parameters,
+    so that ``get_params``, ``set_params``, ``clone`` and ``decision__...`` in a grid search work. The method is `pick`,
+    which gets an opinion whose parts are checked when they are read, or `choose`, which must do its own checks. To add
+    a decision, derive from this class; the object can then be passed to a forest or to `hedgerow.decide.decide`. Model
+    files and the command line also need a name, which `hedgerow.decide.register` gives it.
 
     Attributes
     ----------
@@ -47,8 +47,9 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
     learned_fields : mapping of str to type
         What `calibrate` learns, and its type in a model file: a NumPy type for one number per class, or bool.
     page : str or None
-        The decision in the report's ``arithmetic.js`` that chooses the same; None leaves it out of the page. Not
-        inherited: a subclass that still chooses the same says so again.
+        The name of the function in the report's ``arithmetic.js`` that chooses the same classes. With None the report
+        does not offer the decision. A subclass does not inherit this attribute: it must set it again if it chooses the
+        same.
     """
 
     needs_calibration: ClassVar[bool] = False
@@ -56,7 +57,7 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
     page: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Drop the name of the page's arithmetic, unless the subclass says it again."""
+        """Reset `page` unless the subclass sets it: its arithmetic may differ."""
         super().__init_subclass__(**options)
         cls.page = vars(cls).get("page")
 
@@ -70,56 +71,56 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
     def pick(self, opinion: Checked) -> Bools:
         """Checked opinion (n, K) -> bool (n, K), or (n, A) with a utility matrix."""
         raise NotImplementedError(
-            f"a decision must define choose(opinion), got none in {type(self).__name__}; see Decision"
+            f"a decision must define pick or choose, got neither in {type(self).__name__}; see Decision"
         )
 
     def calibrate(self, opinion: Any, y: ArrayLike, *, classes: ArrayLike | None = None) -> Self:
-        """Opinion (n, K), labels (n,), class of each column (K,) -> itself, with what it has learned from them."""
+        """Opinion (n, K), labels (n,), class of each column (K,) -> the decision itself, after it has learned."""
         raise NotImplementedError(
             f"a decision must define calibrate to be calibrated, got none in {type(self).__name__}; see Decision"
         )
 
     @property
     def is_ready(self) -> bool:
-        """Whether `choose` can be called: nothing has to be learned, or it has been."""
+        """Whether `choose` can be called: there is nothing to learn, or it has been learned."""
         return not self.needs_calibration or any(name.endswith("_") for name in vars(self))
 
     @property
     def has_actions(self) -> bool:
-        """Whether a utility matrix is set, so that actions are chosen, not classes."""
+        """Whether actions are chosen instead of classes, because a utility matrix is set."""
         return False
 
     @property
     def onnx(self) -> bool:
-        """Whether `hedgerow.to_onnx` can write `pick` down, and finds the same sets by it."""
+        """Whether `hedgerow.to_onnx` can translate `pick` so that it finds the same sets."""
         return type(self).choose is Decision.choose and not self.has_actions
 
     @property
     def by_bounds(self) -> bool:
-        """Whether exactly the classes are dropped whose interval ends before the largest lower bound."""
+        """Whether exactly those classes are dropped whose upper bound is below the largest lower bound."""
         return False
 
     @property
     def follows_dominance(self) -> bool:
-        """Whether one class remains exactly where its lower bound is above all other upper bounds."""
+        """Whether a single class remains exactly if its lower bound is above all other upper bounds."""
         return self.by_bounds
 
     def under(self, rule: Rule) -> Decision:
-        """A rule -> what decides about its opinions: itself, or another decision that it stands for there."""
+        """A rule -> the decision that is made about its opinions: this one, or the one it falls back to."""
         return self
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """-> the name of the decision in the report's page and its options there; None where the page has none."""
+        """-> the name of the decision in the report's script and its options there; None if the script lacks it."""
         return None if self.page is None else (self.page, self.get_params())
 
 
 class ActionDecision(Decision):
-    """A decision that can choose among actions, by what each is worth when each class is true.
+    """A decision that can choose among actions, given what each action is worth if each class is true.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth when each class is true. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
     """
 
     def __init__(self, utility: ArrayLike | None = None) -> None:
@@ -131,7 +132,7 @@ class ActionDecision(Decision):
         return self.utility is not None
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The page knows no actions."""
+        """The script has no actions."""
         known = super().on_page()
         if known is None or self.has_actions:
             return None
@@ -139,12 +140,12 @@ class ActionDecision(Decision):
 
 
 class Checked:
-    """An opinion whose parts are checked when they are first read, and its bounds made reachable.
+    """An opinion whose parts are checked when they are first read; bounds are also made reachable.
 
     Parameters
     ----------
     opinion : opinion
-        What is known about n rows and K classes.
+        An opinion about n rows and K classes.
     """
 
     def __init__(self, opinion: OpinionLike) -> None:
@@ -165,12 +166,12 @@ class Checked:
 
     @property
     def log_odds(self) -> Any:
-        """(n, K), or None where the opinion has none."""
+        """(n, K), or None if the opinion has no log-odds."""
         return getattr(self._opinion, "log_odds", None)
 
     @property
     def chosen(self) -> Bools | None:
-        """(n, K): the sets the rule has decided on itself, or None."""
+        """(n, K): the sets that the rule itself has chosen, or None."""
         chosen: Any = getattr(self._opinion, "chosen", None)
         if chosen is None:
             return None
@@ -178,13 +179,13 @@ class Checked:
         if sets.ndim != 2 or not sets.any(axis=1).all():
             raise ValueError(
                 f"opinion.chosen must be a bool matrix (n, K) with a class in every row, got shape "
-                f"{sets.shape}; a rule that can rule out nothing must keep every class"
+                f"{sets.shape}; a rule that rules out no class must keep all of them"
             )
         return sets
 
 
 def checked_probability(probability: ArrayLike) -> Floats:
-    """(n, K) -> the same as float64, refused when it is not finite or not a matrix."""
+    """(n, K) -> the same as float64; refused unless it is a matrix of finite numbers."""
     values = np.asarray(probability, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(
@@ -193,19 +194,18 @@ def checked_probability(probability: ArrayLike) -> Floats:
     if not np.isfinite(values).all():
         row = int(np.nonzero(~np.isfinite(values).all(axis=1))[0][0])
         raise ValueError(
-            f"probability must be finite, got {values[row].tolist()} in row {row}; leave out rows "
-            "nobody has an opinion on"
+            f"probability must be finite, got {values[row].tolist()} in row {row}; leave out rows without an opinion"
         )
     return values
 
 
 def checked_utility(utility: ArrayLike, n_classes: int) -> Floats:
-    """Array-like (A, K) -> float64 (A, K), refused when its columns are not the classes."""
+    """Array-like (A, K) -> float64 (A, K); refused unless it has one column per class."""
     matrix = np.asarray(utility, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] != n_classes or matrix.shape[0] == 0:
         raise ValueError(
             f"utility must have shape (actions, {n_classes}), one column per class, got {matrix.shape}; "
-            "utility[a, k] is what action a is worth when k is the true class (a cost matrix is -utility)"
+            "utility[a, k] is what action a is worth if k is the true class (pass a cost matrix as -cost)"
         )
     if not np.isfinite(matrix).all():
         raise ValueError(f"utility must be finite, got {matrix.tolist()}; use a large number in place of infinity")

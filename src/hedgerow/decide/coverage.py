@@ -20,41 +20,41 @@ from hedgerow.decide.labels import columns_from_labels
 class Coverage(Decision):
     """Sets that hold the true class with a promised probability (split conformal prediction).
 
-    `calibrate` scores the true class of n rows the opinion has not been learned from and keeps the
-    ``ceil((n + 1) * target)``-th smallest score as threshold; `choose` keeps the classes whose score does not
-    exceed it.
+    `calibrate` computes the score of the true class for n rows from which the model has not learned. The threshold is
+    the ``ceil((n + 1) * target)``-th smallest of these scores. `choose` keeps the classes whose score does not exceed
+    the threshold.
 
-    **The promise.** If the calibration rows and the new row are exchangeable (drawn alike, and the opinion of
-    each made by the same model without its own label), the set holds the true class with probability at least
-    ``target``, for any n and any model; and at most ``target + 1/(n + 1)`` where scores do not tie and no set
-    had to be filled. It is a promise on average over calibrations: for one calibration the coverage is
-    Beta-distributed, with a standard deviation of about ``sqrt(target (1 - target) / n)``. With ``per_class``
-    it holds within each true class. On out-of-bag evidence it is approximate: each training row is
-    judged by about a third of the trees a new row gets, which errs to the safe side as a rule, not as a
-    theorem. With fewer than ``target / (1 - target)`` rows (19 for 0.95), counted per class if asked, no
-    threshold can keep the promise: every class is kept then, and a warning says so.
+    **The promise.** Suppose the calibration rows and the new row are exchangeable: they are drawn in the same way, and
+    the same model gives an opinion about each without its label. Then the set holds the true class with probability at
+    least ``target``, for any n and any model. The probability is at most ``target + 1/(n + 1)`` if scores do not tie
+    and no set would be empty. This is an average over calibrations: for one calibration the coverage has a Beta
+    distribution with a standard deviation of about ``sqrt(target (1 - target) / n)``. With ``per_class`` the promise
+    holds within each true class. With out-of-bag evidence it is only approximate: a training row is judged by about a
+    third of the trees that judge a new row, which usually makes the sets larger than necessary, but no theorem says so.
+    With fewer than ``target / (1 - target)`` rows (19 for 0.95), or of one class with ``per_class``, no threshold can
+    keep the promise: then every class is kept, and a warning is issued.
 
-    A set is never empty: where no class passes, the most probable one (the first of a tie) is chosen,
-    which can only raise the coverage. Uses ``opinion.probability`` only.
+    A set is never empty: if no class passes, the most probable one (the first of a tie) is chosen, which can only raise
+    the coverage. Only ``opinion.probability`` is used, and ``opinion.log_odds`` if there are any.
 
     Parameters
     ----------
     target : float in (0, 1)
         The promised coverage.
     per_class : bool
-        One threshold per class, calibrated on the rows of that class (Mondrian).
+        Whether each class has its own threshold, calibrated on the rows of that class (Mondrian).
     score : "lac" or "aps"
-        "lac": ``1 - probability`` of the class (``-log_odds``, which orders alike, where the opinion has them); the
-        smallest sets on average. "aps": the probability of
-        all classes more probable than it (of a tie, the first columns come first); larger sets where rows
-        are hard, and coverage more even over easy and hard rows. Not randomised: equal rows get equal sets.
+        "lac" is ``1 - probability`` of the class, or ``-log_odds`` if the opinion has them, which have the same order;
+        it gives the smallest sets on average. "aps" is the total probability of all classes that are more probable (of
+        equal classes, the first column counts as more probable); it gives larger sets for hard rows, and a more even
+        coverage of easy and hard rows. It is not randomised: equal rows get equal sets.
 
     Attributes
     ----------
     threshold_ : float array (K,)
-        Largest score with which each class is kept; infinite where the rows were too few.
+        Largest score with which each class is kept; infinite if there were too few rows.
     n_rows_ : int array (K,)
-        Calibration rows behind each threshold.
+        How many calibration rows each threshold comes from.
 
     Examples
     --------
@@ -89,17 +89,17 @@ class Coverage(Decision):
         Parameters
         ----------
         opinion : opinion or array-like (n, K)
-            Opinion on rows it has not learned from (out-of-bag, or set aside), or their probabilities.
-            Leave out rows that were in the sample of every tree.
+            Opinion about rows from which the model has not learned (out-of-bag rows, or rows set aside), or their
+            probabilities. Leave out rows that are in the bag of every tree.
         y : array-like (n,)
-            Their classes.
+            The classes of these rows.
         classes : array-like (K,) or None
-            The class of each column. None: the sorted distinct labels of ``y``.
+            The class of each column. None means the sorted distinct labels of ``y``.
 
         Returns
         -------
         Coverage
-            Itself. Calibrate a ``clone`` where a parameter object must not change.
+            The decision itself. Calibrate a ``clone`` if the object must not change.
         """
         if not 0 < self.target < 1:
             raise ValueError(f"target must lie strictly between 0 and 1, got {self.target!r}; try 0.95")
@@ -142,15 +142,15 @@ class Coverage(Decision):
 
     @property
     def onnx(self) -> bool:
-        """Not by "aps": its sums are rounded otherwise there, and a sum that equals a threshold must equal it."""
+        """False for "aps": ONNX rounds its sums differently, and a sum that equals a threshold must stay equal."""
         return super().onnx and self.score == "lac"
 
     def _scores(self, probability: Floats, log_odds: Any) -> Floats:
-        """(n, K), (n, K) or None -> (n, K): how strange each class would be as the true one."""
+        """(n, K), (n, K) or None -> (n, K): how surprising it would be if each class were the true one."""
         if self.score == "lac":
             if not self._by_log_odds:
                 return 1.0 - probability
-            # The same order, and kept apart where rules that add up evidence round probabilities to 0 and 1.
+            # The order is the same, and log-odds still differ where added evidence rounds probabilities to 0 and 1.
             strange: Floats = -(np.log(np.maximum(probability, 1e-300)) if log_odds is None else log_odds)
             return strange
         if self.score == "aps":
@@ -164,7 +164,7 @@ class Coverage(Decision):
         raise ValueError(f"score must be 'lac' or 'aps', got {self.score!r}; choose one of them")
 
     def _say_where_rows_are_few(self, classes: NDArray[Any]) -> None:
-        """(K,) -> a warning in words where no threshold could keep the promise."""
+        """Warn if there were too few rows of some of the classes (K,) for a threshold that keeps the promise."""
         few = np.isinf(self.threshold_)
         if not few.any():
             return
@@ -184,7 +184,7 @@ class Coverage(Decision):
 
 
 def rows_needed(target: float) -> int:
-    """Fewest calibration rows with which a coverage can be promised: the least n >= target / (1 - target).
+    """Smallest number of calibration rows with which a coverage can be promised: the least n >= target / (1 - target).
 
     Examples
     --------
@@ -196,6 +196,6 @@ def rows_needed(target: float) -> int:
 
 def _threshold(scores: Floats, target: float) -> float:
     """(n,) -> the ceil((n + 1) target)-th smallest, infinite if there are not that many."""
-    # 0.56 * 25 is 14.000000000000002: the promise must not ask for a row more because of it.
+    # 0.56 * 25 is 14.000000000000002; without the tolerance, one row more than necessary would be required.
     rank = math.ceil((len(scores) + 1) * target - 1e-9)
     return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else math.inf

@@ -15,22 +15,23 @@ from hedgerow.decide.intervals import (
 )
 from hedgerow.decide.programme import largest_margins
 
-#: A margin of the linear programme that counts as a tie, as a share of the largest difference of utilities.
+#: Margins of the linear programme up to this share of the largest difference of utilities count as ties.
 MARGIN = 1e-9
 
 
 class Dominance(ActionDecision):
     """Interval dominance: drop class b if some class a has ``lower[a] > upper[b]``.
 
-    With two classes this is the baseline of cautious forests: class 1 if its lower probability is above
-    1/2, class 0 if the upper probability of class 1 is below 1/2, both otherwise. A tie (to 1e-12) rules
-    nothing out, so both classes remain at exactly 1/2.
+    With two classes this is the baseline of cautious forests: class 1 if its lower probability is above 1/2, class 0 if
+    the upper probability of class 1 is below 1/2, both otherwise. A tie (to 1e-12) drops no class, so both classes
+    remain if a bound is exactly 1/2.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth when each class is true; action b is dropped if the lower expected
-        utility of some a is above the upper one of b. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true. Action b is dropped if the lower expected utility of some
+        action a is above the upper expected utility of b. None means one action per class, worth 1 if that class is
+        true.
 
     Examples
     --------
@@ -54,21 +55,20 @@ class Dominance(ActionDecision):
 
     @property
     def by_bounds(self) -> bool:
-        """Yes, of classes."""
+        """True without a utility matrix."""
         return not self.has_actions
 
 
 class Maximality(ActionDecision):
     """Maximality: drop class b if some class a is better than b under every distribution of the set.
 
-    That is, if the lower expectation of ``utility[a] - utility[b]`` is above 0. Without a utility matrix
-    this equals interval dominance on reachable intervals; with one it drops more. A tie (to 1e-12) rules
-    nothing out.
+    That is, b is dropped if the lower expectation of ``utility[a] - utility[b]`` is above 0. Without a utility matrix
+    this equals interval dominance on reachable intervals; with one it drops more. A tie (to 1e-12) drops no class.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth when each class is true. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
 
     Examples
     --------
@@ -96,27 +96,27 @@ class Maximality(ActionDecision):
 
     @property
     def by_bounds(self) -> bool:
-        """Yes, of classes."""
+        """True without a utility matrix."""
         return not self.has_actions
 
 
 class EAdmissibility(ActionDecision):
-    """E-admissibility: keep class a if some distribution of the set makes it optimal.
+    """E-admissibility: keep class a if it is optimal under some distribution of the set.
 
-    The most decided of the three credal decisions: E-admissible classes are maximal, and maximal classes
-    are not dominated. Without a utility matrix a closed form answers; with one, a linear programme (HiGHS)
-    for the actions that neither maximality rules out nor a known distribution makes optimal. Ties keep a
-    class: to 1e-12 in the closed form, to 1e-9 of the largest difference of utilities in the linear
-    programme.
+    This keeps the fewest classes of the three credal decisions: E-admissible classes are maximal, and maximal classes
+    are not dominated. Without a utility matrix a closed form gives the result. With one, a linear programme (HiGHS)
+    is solved for each action that maximality does not rule out and that no known distribution makes optimal. A tied
+    class is kept; a tie is a difference of up to 1e-12 in the closed form, and of up to 1e-9 of the largest difference
+    of utilities in the linear programme.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth when each class is true. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
 
     Examples
     --------
-    The third class is not dominated, yet when it has all it can have, the rest must go to a larger one.
+    The third class is not dominated. But even at its largest probability, 0.25, another class must be more probable.
 
     >>> from types import SimpleNamespace
     >>> opinion = SimpleNamespace(lower=[[0.2, 0.2, 0.1]], upper=[[0.7, 0.7, 0.25]],
@@ -136,18 +136,18 @@ class EAdmissibility(ActionDecision):
 
     @property
     def follows_dominance(self) -> bool:
-        """Yes, of classes: where p_a = lower_a and p_b = upper_b >= lower_a, another class than a is optimal."""
+        """True without a utility matrix: if p_a = lower_a and p_b = upper_b >= lower_a, a is not the only optimum."""
         return not self.has_actions
 
 
 def _undominated(lower: Floats, upper: Floats, tie: float) -> Bools:
-    """(n, A), (n, A) -> (n, A): not strictly below the largest lower value."""
+    """(n, A), (n, A) -> (n, A): the actions whose upper value is not below the largest lower value."""
     kept: Bools = upper >= lower.max(axis=1, keepdims=True) - tie
     return kept
 
 
 def _maximal(utility: Floats, lower: Floats, upper: Floats) -> Bools:
-    """(A, K), (n, K), (n, K) -> (n, A): not surely worse than another action."""
+    """(A, K), (n, K), (n, K) -> (n, A): the actions that are not worse than another one under every distribution."""
     tie = tie_of(utility)
     kept = np.ones((len(lower), len(utility)), dtype=bool)
     for rival in utility:
@@ -160,8 +160,8 @@ def _admissible_classes(lower: Floats, upper: Floats) -> Bools:
     # Class a is optimal for some p of the set iff there is a value t of p_a in [lower_a, upper_a] such
     # that the others fit under it: lower_j <= t, and 1 - t lies between sum_{j != a} lower_j and
     # sum_{j != a} min(upper_j, t). Since upper_a is reachable, the former holds for every t <= upper_a.
-    # The two conditions left, t >= max lower and t + sum_{j != a} min(upper_j, t) >= 1, are satisfied by
-    # every larger t once by one, so it is enough to look at t = upper_a:
+    # The other two conditions are t >= max lower and t + sum_{j != a} min(upper_j, t) >= 1. If some t satisfies them,
+    # every larger t does, so it is enough to check t = upper_a:
     #     upper_a >= max_j lower_j   and   sum_j min(upper_j, upper_a) >= 1.
     ordered = np.sort(upper, axis=1)
     n_classes = upper.shape[1]
@@ -170,7 +170,7 @@ def _admissible_classes(lower: Floats, upper: Floats) -> Bools:
     under_the_cap = summed + ordered * above
     capped = np.zeros_like(upper)
     np.put_along_axis(capped, np.argsort(upper, axis=1, kind="stable"), under_the_cap, axis=1)
-    # The class of the largest upper bound is always kept, also where rounded bounds sum to a little less.
+    # The class of the largest upper bound is always kept, even if rounded bounds sum to a little less than 1.
     needed = np.minimum(1.0, summed[:, -1:])
     kept: Bools = _undominated(lower, upper, TIE) & (capped >= needed - TIE)
     return kept

@@ -1,4 +1,4 @@
-"""Intervals: lower and upper probabilities -> the credal set they leave, and expectations over it."""
+"""Intervals: lower and upper probabilities -> the distributions between them (credal set), and expectations over it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 #: Two numbers closer than this are a tie: bounds are sums of thousands of rounded terms.
 TIE = 1e-12
 
-#: What the sums of bounds may miss 1 by, and still count as rounding (of float32, say).
+#: Sums of bounds that miss 1 by no more than this count as rounded (from float32, for instance).
 ROUNDING = 1e-6
 
 
@@ -18,8 +18,8 @@ def reachable(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
     """Tighten probability intervals until every bound is attained by some distribution.
 
     ``l_k <- max(l_k, 1 - sum of the other u)`` and ``u_k <- min(u_k, 1 - sum of the other l)``; one pass
-    is enough. The credal set stays the same. Bounds that are reachable to within 1e-12 are returned
-    unchanged, so that rounding breaks no tie (the arrays themselves, where every row is).
+    is enough. The set of distributions between the bounds stays the same. Bounds that are reachable to within 1e-12 are
+    returned unchanged, so that rounding breaks no tie. If all rows are, the arrays themselves are returned.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def reachable(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def tightened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """(..., K), (..., K) -> the same as `reachable`, of bounds that are known to be sound."""
+    """(..., K), (..., K) -> the same as `reachable`, for bounds that have been checked."""
     room, excess = _room(low, high), _excess(low, high)
     width = high - low
-    # A bound is loose where the interval is wider than what the other classes can give or take.
+    # A bound is not reachable if the interval is wider than what the other classes can give or take.
     if not ((width > room + TIE) | (width > excess + TIE)).any():
         return low, high
     tight_low = np.where(width > excess + TIE, np.minimum(high - excess, high), low)
@@ -58,11 +58,11 @@ def tightened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 
 def pignistic_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Floats:
-    """Share the mass the lower bounds leave open, in proportion to the width of the intervals.
+    """Distribution between the bounds: what the lower bounds leave open is shared in proportion to the interval widths.
 
-    For imprecise Dirichlet leaves, their averages, any mass on singletons and the frame, and for two
-    classes this is the pignistic probability; for other intervals it is Cuzzolin's intersection
-    probability, the one distribution that sits at the same fraction of every interval.
+    This is the pignistic probability for two classes, for imprecise Dirichlet leaves and their averages, and for any
+    mass on single classes and the frame. For other intervals it is Cuzzolin's intersection probability, the only
+    distribution that divides every interval in the same ratio.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def pignistic_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Floats:
 
 
 def shared_out(low: Floats, high: Floats) -> Floats:
-    """(..., K), (..., K) -> the same as `pignistic_from_bounds`, of bounds that are known to be sound."""
+    """(..., K), (..., K) -> the same as `pignistic_from_bounds`, for bounds that have been checked."""
     width = high - low
     room = _room(low, high)
     spread = width.sum(axis=-1, keepdims=True)
@@ -97,7 +97,7 @@ def lower_expectation(utility: ArrayLike, lower: ArrayLike, upper: ArrayLike) ->
     Parameters
     ----------
     utility : array-like (A, K)
-        Utility of each action when each class is the true one.
+        Utility of each action if each class is true.
     lower, upper : array-like (n, K)
         Reachable bounds (see `reachable`).
 
@@ -112,7 +112,7 @@ def lower_expectation(utility: ArrayLike, lower: ArrayLike, upper: ArrayLike) ->
     """
     low, high = _checked_bounds(lower, upper)
     actions = np.asarray(utility, dtype=np.float64)
-    # The row-wise dot product, because a BLAS product would give equal rows different last bits.
+    # A dot product for each row, because a BLAS product can give equal rows different last bits.
     smallest = [np.einsum("nk,k->n", _worst_distribution(action, low, high), action) for action in actions]
     return np.stack(smallest, axis=1)
 
@@ -123,7 +123,7 @@ def upper_expectation(utility: ArrayLike, lower: ArrayLike, upper: ArrayLike) ->
     Parameters
     ----------
     utility : array-like (A, K)
-        Utility of each action when each class is the true one.
+        Utility of each action if each class is true.
     lower, upper : array-like (n, K)
         Reachable bounds (see `reachable`).
 
@@ -140,12 +140,12 @@ def upper_expectation(utility: ArrayLike, lower: ArrayLike, upper: ArrayLike) ->
 
 
 def best_distribution(action: Floats, lower: Floats, upper: Floats) -> Floats:
-    """(K,), (n, K), (n, K) -> (n, K): the distribution between the bounds that suits the action best."""
+    """(K,), (n, K), (n, K) -> (n, K): the distribution between the bounds under which the action is worth most."""
     return _worst_distribution(-action, lower, upper)
 
 
 def _worst_distribution(action: Floats, lower: Floats, upper: Floats) -> Floats:
-    """(K,), (n, K), (n, K) -> (n, K): pour the open mass onto the classes of least utility first."""
+    """(K,), (n, K), (n, K) -> (n, K): what is left open goes to the classes of the smallest utility first."""
     order = np.argsort(action, kind="stable")
     width = (upper - lower)[:, order]
     room = _room(lower, upper)
@@ -157,14 +157,14 @@ def _worst_distribution(action: Floats, lower: Floats, upper: Floats) -> Floats:
 
 
 def _room(lower: Floats, upper: Floats) -> Floats:
-    """(..., K), (..., K) -> (..., 1): what the lower bounds leave of 1 and the upper ones can take."""
+    """(..., K), (..., K) -> (..., 1): 1 minus the sum of lower bounds, at most what the upper bounds can take."""
     low, high = _sum(lower), _sum(upper)
     room: Floats = np.clip(1.0, low, high) - low
     return room
 
 
 def _excess(lower: Floats, upper: Floats) -> Floats:
-    """(..., K), (..., K) -> (..., 1): what the upper bounds have beyond 1 and the lower ones let go."""
+    """(..., K), (..., K) -> (..., 1): the sum of upper bounds minus 1, at most what the lower bounds can give up."""
     low, high = _sum(lower), _sum(upper)
     excess: Floats = high - np.clip(1.0, low, high)
     return excess
@@ -177,7 +177,7 @@ def _sum(values: Floats) -> Floats:
 
 
 def _checked_bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
-    """(..., K), (..., K) -> the same as float64, refused when no distribution lies between them."""
+    """(..., K), (..., K) -> the same as float64; refused if no distribution lies between them."""
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     if low.shape != high.shape or low.ndim == 0 or low.shape[-1] == 0:
         raise ValueError(
@@ -197,12 +197,12 @@ def _checked_bounds(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]
 
 
 def _surely_bounds(lower: Floats, upper: Floats) -> bool:
-    """(..., K), (..., K) -> whether 0 <= lower <= upper <= 1 everywhere, NaN being nowhere."""
+    """(..., K), (..., K) -> whether 0 <= lower <= upper <= 1 everywhere; False if there is a NaN."""
     return bool(lower.min() >= 0 and upper.max() <= 1 and (lower <= upper).all())
 
 
 def _refuse_rows(bad: NDArray[np.bool_], constraint: str, lower: Floats, upper: Floats) -> None:
-    """(..., K or 1) -> an error that shows the first row that breaks the constraint, if one does."""
+    """Raise an error that shows the first row that breaks the constraint (..., K or 1), if one does."""
     if not bad.any():
         return
     row = tuple(int(position[0]) for position in np.nonzero(bad.any(axis=-1, keepdims=True)))[:-1]

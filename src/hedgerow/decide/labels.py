@@ -18,9 +18,9 @@ def columns_from_labels(
     y : array-like (n,)
         Class labels.
     n_columns : int
-        Number of columns of the matrix the labels go with.
+        Number of columns of the matrix that the labels belong to.
     classes : array-like (n_columns,) or None
-        The class of each column. None: the sorted distinct labels of ``y``.
+        The class of each column. None means the sorted distinct labels of ``y``.
 
     Returns
     -------

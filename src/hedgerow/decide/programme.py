@@ -9,10 +9,10 @@ from scipy.sparse import block_diag, csr_array
 
 from hedgerow.decide.intervals import Floats
 
-#: Questions put to the solver at once; independent blocks of one programme, to pay its overhead once.
+#: How many programmes are solved at once, as independent blocks of one, so that the overhead is paid once.
 BLOCK = 128
 
-#: HiGHS stops at 1e-7 unless told, too coarse to recognise a tie.
+#: Tolerance of the solver HiGHS; its default of 1e-7 is too coarse to recognise a tie.
 PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -46,7 +46,7 @@ def _block_margins(utility: Floats, action: NDArray[np.intp], lower: Floats, upp
     if solution.status != 0:
         raise RuntimeError(
             f"the linear programme of E-admissibility must have a solution, got: {solution.message}; "
-            "use maximality, which needs none, and report the utility matrix"
+            "use maximality, which needs no linear programme, and report the utility matrix"
         )
     margins: Floats = solution.x.reshape(n_questions, n_classes + 1)[:, -1]
     return margins

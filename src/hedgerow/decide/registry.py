@@ -32,12 +32,12 @@ _DECISIONS: dict[str, Callable[[], Decision]] = {
 
 
 def register(name: str) -> Callable[[D], D]:
-    """Make a decision known by a name.
+    """Register a decision, so that its name can be used wherever a decision is expected.
 
     Parameters
     ----------
     name : str
-        What users, model files and the command line call it.
+        The name that users, model files and the command line use.
 
     Returns
     -------
@@ -61,12 +61,12 @@ def register(name: str) -> Callable[[D], D]:
 
 
 def resolve_decision(decision: str | Decision) -> Decision:
-    """Turn what a user passes as ``decision`` into a decision object.
+    """Return the decision object for what a user passes as ``decision``.
 
     Parameters
     ----------
     decision : str or Decision
-        A name (a new object with default parameters is made) or an object (returned as it is).
+        A name, which gives a new object with default parameters, or an object, which is returned unchanged.
 
     Examples
     --------
@@ -88,9 +88,9 @@ def resolve_decision(decision: str | Decision) -> Decision:
 
 
 def all_decisions() -> dict[str, Decision]:
-    """Every named decision, new and with default parameters; tests of laws run over these.
+    """A new object of every named decision, with default parameters.
 
-    Those with ``needs_calibration`` must be calibrated first.
+    Those with ``needs_calibration`` must be calibrated before they can decide.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sets: probabilities -> the set of classes worth most, or probable enough."""
+"""Sets: probabilities -> the most useful set of classes, or the smallest one that is probable enough."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from hedgerow.decide.intervals import TIE, Floats
 
 
 class UtilitySet(Decision):
-    """The set A that maximises ``g(|A|) * P(A)``, g being the utility of a correct set of that size.
+    """The set A that maximises ``g(|A|) * P(A)``, where g is the utility of a correct set of that size.
 
-    For each size the best set holds the classes of the largest score, so K prefixes are compared, not 2^K
-    sets. With ``evidence="probability"`` this is the non-deterministic classifier (NDC); with ``"lower"`` it
-    is CDM-Ave: P(A) is the sum of the lower probabilities, and 1 for the whole frame. Among equally good
-    sets (to 1e-12) the smallest is chosen; among classes of equal score the more probable, then the first.
+    For each size, the best set holds the classes of the largest scores, so only K sets are compared, not 2^K. With
+    ``evidence="probability"`` this is the non-deterministic classifier (NDC). With ``"lower"`` it is CDM-Ave: P(A) is
+    the sum of the lower probabilities, and 1 for all classes together. Among equally good sets (to 1e-12) the smallest
+    is chosen; among classes of equal score the more probable one, then the first.
 
     Parameters
     ----------
     utility : "u65", "u80", "f1", "f_beta", callable or array-like (K,)
-        g: the quadratic utilities of `quadratic_utility` with z = .65 and .80, `f_beta_utility`, a function
-        of one size, or its values for the sizes 1 to K.
+        The function g. "u65" and "u80" are `quadratic_utility` with z = .65 and .80, "f1" and "f_beta" are
+        `f_beta_utility`. A callable maps one size to its utility; an array has the utilities of the sizes 1 to K.
     evidence : "probability" or "lower"
-        What P(A) is made of.
+        What P(A) is the sum of.
     beta : float
-        The beta of "f_beta"; not used otherwise.
+        The beta of "f_beta"; otherwise it is not used.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class UtilitySet(Decision):
         return first_of(order, np.argmax(best, axis=1))
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The page has the three that have a name."""
+        """The script has the three utilities that are decisions with a name."""
         if super().on_page() is None or self.evidence != "probability" or not isinstance(self.utility, str):
             return None
         if self.utility != "f_beta":
@@ -74,7 +74,7 @@ class UtilitySet(Decision):
         return ("f1", {}) if self.beta == 1.0 else None
 
     def _scores(self, opinion: Checked) -> tuple[Floats, NDArray[np.int64]]:
-        """Opinion -> (n, K), (n, K): what the set's P(A) sums, and the classes from the largest to the smallest."""
+        """Opinion -> scores (n, K), whose sum is P(A), and the classes in order of falling score (n, K)."""
         by_probability = np.argsort(-opinion.probability, axis=1, kind="stable")
         if self.evidence == "probability":
             return opinion.probability, by_probability
@@ -86,9 +86,10 @@ class UtilitySet(Decision):
 
 
 class TopProbability(Decision):
-    """The fewest classes, most probable first, whose probability is at least ``1 - epsilon`` (CR).
+    """The fewest classes, most probable first, whose total probability is at least ``1 - epsilon`` (CR).
 
-    Reached to 1e-12 counts as reached. Among classes of equal probability the first columns enter first.
+    A total that misses ``1 - epsilon`` by at most 1e-12 is enough. Among equally probable classes the first columns
+    are taken first.
 
     Parameters
     ----------
@@ -120,11 +121,11 @@ class TopProbability(Decision):
 
 
 class RuleChoice(Decision):
-    """The sets the combination rule has decided on itself (MVA, CDM-Vote, ...), else interval dominance.
+    """The sets that the combination rule itself has chosen (MVA, CDM-Vote, ...), else interval dominance.
 
-    Rules that are decisions by themselves put their sets into ``opinion.chosen``; every other decision
-    ignores it. Where a rule leaves no such sets (``chosen`` is None or missing), this decision is
-    `Dominance`, so that one name serves a search over all rules.
+    Some rules are decisions by themselves: they put their sets into ``opinion.chosen``, which all other decisions
+    ignore. For any other rule (``chosen`` is None or missing) this decision is `Dominance`, so that the same name can
+    be used in a search over all rules.
 
     Examples
     --------
@@ -141,5 +142,5 @@ class RuleChoice(Decision):
         return Dominance().pick(opinion) if chosen is None else chosen
 
     def under(self, rule: Rule) -> Decision:
-        """Dominance, where the rule leaves no sets."""
+        """Dominance, unless the rule chooses sets itself."""
         return self if rule.chooses else Dominance()

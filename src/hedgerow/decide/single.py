@@ -10,16 +10,16 @@ from hedgerow.decide.intervals import TIE, Floats, lower_expectation, shared_out
 
 
 class Maximin(ActionDecision):
-    """The class of the largest lower probability: best in the worst case.
+    """The class of the largest lower probability: the best class in the worst case.
 
-    Ties (to 1e-12) go to the larger probability (expected utility), then to the first column; the same
-    holds for every decision of one class.
+    Ties (to 1e-12) go to the class of the larger probability (the action of the larger expected utility), then to the
+    first column. This holds for every decision that chooses one class.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth when each class is true; the action of the largest lower expected utility
-        is chosen. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true; the action of the largest lower expected utility
+        is chosen. None means one action per class, worth 1 if that class is true.
 
     Examples
     --------
@@ -39,13 +39,13 @@ class Maximin(ActionDecision):
 
 
 class Maximax(ActionDecision):
-    """The class of the largest upper probability: best in the best case.
+    """The class of the largest upper probability: the best class in the best case.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth when each class is true; the action of the largest upper expected utility
-        is chosen. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true; the action of the largest upper expected utility
+        is chosen. None means one action per class, worth 1 if that class is true.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Hurwicz(ActionDecision):
     optimism : float in [0, 1]
         0 is maximin, 1 is maximax.
     utility : array-like (A, K) or None
-        What each action is worth when each class is true. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
 
     Examples
     --------
@@ -98,16 +98,16 @@ class Hurwicz(ActionDecision):
 
 
 class Pignistic(ActionDecision):
-    """The class of the largest pignistic probability, `pignistic_from_bounds` of the interval.
+    """The class of the largest pignistic probability, which is `pignistic_from_bounds` of the intervals.
 
-    Where trees differ in how much evidence they hold, this need not be the most probable class of the
-    precise forest; for that one, see `ExpectedUtility`.
+    If trees differ in how much evidence they have, this may not be the class that the ordinary forest finds most
+    probable; `ExpectedUtility` chooses that one.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth when each class is true; the action of the largest pignistic expected
-        utility is chosen. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true; the action of the largest pignistic expected
+        utility is chosen. None means one action per class, worth 1 if that class is true.
 
     Examples
     --------
@@ -128,13 +128,13 @@ class Pignistic(ActionDecision):
 
 
 class ExpectedUtility(ActionDecision):
-    """The class of the largest ``opinion.probability``: what ``predict`` says, as a set of one class.
+    """The class of the largest ``opinion.probability``: the prediction of ``predict``, as a set of one class.
 
     Parameters
     ----------
     utility : array-like (A, K) or None
-        What each action is worth when each class is true; the action of the largest expected utility is
-        chosen. None: one action per class, worth 1 when right.
+        What each action is worth if each class is true; the action of the largest expected utility is
+        chosen. None means one action per class, worth 1 if that class is true.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _expected(probability: Floats, utility: ArrayLike | None) -> Floats:
 
 
 def _best(score: Floats, opinion: Checked, utility: ArrayLike | None) -> Bools:
-    """(n, A) -> (n, A): one True per row, at the largest score; ties as `Maximin` says."""
+    """(n, A) -> (n, A): one True per row, at the largest score; ties are broken as `Maximin` describes."""
     expected = _expected(opinion.probability, utility)
     tie = TIE if utility is None else tie_of(np.asarray(utility, dtype=np.float64))
     tied = score >= score.max(axis=1, keepdims=True) - tie

@@ -1,1 +1,1 @@
-"""Target: what rows are labelled with -> what trees are grown for, and how it is read."""
+"""Target: labels or numbers, and weights -> what trees are grown on."""

@@ -1,4 +1,4 @@
-"""Target: what training rows are labelled with -> what trees are grown on, and what a model remembers of it."""
+"""Target: the labels or numbers of training rows -> what trees are grown on, and what a model remembers of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Weights of later rows are whole numbers of this, where the first table had none or whole ones.
+#: Weights of later rows are multiples of this, if the weights of the first table were whole numbers or absent.
 FINEST_WEIGHT = 2.0**-24
 
 
 class Target(Protocol):
-    """The labels or numbers of n training rows: the only thing that differs between kinds of forests.
+    """The labels or numbers of n training rows, and all that depends on which of the two they are.
 
-    `ClassTarget` and `NumberTarget` are the two there are.
+    `ClassTarget` and `NumberTarget` implement it.
     """
 
     @property
@@ -30,61 +30,61 @@ class Target(Protocol):
 
     @property
     def labels(self) -> NDArray[np.uint16] | None:
-        """(n,): class numbers, the most probable where they are uncertain; None of numbers."""
+        """(n,): class numbers, of the most probable class if a label is uncertain; None in a regression."""
 
     @property
     def truth(self) -> NDArray[Any]:
-        """(n,): what is to be predicted: class numbers, or numbers."""
+        """(n,): what is to be predicted, which is class numbers in a classification."""
 
     @property
     def own(self) -> Floats | None:
-        """(n, K): with uncertain labels, what each row adds to its leaf."""
+        """(n, K): what each row adds to its leaf if labels are uncertain, otherwise None."""
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
-        """(n,): with uncertain labels, which rows are of certain class."""
+        """(n,): which rows have a certain class if labels are uncertain, otherwise None."""
 
     @property
     def shares(self) -> Floats | None:
-        """(n, K): with uncertain labels, expected shares of the classes, once they are known."""
+        """(n, K): expected shares of the classes if labels are uncertain; None until they are known."""
 
     @property
     def identity(self) -> NDArray[Any]:
-        """What two tables with the same labels share."""
+        """An array that is equal for two tables with the same labels or numbers."""
 
     @property
     def class_rows(self) -> tuple[float, ...]:
-        """How many rows there are of each class; of numbers, how many there are."""
+        """The number of rows of each class; in a regression, the number of all rows."""
 
     @property
     def about(self) -> About:
-        """What a model remembers of the target when the rows are gone."""
+        """What a model remembers of the target without its rows."""
 
     def for_core(self) -> Labels | Numbers:
-        """What the core grows trees on."""
+        """The target in the form in which the core takes it."""
 
     def take(self, rows: NDArray[Any]) -> Self:
         """The target of some rows, in the order given."""
 
     def plus(self, later: Self) -> Self:
-        """These rows, and after them rows that came later."""
+        """The target of these rows followed by later rows."""
 
     def weighing(self) -> Weighing:
-        """How the weights of later rows are to be counted."""
+        """How weights of later rows are rounded."""
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """What a forest says of some of the rows (m,) -> (m,): how wrong it is about each."""
+        """Answers of a forest about some of the rows (m,) -> (m,): how wrong each answer is."""
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """Losses of the rows judged so far, of so many that can be -> how far their mean may be from the true error."""
+        """Mean and losses of the rows judged so far, number of all rows to judge -> standard error of that mean."""
 
 
 class Weighing(NamedTuple):
-    """How the weights and the numbers of later rows are counted, so that sums stay exact."""
+    """How weights and numbers of later rows are rounded, so that sums stay exact."""
 
-    scale: float = 1.0  # what a weight of the user's is divided by
-    unit: float = FINEST_WEIGHT  # what it is then rounded to
-    extremes: tuple[float, float] | None = None  # of the first numbers of a regression
+    scale: float = 1.0  # a weight is first divided by this
+    unit: float = FINEST_WEIGHT  # and then rounded to a multiple of this
+    extremes: tuple[float, float] | None = None  # smallest and largest number of the first table of a regression
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,43 +94,44 @@ class About:
     Parameters
     ----------
     names : (K,) array
-        What the counts of a leaf are called: the classes, or "rows".
+        The names of the counts of a leaf: the classes, or "rows".
     """
 
     names: NDArray[Any]
 
     def joined(self, other: About, class_rows: Floats) -> About:
-        """What is remembered of these rows and others, of which there are so many of each class (K,) together."""
+        """What is remembered of these rows and others, given how many rows of each class (K,) there are together."""
         return other
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float] | None]:
-        """Rows of each class among n training rows, as far as is known, and the extremes of numbers."""
+        """How many of n training rows each class has, as far as is known, and the extremes of a regression."""
         return (float(n_rows),), None
 
 
 @dataclass(frozen=True, eq=False)
 class AboutClasses(About):
-    """Of classes: their shares in the training rows as well.
+    """What a model remembers of classes: their names and their shares.
 
     Parameters
     ----------
     prior : (K,) float64
+        The shares of the classes in the training rows.
     """
 
     prior: Floats
 
     @classmethod
     def counting(cls, names: NDArray[Any], class_rows: Floats) -> AboutClasses:
-        """The classes, and how many rows there are of each (K,); a class without rows counts as half a row."""
+        """The classes, and the number of rows of each (K,); a class without rows counts as half a row."""
         counts = np.maximum(class_rows, 0.5)
         return cls(names, np.asarray(counts / counts.sum(), dtype=np.float64))
 
     def joined(self, other: About, class_rows: Floats) -> AboutClasses:
-        """All classes, with their shares."""
+        """All classes with their shares."""
         return AboutClasses.counting(other.names, class_rows)
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], None]:
-        """Rows of each class (K,); shares count half a row where a class has none."""
+        """Rows of each class (K,); the half row that stands for a class without rows is taken back."""
         for n_absent in range(len(self.prior) + 1):
             rows = np.rint(2 * self.prior * (n_rows + n_absent / 2)) / 2
             if (rows == 0.5).sum() == n_absent:
@@ -140,32 +141,33 @@ class AboutClasses(About):
 
 @dataclass(frozen=True, eq=False)
 class AboutNumbers(About):
-    """Of numbers: the smallest and the largest of them."""
+    """What a model remembers of numbers: the smallest and the largest."""
 
     low: float
     high: float
 
     @classmethod
     def between(cls, low: float, high: float) -> AboutNumbers:
-        """The extremes -> what is remembered."""
+        """The smallest and the largest number -> what is remembered."""
         return cls(np.array(["rows"]), float(low), float(high))
 
     def joined(self, other: Any, class_rows: Floats) -> AboutNumbers:
-        """The extremes of both."""
+        """The smallest and the largest number of both."""
         return AboutNumbers.between(min(self.low, other.low), max(self.high, other.high))
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float]]:
-        """The rows, and the extremes."""
+        """The number of rows, and the smallest and the largest number."""
         return (float(n_rows),), (self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
 class AboutRows(About):
-    """Of rows without labels: the smallest and the largest value of each feature.
+    """What a model remembers of rows without labels: the smallest and the largest value of each feature.
 
     Parameters
     ----------
     ranges : (p, 2) float64 or None
+        The smallest and the largest value of each feature.
     """
 
     ranges: Floats | None = None
@@ -173,23 +175,23 @@ class AboutRows(About):
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of training rows as the core takes them.
+    """The labels of training rows in the form in which the core takes them.
 
     Parameters
     ----------
-    numbers : (n,) uint16, or (m,) where rows may be of several classes
+    numbers : (n,) uint16, or (m,) if a row may have several labels
         Class numbers.
     weights : like numbers, int64, or None
-        Weights in fixed point, so that sums do not depend on their order.
+        Weights in fixed point, so that sums do not depend on the order of the rows.
     weight_unit : float
-        What one unit of `weights` is worth.
+        The weight that one unit of `weights` stands for.
     n_classes : int
         K.
     balance_bag : bool
-        Whether classes weigh the same in every tree's bag (needs `weights`).
+        Whether all classes weigh the same in the bag of every tree (needs `weights`).
     rows : (m,) uint32 or None
-        With uncertain labels, the row of each of m labels, ascending, the most probable label of a row first (needs
-        `weights`). However many labels a row has, it is one row: in the bag as a whole, and counted once.
+        The row of each of m labels if labels are uncertain: in ascending order, the most probable label of a row first
+        (needs `weights`). A row with several labels is still one row: it is in a bag as a whole, and it counts once.
     """
 
     numbers: NDArray[np.uint16]
@@ -199,29 +201,30 @@ class Labels:
     balance_bag: bool = False
     rows: NDArray[np.uint32] | None = None
 
-    #: Whether leaves predict numbers.
+    #: Whether leaves predict a number.
     of_numbers: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of training rows, in a regression, as the core takes them.
+    """The targets of a regression in the form in which the core takes them.
 
-    Splits are compared on a grid: ``y = centre + unit * sums / amounts`` with whole `sums` and `amounts`, so that sums
-    over rows are exact in a double and do not depend on their order. Leaves are computed from `values` themselves.
+    Splits are compared on a grid: ``y = centre + unit * sums / amounts``, where `sums` and `amounts` are whole numbers.
+    So sums over rows are exact in a double, and do not depend on the order of the rows. Leaves are computed from
+    `values`, which are not rounded.
 
     Parameters
     ----------
     values : (n,) float64
-        y as given.
+        The numbers as given.
     weights : (n,) float64 or None
-        Weights as given; None where all rows weigh the same.
+        Weights as given; None if all rows weigh the same.
     sums, amounts : (n,) float64, (n,) float64 or None
-        Weighted targets and weights, whole numbers of their units.
+        Weighted numbers and weights, rounded to whole numbers.
     centre, unit : float
-        What they mean.
+        Where the grid is centred, and how wide one step of it is.
     low, high : float
-        ``sums / amounts`` of every row lies well between.
+        Bounds between which ``sums / amounts`` of every row lies, with some distance.
     """
 
     values: NDArray[np.float64]
@@ -233,6 +236,6 @@ class Numbers:
     low: float
     high: float
 
-    #: A leaf counts its rows, and predicts a number.
+    #: A leaf has one count, its rows, and predicts a number.
     n_classes: ClassVar[int] = 1
     of_numbers: ClassVar[bool] = True

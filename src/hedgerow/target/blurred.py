@@ -1,4 +1,4 @@
-"""Blurred: rows of uncertain class -> labels with shares, as trees are grown on them."""
+"""Blurred: rows of uncertain class -> labels with shares, on which trees are grown."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from hedgerow.target.uncertain import UncertainLabels
 
 Floats = NDArray[np.float64]
 
-#: A class with less than this times the share of the row's most probable one is not worth a label: rows that are all
-#: but settled cost no more than certain ones (a third of the time on digits, and no accuracy).
+#: A row gets no label for a class whose share is below this times that of its most probable class. So rows that are
+#: almost certain cost no more than certain ones (this saves a third of the time on digits, and costs no accuracy).
 NEGLIGIBLE = 0.05
 
 
 @dataclass(frozen=True)
 class Blurred:
-    """Training rows whose labels are uncertain, on their way through `fit`.
+    """Uncertain labels of training rows, with weights, while `fit` works on them.
 
     Parameters
     ----------
     labels : UncertainLabels
-        Of the n rows that have a weight.
+        The labels of the n rows whose weight is above zero.
     weights : (n,) float64 or None
-        What the rows weigh.
+        The weights of these rows.
     class_weight : str, dict or None
-        As the user set it.
+        The parameter of the estimator.
     """
 
     labels: UncertainLabels
@@ -38,19 +38,19 @@ class Blurred:
     class_weight: Any
 
     def of_rows(self, rows: NDArray[np.uint32]) -> Blurred:
-        """Some of the rows."""
+        """The same for some of the rows."""
         return replace(self, labels=self.labels[rows], weights=None if self.weights is None else self.weights[rows])
 
     def spread(self, shares: Floats, *, by_class: bool = True) -> Labels:
-        """Shares (n, K) -> a label for each possible class of each row, in whole units, the most probable first.
+        """Shares (n, K) -> a label for each possible class of each row, the most probable first, weighted by its share.
 
-        `by_class` is whether class weights count.
+        `by_class` says whether class weights count.
         """
         class_weight = self.class_weight if by_class else None
         told = np.where(_weightless(self.labels.classes, class_weight), 0.0, shares)
         leading = told.argmax(axis=1)
         units = np.where(told < NEGLIGIBLE * told.max(axis=1, keepdims=True), 0.0, np.round(told / SHARE_UNIT))
-        # The most probable class takes what rounding leaves, and no row is left without a label.
+        # The most probable class gets what rounding has left over, so that every row has a label.
         every = np.arange(len(units))
         rest = np.round(told.sum(axis=1) / SHARE_UNIT) - units.sum(axis=1)
         units[every, leading] = np.maximum(units[every, leading] + rest, 1.0)
@@ -72,9 +72,9 @@ class Blurred:
 
 
 def weigh_blurred(labels: UncertainLabels, weights: Floats | None, class_weight: Any) -> tuple[Floats | None, Blurred]:
-    """Uncertain labels and row weights (n,) -> (n,), 0 for rows that are left out; and the rows to be refined.
+    """Uncertain labels and row weights (n,) -> weights (n,), 0 for rows that are left out; and the rows to be refined.
 
-    A row is left out when it weighs nothing, or all its possible classes do.
+    A row is left out if its weight is 0, or if all its possible classes have the weight 0.
     """
     blurred = Blurred(labels, weights, class_weight)
     rows, numbers = np.nonzero(labels.contour > 0)
@@ -88,18 +88,18 @@ def weigh_blurred(labels: UncertainLabels, weights: Floats | None, class_weight:
 
 
 def own_weights(labels: Labels, n_rows: int) -> Floats:
-    """Labels of rows that have several -> (n, K): what each row adds to the leaf it falls into."""
+    """Labels of rows that can have several -> (n, K): what each row adds to its leaf."""
     assert labels.rows is not None
     assert labels.weights is not None
     own = np.zeros((n_rows, labels.n_classes))
     own[labels.rows, labels.numbers] = labels.weights * labels.weight_unit
-    if labels.balance_bag:  # every bag has factors of its own; those of all rows are their mean
+    if labels.balance_bag:  # every bag has its own factors; those of all rows are their mean
         amounts = own.sum(axis=0)
         own *= amounts.sum() / (labels.n_classes * np.where(amounts > 0, amounts, 1.0))
     return own
 
 
 def _weightless(classes: NDArray[Any], class_weight: Any) -> NDArray[np.bool_]:
-    """(K,): which classes weigh nothing."""
+    """(K,): which classes have the weight 0."""
     given = class_weight if isinstance(class_weight, dict) else {}
     return np.array([given.get(label, 1.0) == 0 for label in classes.tolist()])

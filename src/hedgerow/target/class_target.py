@@ -1,4 +1,4 @@
-"""Class target: labels and weights as given -> the classes of training rows, certain or not."""
+"""Class target: labels and weights as given -> the classes of training rows, certain or uncertain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hedgerow.target.uncertain import read_labels
 
 Floats = NDArray[np.float64]
 
-#: Sums of weights up to two to this many units are exact.
+#: Sums of weights are exact up to two to the power of this, in units.
 _WEIGHT_BITS = 50
 
 
@@ -34,15 +34,15 @@ class ClassTarget:
     Parameters
     ----------
     classes : (K,) array
-        The names of all classes, also of those that do not occur.
+        The names of all classes, including those that do not occur.
     core : Labels
-        What the core grows trees on.
+        The labels in the form in which the core takes them.
     weights : (n,) float64 or None
-        What the rows weigh, as given, times the weight of their class.
+        The weights of the rows as given, times the weights of their classes.
     blurred : Blurred or None
-        The labels as they were given, where some are uncertain.
+        The labels as they were given, if some are uncertain.
     shares : (n, K) float64 or None
-        Expected shares of the classes, once they are known, where labels are uncertain.
+        Expected shares of the classes if labels are uncertain; None until they are known.
     """
 
     classes: NDArray[Any]
@@ -60,7 +60,7 @@ class ClassTarget:
 
     @property
     def labels(self) -> NDArray[np.uint16]:
-        """(n,): the class of each row, the most probable one where it is uncertain."""
+        """(n,): the class number of each row; of its most probable class if the label is uncertain."""
         return self.core.numbers if self.shares is None else self.shares.argmax(axis=1).astype(np.uint16)
 
     @property
@@ -70,12 +70,12 @@ class ClassTarget:
 
     @property
     def identity(self) -> NDArray[Any]:
-        """What two tables with the same labels share."""
+        """An array that is equal for two tables with the same labels."""
         return self.core.numbers if self.shares is None else self.shares
 
     @property
     def class_rows(self) -> tuple[float, ...]:
-        """(K,): how many rows there are of each class; shares of rows where labels are uncertain."""
+        """(K,): the number of rows of each class; the sum of their shares if labels are uncertain."""
         if self.shares is not None:
             return tuple(self.shares.sum(axis=0).tolist())
         return tuple(np.bincount(self.core.numbers, minlength=len(self.classes)).astype(np.float64).tolist())
@@ -87,16 +87,16 @@ class ClassTarget:
 
     @property
     def own(self) -> Floats | None:
-        """(n, K): with uncertain labels, what each row adds to its leaf."""
+        """(n, K): what each row adds to its leaf if labels are uncertain, otherwise None."""
         return None if self.blurred is None else own_weights(self.core, self.n_rows)
 
     @property
     def known(self) -> NDArray[np.bool_] | None:
-        """(n,): with uncertain labels, which rows are of certain class."""
+        """(n,): which rows have a certain class if labels are uncertain, otherwise None."""
         return None if self.blurred is None else self.blurred.labels.certain
 
     def for_core(self) -> Labels:
-        """What the core grows trees on."""
+        """The labels in the form in which the core takes them."""
         return self.core
 
     def take(self, rows: NDArray[Any]) -> ClassTarget:
@@ -106,14 +106,14 @@ class ClassTarget:
         return replace(self, core=replace(core, numbers=core.numbers[rows], weights=held), weights=weights)
 
     def plus(self, later: ClassTarget) -> ClassTarget:
-        """These rows, and after them rows that came later, whose classes are all that are known by then."""
+        """The target of these rows followed by later rows, whose `classes` are all classes known by then."""
         places = among_classes(self.classes, later.classes)
         labels = np.concatenate([places[self.core.numbers], later.core.numbers]).astype(np.intp)
         weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
         return ClassTarget(later.classes, make_labels(labels, len(later.classes), weights), weights)
 
     def weighing(self) -> Weighing:
-        """How the weights of later rows are to be counted."""
+        """How weights of later rows are rounded."""
         core, scale = self.core, 1.0
         if self.weights is not None:
             held = None if core.weights is None or core.rows is not None else core.weights * core.weight_unit
@@ -121,11 +121,11 @@ class ClassTarget:
         return Weighing(scale, weight_steps(core.weights, core.weight_unit))
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """An opinion about some of the rows (m,) -> (m,): 1 where its most probable class is wrong, 0 elsewhere."""
+        """An opinion about some of the rows (m,) -> (m,): 1 if its most probable class is wrong, otherwise 0."""
         return np.asarray(answer.probability.argmax(axis=1) != self.labels[rows], dtype=np.float64)
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """That of a share of so many rows."""
+        """The standard error of a share among n rows."""
         return math.sqrt(error * (1 - error) / max(1, n_rows))
 
     def with_shares(self, shares: Floats) -> ClassTarget:
@@ -135,7 +135,7 @@ class ClassTarget:
 
 
 class ReadTarget(NamedTuple):
-    """A target of the rows that weigh something, and which those are (None for all)."""
+    """The target of the rows whose weight is above zero, and which rows these are (None for all)."""
 
     target: Any
     kept: NDArray[np.uint32] | None
@@ -144,9 +144,9 @@ class ReadTarget(NamedTuple):
 def read_class_target(
     y: Any, sample_weight: Any, n_rows: int, *, class_weight: Any = None, declared: NDArray[Any] | None = None
 ) -> ReadTarget:
-    """Labels, certain or not, and weights -> the target of the rows that weigh something.
+    """Labels, certain or uncertain, and weights -> the target of the rows whose weight is above zero.
 
-    Classes that are `declared` need not all occur, and no others may.
+    If classes are `declared`, no others may occur; they need not all occur.
     """
     uncertain = read_labels(y)
     if uncertain is None:
@@ -174,7 +174,7 @@ def read_class_target(
 def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
     """Weights of the first table in fixed point -> the unit that weights of later rows are rounded to.
 
-    Where it is 1, weights were whole numbers; later ones need not be.
+    If the first unit is 1, the first weights were whole numbers; later ones need not be.
     """
     if fixed is None or unit != 1.0:
         return FINEST_WEIGHT if fixed is None else unit
@@ -183,7 +183,7 @@ def weight_steps(fixed: NDArray[np.int64] | None, unit: float) -> float:
 
 
 def joined_weights(first: Floats | None, n_first: int, second: Floats | None, n_second: int) -> Floats | None:
-    """Weights of rows and of later rows, None where they weigh one each -> those of all."""
+    """Weights of rows and of later rows, None if each weighs one -> the weights of all."""
     if first is None and second is None:
         return None
     return np.concatenate([np.ones(n) if w is None else w for w, n in ((first, n_first), (second, n_second))])

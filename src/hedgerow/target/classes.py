@@ -1,4 +1,4 @@
-"""Labels: what the user calls the classes -> class numbers, and weights in fixed point."""
+"""Classes: labels and weights as given -> class numbers, and weights in fixed point."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread
 from hedgerow.target.base import Labels
 from hedgerow.target.uncertain import UncertainLabels
 
-#: Weights are stored as integers that add up to at most this, so that sums of n·log n stay exact in 64 bits.
+#: Weights are stored as integers whose sum is at most this, so that sums of n·log n are exact in 64 bits.
 _TOTAL_WEIGHT = 2**39
-#: Expected shares of a row's classes are whole numbers of this.
+#: Expected shares of the classes of a row are multiples of this.
 SHARE_UNIT = 2**-20
 MAX_CLASSES = 65_535
 BALANCED = ("balanced", "balanced_subsample")
@@ -31,19 +31,19 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     Raises
     ------
     ValueError
-        When labels are absent, missing, continuous, of another length than the table, or too many.
+        If y is None, has missing or continuous labels, another length than the table, or too many classes.
     """
     if y is None:
         raise ValueError(
             "A classifier requires y to be passed, but the target y is None; hand in the labels of the rows"
         )
     y = labels_as_given(y)
-    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # classes beyond doubt
+    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # certainly classes
     if not plain:
         if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
             raise ValueError(
-                f"y must be a 1d array of one label per row, got an array of shape {y.shape} instead; plausibilities"
-                " and masses come as hedgerow.labels.from_plausibilities(y) and from_masses(y)"
+                f"y must be a 1d array of one label per row, got an array of shape {y.shape} instead; for"
+                " plausibilities and masses, pass hedgerow.labels.from_plausibilities(y) or from_masses(y)"
             )
         y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
@@ -63,13 +63,13 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Refuse a masked array with masked cells: what lies under the mask would be taken for values."""
+    """Refuse a masked array with masked cells, because NumPy would use the values under the mask."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} must not hold missing values, got {values.mask.sum()} masked ones; drop those rows")
 
 
 def labels_as_given(y: Any) -> Any:
-    """Labels that NumPy or scikit-learn would take for others, as an array that holds what they are."""
+    """Labels as given -> an array of the same labels, where NumPy or scikit-learn would change them."""
     refuse_masked(y, "y")
     if isinstance(y, np.ma.MaskedArray):
         return y.data
@@ -80,14 +80,14 @@ def labels_as_given(y: Any) -> Any:
         return _numbers_from_objects(y)
     if isinstance(dtype, np.dtype) and dtype.kind == "T":
         return y.astype(object)
-    own = getattr(dtype, "numpy_dtype", None)  # of a nullable pandas column, which floats would round beyond 2**53
+    own = getattr(dtype, "numpy_dtype", None)  # of a nullable pandas column; floats would round integers above 2**53
     if own is not None and own.kind in "iub" and not isinstance(dtype, np.dtype) and not y.isna().any():
         return y.to_numpy(dtype=own)
     return y
 
 
 def _numbers_from_objects(y: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers or booleans that came in an array of objects -> an array of their own kind; others as they are."""
+    """An array of objects that are all integers or all booleans -> an array of that type; others unchanged."""
     labels = y.tolist()
     kinds = set(map(type, labels))
     if kinds in ({int}, {bool}) or (kinds and all(issubclass(kind, np.integer) for kind in kinds)):
@@ -97,7 +97,7 @@ def _numbers_from_objects(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_one_kind(labels: Any) -> None:
-    """Refuse text among other things; of such a list NumPy would make text: a class "nan", a class "1"."""
+    """Refuse a list with text and other values: NumPy would turn all of them into text, such as "nan" and "1"."""
     other = [label for label in labels if not isinstance(label, str)]
     if len(other) == len(labels) or not other:
         return
@@ -110,7 +110,7 @@ def _check_one_kind(labels: Any) -> None:
 
 
 def read_uncertain(labels: UncertainLabels, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Uncertain labels -> (classes, the most probable class number of each row), refused when they do not fit."""
+    """Uncertain labels -> (classes, number of the most probable class of each row); refused if lengths differ."""
     if len(labels) != n_rows:
         raise ValueError(
             f"X and y must have the same number of rows (inconsistent numbers of samples), got {n_rows} and"
@@ -122,19 +122,19 @@ def read_uncertain(labels: UncertainLabels, n_rows: int) -> tuple[NDArray[Any], 
 
 
 def among_classes(found: NDArray[Any], declared: NDArray[Any]) -> NDArray[np.intp]:
-    """Classes that occur (k,), classes that may (K,) -> where the first stand among the second (k,).
+    """Classes that occur (k,), classes that may occur (K,) -> the position of the first among the second (k,).
 
     Raises
     ------
     ValueError
-        When one occurs that may not.
+        If a class occurs that may not.
     """
     places = {name: place for place, name in enumerate(declared.tolist())}
     unknown = [name for name in found.tolist() if name not in places]
     if unknown:
         raise ValueError(
             f"y must hold classes that are known, {declared.tolist()[:10]}, got {unknown[:5]}; declare new ones with"
-            " classes="
+            " the parameter classes"
         )
     return np.array([places[name] for name in found.tolist()], dtype=np.intp)
 
@@ -149,20 +149,20 @@ def first_classes(classes: Any) -> NDArray[Any]:
 
 
 def declared_classes(known: NDArray[Any], classes: Any) -> NDArray[Any]:
-    """Classes known (K,) and classes declared now -> all of them, sorted."""
+    """Known classes (K,) and newly declared classes -> all of them, sorted."""
     if classes is None:
         return known
     declared = _distinct(classes)
     lost = [name for name in known.tolist() if name not in set(declared.tolist())]
     if lost:
         raise ValueError(
-            f"classes must hold those known so far, got a list without {lost[:5]}; add new ones, keep the old"
+            f"classes must hold those known so far, got a list without {lost[:5]}; add new ones and keep the old"
         )
     return known if len(declared) == len(known) else declared
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Weights as given -> (n,) float64, finite and not negative, at least one above zero; None stays None."""
+    """Weights as given -> (n,) float64, finite, not negative, at least one above zero; None stays None."""
     weights = read_weights_of_part(sample_weight, n_rows)
     if weights is not None:
         check_some_weight(bool((weights > 0).any()))
@@ -170,7 +170,7 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
 
 
 def read_weights_of_part(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Weights of some rows of a table -> (n,) float64, finite and not negative, maybe all zero; None stays None."""
+    """Weights of a part of a table -> (n,) float64, finite, not negative, perhaps all zero; None stays None."""
     if sample_weight is None:
         return None
     refuse_masked(sample_weight, "sample_weight")
@@ -193,7 +193,7 @@ def read_weights_of_part(sample_weight: Any, n_rows: int) -> NDArray[np.float64]
 
 
 def check_some_weight(weighs: bool) -> None:
-    """Refuse a table of which no row weighs anything."""
+    """Refuse a table in which every row has the weight 0."""
     if not weighs:
         raise ValueError("sample_weight must have at least one weight above zero, got only zeros")
 
@@ -201,9 +201,9 @@ def check_some_weight(weighs: bool) -> None:
 def weigh_rows(
     numbers: NDArray[np.intp], classes: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any
 ) -> NDArray[np.float64] | None:
-    """Row weights (n,) or None, times the weight of each row's class -> (n,), None where all rows weigh the same.
+    """Row weights (n,) or None, times the weights of their classes -> (n,); None if all rows weigh the same.
 
-    "balanced_subsample" is left to the grower, which balances every tree's bag.
+    "balanced_subsample" is left to the grower, which balances the bag of every tree.
     """
     check_class_weight(class_weight)
     if class_weight is None or class_weight == "balanced_subsample":
@@ -216,7 +216,7 @@ def weigh_rows(
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Refuse what is no way to weigh classes."""
+    """Refuse an invalid `class_weight`."""
     if not (class_weight is None or isinstance(class_weight, dict) or _is_balanced(class_weight)):
         raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
 
@@ -229,7 +229,7 @@ def make_labels(
     balance_bag: bool = False,
     rows: NDArray[np.uint32] | None = None,
 ) -> Labels:
-    """Class numbers (n,) and weights above zero (n,) -> what the grower takes; `rows` where a row has several."""
+    """Class numbers (n,) and weights above zero (n,) -> labels for the core; `rows` is given if a row has several."""
     labels = numbers.astype(np.uint16)
     if rows is not None and weights is not None:
         shared = find_fixed_point(partial(_ask, weights), finest=SHARE_UNIT)
@@ -242,32 +242,33 @@ def make_labels(
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """How weights become integers: what one unit is worth, of weights divided by `scale`."""
+    """How weights become integers: they are divided by `scale`, then by `unit`, and rounded."""
 
     unit: float
     scale: float | None  # None: weights are whole numbers of units
 
     def of(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """(n,) -> (n,)."""
+        """Weights (n,) -> integers (n,)."""
         if self.scale is None:
             return (weights / self.unit).astype(np.int64)
         return np.maximum(1, np.round(weights / self.scale / self.unit)).astype(np.int64)
 
 
-#: A function of weights (n,) -> the spread of what it makes of the weights of all rows, wherever they lie.
+#: A function of weights (n,) -> the spread of its results over the weights of all rows, even if rows are on many
+#: machines.
 Ask: TypeAlias = Callable[[Callable[[NDArray[np.float64]], NDArray[np.float64]]], Spread]
 
 
 def fixed_point_of_rows(ask: Ask, *, balance_bag: bool) -> FixedPoint | None:
-    """Weights above zero -> how they become integers; None where all are equal."""
-    if balance_bag:  # in units fine enough for the factors the grower will apply
+    """Weights above zero -> how they become integers; None if all are equal."""
+    if balance_bag:  # in units that are fine enough for the factors by which the grower multiplies
         return find_fixed_point(ask, finest=2**-12)
     weights = ask(_as_they_are)
     return None if weights.low == weights.high else find_fixed_point(ask)
 
 
 def find_fixed_point(ask: Ask, finest: float = 1.0) -> FixedPoint:
-    """Weights -> how they become integers; whole numbers of `finest` stay what they are."""
+    """Weights -> how they become integers; multiples of `finest` are not rounded."""
     weights = ask(_as_they_are)
     small = weights.high <= 2**20 * finest and weights.sum <= _TOTAL_WEIGHT * finest
     if small and ask(partial(_fractions, finest)).high == 0:
@@ -284,7 +285,7 @@ def labels_from(
     *,
     balance_bag: bool,
 ) -> Labels:
-    """Class numbers (n,) and weights (n,) of some rows, and how all weights become integers -> labels."""
+    """Class numbers (n,) and weights (n,) of some rows, and how weights become integers -> labels for the core."""
     if fixed is None or weights is None:
         return Labels(numbers, None, 1.0, n_classes)
     return Labels(numbers, fixed.of(weights), fixed.unit, n_classes, balance_bag=balance_bag)
@@ -293,7 +294,7 @@ def labels_from(
 def class_weights(
     class_weight: Any, classes: NDArray[Any], exact_amounts: Callable[[], list[int]]
 ) -> NDArray[np.float64]:
-    """-> (K,) weight of each class; what the rows of each weigh is only asked for to balance them."""
+    """-> (K,) weight of each class; `exact_amounts`, the total weight of each class, is called only to balance."""
     if isinstance(class_weight, dict):
         unknown = set(class_weight) - set(classes.tolist())
         if unknown:
@@ -318,7 +319,7 @@ def _as_they_are(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _fractions(unit: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What weights lack to whole numbers of units."""
+    """How far weights are from multiples of the unit."""
     return np.asarray(np.abs(weights / unit - np.round(weights / unit)))
 
 
@@ -327,7 +328,7 @@ def _shares_of(highest: float, weights: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _distinct(classes: Any) -> NDArray[Any]:
-    """Classes as given -> sorted, each once."""
+    """Classes as given -> sorted and distinct."""
     distinct = np.unique(column_or_1d(np.asarray(classes)))
     if not 1 <= len(distinct) <= MAX_CLASSES:
         raise ValueError(f"classes must be 1 to {MAX_CLASSES} labels, got {len(distinct)}")

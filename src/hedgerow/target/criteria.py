@@ -1,4 +1,4 @@
-"""Criteria: class counts of a node -> how much a split could still reduce there."""
+"""Criteria: class counts of a node -> its impurity, which splits reduce."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-#: What ``lam="auto"`` chooses from; with 0 the imprecise Dirichlet model never splits.
+#: The values from which ``lam="auto"`` chooses; 0 is not among them, because the imprecise Dirichlet model then never
+#: splits.
 LAMBDAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 CLOSED_FORM = 3
-"""Classes up to which a multinomial mass needs no linear programme."""
+"""Up to this many classes a multinomial mass needs no linear programme."""
 
 
 class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
-    """What a split should reduce. Parameters are set by ``__init__`` alone, as in scikit-learn's estimators.
+    """What a split should reduce. ``__init__`` only stores the parameters, as in scikit-learn's estimators.
 
-    To add one, derive from this class and write `impurity`; a line in `CRITERIA` gives it a name, which model files
-    need. It must not matter which class has which count.
+    To add a criterion, derive from this class and write `impurity`. A line in `CRITERIA` gives it a name, which model
+    files need. The impurity must not depend on the order of the classes.
 
     Attributes
     ----------
     name : str
-        The short name `resolve_criterion` knows.
+        The short name under which `resolve_criterion` finds the criterion.
     compiled : bool
-        Whether the core has a criterion of this name. Otherwise it asks `impurity` about each side it has not met,
-        which is slow, and splits only what has a gain. Not inherited: a subclass that still computes the same says so
-        again.
+        Whether the core has a criterion of this name. Otherwise the core calls `impurity` for each side of a split that
+        is new to it, which is slow, and splits only if there is a gain. A subclass does not inherit this attribute: it
+        must set it again if it computes the same.
     in_sklearn : str or None
-        What scikit-learn calls the same criterion. Not inherited.
+        The name of the same criterion in scikit-learn. A subclass does not inherit this attribute.
     """
 
     name: ClassVar[str]
@@ -54,13 +55,13 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
     in_sklearn: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Drop what names other code for the same arithmetic, unless the subclass says it again."""
+        """Reset `compiled` and `in_sklearn` unless the subclass sets them: its arithmetic may differ."""
         super().__init_subclass__(**options)
         cls.compiled = vars(cls).get("compiled", False)
         cls.in_sklearn = vars(cls).get("in_sklearn")
 
     def impurity(self, counts: Floats) -> Floats:
-        """(N, K) -> (N,): what a node of these counts is left with."""
+        """Class counts of nodes (N, K) -> their impurities (N,)."""
         raise NotImplementedError(f"a criterion must define impurity, got none in {type(self).__name__}")
 
     def check(self) -> None:
@@ -87,12 +88,12 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
         return True
 
     def candidates(self) -> list[Criterion]:
-        """-> settled criteria that differ in what this one leaves open, in ascending order of how far they split."""
+        """-> criteria without open parameters, from the one that splits least to the one that splits most."""
         return [self]
 
 
 class Gini(Criterion):
-    """The chance that two rows of a node differ in class: 1 - sum of squared shares.
+    """The probability that two rows of a node differ in class: 1 - sum of squared shares.
 
     Examples
     --------
@@ -128,24 +129,24 @@ class Entropy(Criterion):
 
 
 class BeliefGain(Criterion):
-    """The uncertainty U of the mass function that stands for a node: it is split only while U falls.
+    """The uncertainty U of the mass that the counts of a node justify: a node is split only if U falls.
 
-    U = (1 - lam) non-specificity + lam discord (Sutton-Charani et al., 2012): how little, and how divided, the
-    evidence of a node is. Small nodes are unspecific, so a tree stops growing by itself; rows of one class always
-    stay together.
+    U = (1 - lam) non-specificity + lam discord (Sutton-Charani et al., 2012). Non-specificity is large if a node has
+    little evidence, discord if its evidence is divided. Small nodes are unspecific, so a tree stops growing by itself;
+    rows of one class always stay together.
 
     Parameters
     ----------
     lam : float in [0, 1] or "auto", default=0.5
-        The share of discord. With 0 and "idm" no node is ever split; 1 with little caution is the gain of information.
+        The share of discord. With 0 and "idm" no node is ever split; 1 with little caution is information gain.
         "auto" chooses one of 0.1, 0.2, ..., 1 by cross-validation within `fit` (``criterion_``).
     mass : {"idm", "multinomial"}, default="idm"
-        How counts become a mass: the imprecise Dirichlet model, or simultaneous confidence intervals (Denœux,
-        2006), whose linear programmes (more than three classes) make growing slow.
+        How counts become a mass: by the imprecise Dirichlet model, or by simultaneous confidence intervals (Denœux,
+        2006), which with more than three classes need linear programmes and make growing slow.
     caution : float >= 0, default=1.0
-        How many unseen rows a node keeps in reserve, for "idm".
+        Only for "idm": how many unseen rows a node keeps in reserve.
     alpha : float in (0, 1), default=0.05
-        Level of the confidence intervals, for "multinomial".
+        Only for "multinomial": one minus the confidence level of the intervals.
 
     Examples
     --------
@@ -195,17 +196,17 @@ class BeliefGain(Criterion):
         return self.lam != "auto"
 
     def candidates(self) -> list[Criterion]:
-        """One for each share of discord."""
+        """One criterion for each share of discord."""
         return [clone(self).set_params(lam=lam) for lam in LAMBDAS]
 
 
 class ImpreciseGain(Criterion):
-    """The largest entropy a node's imprecise Dirichlet set allows (Abellán and Moral, 2003).
+    """The largest entropy that the imprecise Dirichlet model of a node allows (Abellán and Moral, 2003).
 
     Parameters
     ----------
     caution : float >= 0, default=1.0
-        How many unseen rows a node keeps in reserve; they are poured onto its smallest classes.
+        How many unseen rows a node keeps in reserve; they are added to its smallest classes.
 
     Examples
     --------
@@ -289,7 +290,7 @@ def _levelled(counts: Floats, caution: float) -> Floats:
 
 
 def _number(lam: float | str) -> float:
-    """lam -> float; one that is still to be chosen is none."""
+    """lam -> float; refused if it is still to be chosen."""
     if isinstance(lam, str):
         raise ValueError(f"lam must be a number here, got {lam!r}; `fit` chooses one")
     return float(lam)

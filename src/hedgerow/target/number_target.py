@@ -24,11 +24,11 @@ class NumberTarget:
     Parameters
     ----------
     core : Numbers
-        What the core grows trees on.
+        The numbers in the form in which the core takes them.
     weights : (n,) float64 or None
-        What the rows weigh, as given.
+        The weights of the rows as given.
     criterion : str
-        What trees reduce: it decides the grid, and by which error a forest is judged.
+        The criterion of the trees. The grid depends on it, and so does the error by which a forest is judged.
     """
 
     core: Numbers
@@ -58,21 +58,21 @@ class NumberTarget:
 
     @property
     def identity(self) -> Floats:
-        """What two tables with the same numbers share."""
+        """An array that is equal for two tables with the same numbers."""
         return self.core.values
 
     @property
     def class_rows(self) -> tuple[float, ...]:
-        """How many rows there are."""
+        """The number of rows."""
         return (float(self.n_rows),)
 
     @property
     def about(self) -> AboutNumbers:
-        """The extremes."""
+        """The smallest and the largest number."""
         return AboutNumbers.between(self.values.min(), self.values.max())
 
     def for_core(self) -> Numbers:
-        """What the core grows trees on."""
+        """The numbers in the form in which the core takes them."""
         return self.core
 
     def take(self, rows: NDArray[Any]) -> NumberTarget:
@@ -80,21 +80,21 @@ class NumberTarget:
         return number_target(self.values[rows], None if self.weights is None else self.weights[rows], self.criterion)
 
     def plus(self, later: NumberTarget) -> NumberTarget:
-        """These rows, and after them rows that came later."""
+        """The target of these rows followed by later rows."""
         weights = joined_weights(self.weights, self.n_rows, later.weights, later.n_rows)
         return number_target(np.concatenate([self.values, later.values]), weights, self.criterion)
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """Predictions for some of the rows (m,) -> (m,): squared errors, or absolute ones where trees reduce those."""
+        """Predictions for some of the rows (m,) -> (m,): squared errors, or absolute errors if trees reduce these."""
         off = np.ravel(answer) - self.values[rows]
         return np.asarray(np.abs(off) if self.criterion == "absolute_error" else off**2)
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """That of a mean of the losses seen so far."""
+        """The standard error of the mean of the losses so far."""
         return float(losses.std() / math.sqrt(max(1, len(losses))))
 
     def weighing(self) -> Weighing:
-        """How the weights and the numbers of later rows are to be counted."""
+        """How weights and numbers of later rows are rounded."""
         scale, held = 1.0, self.core.weights
         if self.weights is not None and (held is None or held[0] != self.weights[0]):
             scale = float(self.weights.max())
@@ -102,7 +102,7 @@ class NumberTarget:
 
 
 def read_number_target(y: Any, sample_weight: Any, n_rows: int, criterion: str) -> ReadTarget:
-    """Numbers and weights -> the target of the rows that weigh something."""
+    """Numbers and weights -> the target of the rows whose weight is above zero."""
     weights = read_weights(sample_weight, n_rows)
     kept = None if weights is None or (weights > 0).all() else np.flatnonzero(weights).astype(np.uint32)
     values = read_targets(y, n_rows, criterion)

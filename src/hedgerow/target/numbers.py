@@ -1,4 +1,4 @@
-"""Targets: the numbers to be predicted -> numbers on a grid whose sums are exact."""
+"""Numbers: the targets of a regression -> numbers on a grid, whose sums are exact."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hedgerow.target.classes import refuse_masked
 
 Floats = NDArray[np.float64]
 
-#: Sums of all rows stay below 2 to this: whole numbers that a double holds exactly.
+#: Sums over all rows stay below two to the power of this: a double holds such whole numbers exactly.
 _SUM_BITS = 52
-#: A row never weighs less, next to the heaviest: leaves of rows that weigh 0 would have no mean.
+#: The smallest weight relative to the largest one: a leaf whose rows all weigh 0 would have no mean.
 _LIGHTEST = 1e-250
 #: Larger targets would overflow when squared.
 MAX_TARGET = 1e150
@@ -31,7 +31,8 @@ def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
     Raises
     ------
     ValueError
-        When targets are absent, missing, no numbers, of another length than the table, or not what the criterion takes.
+        If y is None, has missing values or values that are not numbers, another length than the table, or values that
+        the criterion does not accept.
     """
     if y is None:
         raise ValueError(
@@ -74,13 +75,13 @@ class Grid:
     Parameters
     ----------
     scale : float or None
-        What weights are divided by; None where all rows weigh the same.
+        Weights are divided by this; None if all rows weigh the same.
     centre : float
-        What is taken off the targets.
+        This is subtracted from the targets.
     sum_bits, amount_bits : int
-        By which powers of two weighted targets, and weights, are multiplied before they are rounded.
+        Powers of two by which weighted targets and weights are multiplied before they are rounded.
     low, high : float
-        Sums divided by amounts lie well between.
+        Bounds between which sums divided by amounts lie, with some distance.
     """
 
     scale: float | None
@@ -91,7 +92,7 @@ class Grid:
     high: float = 1.0
 
     def numbers(self, values: Floats, weights: Floats | None) -> Numbers:
-        """Targets (n,) and weights above zero (n,) of some rows -> what the grower takes."""
+        """Targets (n,) and weights above zero (n,) of some rows -> numbers for the core."""
         weights = None if self.scale is None or weights is None else np.maximum(weights / self.scale, _LIGHTEST)
         weighed = (values - self.centre) * (1.0 if weights is None else weights)
         sums = np.asarray(np.rint(np.ldexp(weighed, self.sum_bits)))
@@ -100,15 +101,15 @@ class Grid:
         return Numbers(values, weights, sums, amounts, self.centre, unit, self.low, self.high)
 
 
-#: A function of targets (n,) and weights -> the spread of what it makes of those of all rows, wherever they lie.
+#: A function of targets (n,) and weights -> the spread of its results over all rows, even if they are on many machines.
 Ask: TypeAlias = Callable[[Callable[[Floats, Floats | None], Floats]], Spread]
 
 
 def numbers_on_grid(values: Floats, weights: Floats | None, *, centred: bool = True) -> Numbers:
-    """Targets (n,) and weights above zero (n,) or None -> what the grower takes.
+    """Targets (n,) and weights above zero (n,) or None -> numbers for the core.
 
     The grid is as fine as exact sums allow: with n rows of comparable size a target keeps about 50 - log2(n) bits, 36
-    for ten thousand rows and 30 for a million. Targets that need fewer (whole numbers, say) are not rounded at all.
+    for ten thousand rows and 30 for a million. Targets that need fewer bits, such as whole numbers, are not rounded.
     """
     ask = partial(_ask, values, weights)
     return find_grid(ask, weighted=weights is not None, centred=centred).numbers(values, weights)
@@ -122,23 +123,23 @@ def find_grid(ask: Ask, *, weighted: bool, centred: bool = True) -> Grid:
     amount_bits = 0 if scale is None else _bits_for(ask(partial(scaled_weights_of, scale)))
     grid = Grid(scale, centre, sum_bits, amount_bits)
     places = ask(partial(places_of, grid))
-    margin = 1.0 + (places.high - places.low) / 2  # rounding never leads out of it
+    margin = 1.0 + (places.high - places.low) / 2  # rounding cannot leave it
     return replace(grid, low=places.low - margin, high=places.high + margin)
 
 
 def values_of(values: Floats, weights: Floats | None) -> Floats:
-    """Targets as they are."""
+    """Targets, unchanged."""
     return values
 
 
 def weights_of(values: Floats, weights: Floats | None) -> Floats:
-    """Weights as they are."""
+    """Weights, unchanged."""
     assert weights is not None
     return weights
 
 
 def scaled_weights_of(scale: float, values: Floats, weights: Floats | None) -> Floats:
-    """Weights of ordinary size."""
+    """Weights divided by the scale."""
     return weights_of(values, weights) / scale
 
 
@@ -160,14 +161,14 @@ def _ask(values: Floats, weights: Floats | None, function: Callable[[Floats, Flo
 
 
 def _scale_of(weights: Spread) -> float | None:
-    """What brings weights to ordinary size; None where all are equal."""
+    """The scale that avoids overflow of weights; None if all weights are equal."""
     if weights.low == weights.high:
         return None
     return 1.0 if 1e-50 < weights.high < 1e50 else weights.high  # only ratios matter, and these cannot overflow
 
 
 def _round_mean(values: Spread) -> float:
-    """A number near the mean with few digits, so that taking it off adds none."""
+    """A number near the mean with few digits, so that targets need no more digits after it is subtracted."""
     mean = values.mean
     farthest = max(abs(values.low - mean), abs(values.high - mean))
     if farthest == 0:
@@ -177,9 +178,9 @@ def _round_mean(values: Spread) -> float:
 
 
 def _bits_for(size: Spread) -> int:
-    """Sizes -> by which power of two to multiply them for whole numbers whose sums are exact.
+    """Sizes -> the power of two by which to multiply them to get whole numbers whose sums are exact.
 
-    A bag holds a row several times: sums of twice all rows, and of any row 32 times, must fit.
+    A bag can hold a row several times, so the sum of all rows twice plus any row 32 times must fit.
     """
     most = 2 * size.sum + 32 * size.high
     return _SUM_BITS - int(np.frexp(most)[1]) if most > 0 else 0

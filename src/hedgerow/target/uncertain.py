@@ -1,6 +1,6 @@
-"""Labels: sets of possible classes, plausibilities or masses -> what is known of the class of each row.
+"""Uncertain labels: sets of possible classes, plausibilities or masses -> what is known about the class of each row.
 
-A certain label is the special case of one possible class. Every estimator that takes labels takes `UncertainLabels`;
+A certain label is the special case of one possible class. Every classifier accepts `UncertainLabels` as y;
 scikit-learn's splitters and searches index them like an array.
 """
 
@@ -28,16 +28,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UncertainLabels:
-    """What is known of the class of each of n rows; made by `from_sets`, `from_plausibilities` or `from_masses`.
+    """What is known about the class of each of n rows; made by `from_sets`, `from_plausibilities` or `from_masses`.
 
     Parameters
     ----------
     classes : (K,) array
-        The classes, ascending.
+        The classes, in ascending order.
     contour : (n, K) float64
-        How plausible each class is for each row, the most plausible one 1.
+        How plausible each class is for each row; 1 for the most plausible class.
     shares : (n, K) float64
-        Expected shares of the classes before anything is learned; rows sum to one.
+        Expected shares of the classes before the fit; rows sum to one.
 
     Examples
     --------
@@ -61,11 +61,11 @@ class UncertainLabels:
 
     @property
     def shape(self) -> tuple[int]:
-        """(n,), as of one label per row."""
+        """(n,), the shape of an array with one label per row."""
         return (len(self),)
 
     def plausibility_of(self, y: ArrayLike) -> Floats:
-        """Labels (n,) -> (n,): how plausible each is for its row; 0 where it is none of the classes."""
+        """Labels (n,) -> (n,): how plausible each label is for its row; 0 for a label that is not a class."""
         columns = {label: column for column, label in enumerate(self.classes.tolist())}
         found = np.array([columns.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.intp)
         return np.where(found >= 0, self.contour[np.arange(len(self)), found], 0.0)
@@ -74,7 +74,7 @@ class UncertainLabels:
         return len(self.contour)
 
     def __getitem__(self, rows: Any) -> Any:
-        """One row -> {class: plausibility} of its possible classes; several rows -> their labels."""
+        """One row -> {class: plausibility} of its possible classes; several rows -> their `UncertainLabels`."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:  # as scikit-learn indexes arrays
             rows = rows[0]
         if isinstance(rows, int | np.integer):
@@ -99,15 +99,15 @@ class UncertainLabels:
 
 
 def from_sets(sets: Iterable[Any], classes: ArrayLike | None = None) -> UncertainLabels:
-    """Sets of possible classes -> labels.
+    """Make uncertain labels from sets of possible classes.
 
     Parameters
     ----------
     sets : iterable of n labels and sets of labels
-        A set, list or tuple: the true class is among these. Anything else is a certain label. None, NaN: nothing is
-        known, any class is possible.
+        A set, list or tuple means that the true class is one of these. None or NaN means that any class is possible.
+        Anything else is a certain label.
     classes : array-like (K,), default=None
-        All classes, in any order; None takes those that occur.
+        All classes, in any order; None means those that occur.
 
     Returns
     -------
@@ -132,19 +132,20 @@ def from_sets(sets: Iterable[Any], classes: ArrayLike | None = None) -> Uncertai
 
 
 def from_plausibilities(plausibilities: ArrayLike, classes: ArrayLike | None = None) -> UncertainLabels:
-    """Plausibilities (n, K) -> labels.
+    """Make uncertain labels from plausibilities of classes.
 
     Parameters
     ----------
     plausibilities : array-like (n, K), in [0, 1]
-        How plausible each class is for each row, not all 0; 1 for one class and 0 for the others is a certain label.
+        How plausible each class is for each row; at least one must be above 0 in each row. A row with 1 for one class
+        and 0 for all others is a certain label.
     classes : array-like (K,), default=None
-        The class of each column, in any order; None counts from 0.
+        The class of each column, in any order; None means 0, 1, ..., K - 1.
 
     Returns
     -------
     UncertainLabels
-        With shares in proportion to the plausibilities.
+        Its shares are proportional to the plausibilities.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def from_plausibilities(plausibilities: ArrayLike, classes: ArrayLike | None = N
     if contour.ndim != 2 or contour.shape[1] == 0:
         raise ValueError(f"plausibilities must be one number for each row and class, got shape {contour.shape}")
     if not ((contour >= 0) & (contour <= 1)).all():  # NaN is neither
-        raise ValueError("plausibilities must lie in [0, 1], got others; divide likelihoods by their maximum")
+        raise ValueError("plausibilities must lie in [0, 1], got values outside; divide likelihoods by their maximum")
     if not (contour > 0).any(axis=1).all():
         row = int(np.flatnonzero(~(contour > 0).any(axis=1))[0])
         raise ValueError(f"plausibilities must leave some class possible, got only zeros in row {row}; drop such rows")
@@ -163,16 +164,16 @@ def from_plausibilities(plausibilities: ArrayLike, classes: ArrayLike | None = N
 
 
 def from_masses(masses: ArrayLike, classes: ArrayLike | None = None) -> UncertainLabels:
-    """Masses (n, 2^K) -> labels.
+    """Make uncertain labels from masses over sets of classes.
 
-    Of a mass function the plausibilities of the classes and the pignistic shares are kept: all that learning uses.
+    Only the plausibilities of the classes and the pignistic probabilities are kept, because a fit uses nothing else.
 
     Parameters
     ----------
     masses : array-like (n, 2^K)
-        One mass function a row, as in `hedgerow.belief`: index = bit mask of the set.
+        One mass for each row, as in `hedgerow.belief`: the index of a set is its bit mask.
     classes : array-like (K,), default=None
-        The class of each bit, in any order; None counts from 0.
+        The class of each bit, in any order; None means 0, 1, ..., K - 1.
 
     Returns
     -------
@@ -190,10 +191,10 @@ def from_masses(masses: ArrayLike, classes: ArrayLike | None = None) -> Uncertai
 
 
 def read_labels(y: Any) -> UncertainLabels | None:
-    """Labels as a user hands them in -> uncertain ones; None where they are plain, one label a row.
+    """Labels as a user passes them -> uncertain labels; None if every label is certain.
 
-    A list, array or column in which some label is a set is recognised; plausibilities and masses cannot be told apart
-    by their shape and come by their constructors.
+    A list, array or column with sets among its labels is recognised. Plausibilities and masses cannot be told apart by
+    their shape, so a user makes them with `from_plausibilities` and `from_masses`.
     """
     if isinstance(y, UncertainLabels):
         return y
@@ -204,7 +205,7 @@ def read_labels(y: Any) -> UncertainLabels | None:
 
 
 def _labels(contour: Floats, shares: Floats, classes: ArrayLike | None) -> UncertainLabels:
-    """(n, K) twice and the classes of the columns -> labels whose classes ascend."""
+    """(n, K) twice and the classes of the columns -> labels with classes in ascending order."""
     n_classes = contour.shape[1]
     given = np.arange(n_classes) if classes is None else np.asarray(classes)
     if given.shape != (n_classes,):
@@ -217,7 +218,7 @@ def _labels(contour: Floats, shares: Floats, classes: ArrayLike | None) -> Uncer
 
 
 def _class_array(classes: ArrayLike) -> NDArray[Any]:
-    """Classes in any order -> ascending; refused when there are none, they repeat, or are of different kinds."""
+    """Classes in any order -> in ascending order; refused if there are none, some repeat, or types are mixed."""
     given = classes if isinstance(classes, np.ndarray) else list(classes)  # type: ignore[arg-type]
     ordered = np.unique(np.asarray(given))
     if len(given) == 0 or len(ordered) != len(given):
@@ -228,7 +229,7 @@ def _class_array(classes: ArrayLike) -> NDArray[Any]:
 
 
 def _as_set(label: Any, row: int) -> frozenset[Any] | None:
-    """A label or a set of labels -> the set of possible classes, None for all."""
+    """A label or a set of labels -> the set of possible classes; None means all."""
     if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
         return None
     members = label if isinstance(label, AbstractSet | list | tuple | np.ndarray) else (label,)
@@ -241,5 +242,5 @@ def _as_set(label: Any, row: int) -> frozenset[Any] | None:
 
 
 def _sort_key(label: Any) -> tuple[str, Any]:
-    """Labels of different kinds can be ordered too, so that the error about them can say so."""
+    """A key that orders labels of different types too, so that the error message can list them."""
     return ("number" if isinstance(label, int | float) else type(label).__name__), label
