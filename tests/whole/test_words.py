@@ -20,7 +20,6 @@ PUBLIC = {("belief/learn.py", "seen"), ("judge/evidence.py", "seen")}
 
 #: Names that still have to go, by file. Remove a name from this list when it is gone; never add one.
 STILL_TO_GO = {
-    ("cluster/describe.py", "seen"),
     ("fit/checkpoint.py", "_is_seen"),
     ("fit/later.py", "_rows_seen"),
     ("judge/answer.py", "bagged_rows"),
@@ -54,12 +53,10 @@ RIDDLES = (
 STILL_TO_READ = (
     "docs/architecture.md",
     "docs/which.md",
-    "src/hedgerow/cluster",
     "src/hedgerow/estimators",
     "src/hedgerow/explain/change.py",
     "src/hedgerow/explain/report/settings.py",
     "src/hedgerow/fit",
-    "src/hedgerow/forest",
     "src/hedgerow/judge",
 )
 

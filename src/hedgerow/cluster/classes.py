@@ -37,11 +37,11 @@ class TableClasses(TableTarget):
     Parameters
     ----------
     class_weight : Any
-        As the user gave it.
+        The parameter of the estimator.
     classes : (K,) array
-        Sorted; none before they are known.
+        The classes, sorted; an empty array before they are known.
     weight_of_class : (K,) float64 or None
-        What the weights of rows are multiplied by.
+        Factors by which the weights of rows are multiplied.
     """
 
     class_weight: Any = None
@@ -53,18 +53,18 @@ class TableClasses(TableTarget):
 
     @property
     def balances_bags(self) -> bool:
-        """Whether classes weigh the same in every tree's bag, rather than in the table."""
+        """Whether classes weigh the same in the bag of every tree, instead of in the table."""
         return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
 
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
         """Labels of a partition -> which of its classes each row has, and these classes."""
-        with warnings.catch_warnings():  # few rows may well be of many classes
+        with warnings.catch_warnings():  # a partition of few rows may have many classes
             warnings.simplefilter("ignore")
             classes, values = read_classes(y, n_rows)
         return values, classes
 
     def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> Self:
-        """Classes of all partitions -> those of the table, with their weights."""
+        """Classes of each partition -> the classes of the table, with their weights."""
         known = replace(self, classes=_all_classes(told))
         if self.class_weight is None or self.balances_bags:
             return known
@@ -78,7 +78,7 @@ class TableClasses(TableTarget):
         return np.asarray(np.searchsorted(self.classes, given.told)[given.values])
 
     def weigh(self, given: Targets) -> Weighed:
-        """Labels of a partition -> class numbers of the rows that weigh anything."""
+        """Labels of a partition -> class numbers of the rows whose weight is above zero."""
         labels, weights = self.labels(given), given.weights
         if self.weight_of_class is not None:
             weights = self.weight_of_class[labels] * (1.0 if weights is None else weights)
@@ -89,7 +89,7 @@ class TableClasses(TableTarget):
         return np.bincount(values, minlength=len(self.classes))
 
     def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
-        """How weights become whole numbers, and what a model keeps of the rows and classes."""
+        """Choose how weights become whole numbers, and what a model keeps of the rows and classes."""
         if table.n_rows == 0:
             raise ValueError(f"class_weight must leave some row a weight above zero, got {self.class_weight!r}")
         settings = settings_for(table.n_rows, len(self.classes))
@@ -131,13 +131,13 @@ class PartClasses(PartTarget):
     def amounts(
         self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
     ) -> tuple[Array, Floats | None]:
-        """(r,) what each row weighs in the bag."""
+        """(r,): the weight of each row in the bag."""
         if self.core.weights is None:
             return times, None
         return _weights_inside(self.take(rows).core, times, balance).astype(np.float64), None
 
     def gathered(self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None) -> Self:
-        """Labels whose weights are those inside the tree."""
+        """Labels whose weights are multiplied by how often the bag holds each row."""
         labels = self.take(rows).core
         weights = None if labels.weights is None else _weights_inside(labels, times, balance)
         return type(self)(replace(labels, weights=weights, balance_bag=False))
@@ -155,14 +155,14 @@ class PartClasses(PartTarget):
             amounts.append(weights * (counted > 0))
         for i, (first, last) in enumerate(spans):
             for row, each in enumerate(amounts):
-                # Sums of whole numbers below 2**53, exact in a double.
+                # These are sums of whole numbers below 2**53, which are exact in a double.
                 sums = np.bincount(labels.numbers[first:last], weights=each[first:last], minlength=labels.n_classes)
                 found[row, i] = sums.astype(np.int64)
         return found
 
 
 def _all_classes(told: list[Array]) -> Array:
-    """Classes that occur in each partition -> all of them, sorted."""
+    """Classes of each partition -> all classes, sorted."""
     kinds = {classes.dtype.kind for classes in told}
     if len(kinds) > 1 and kinds - set("iufb"):
         raise ValueError(f"y must hold labels of one kind in all partitions, got {sorted(kinds)}; convert them")
@@ -170,7 +170,7 @@ def _all_classes(told: list[Array]) -> Array:
 
 
 def _exact_amounts(engine: Engine, given: list[Handle], target: TableClasses) -> list[int]:
-    """What the rows of each class weigh in all partitions, exactly."""
+    """The exact weight of the rows of each class in all partitions."""
     asked = engine.ask("classes", _amounts_in, given, engine.put("target", target))
     return [sum(each) for each in zip(*engine.gather(asked, "partition {} (classes)"), strict=True)]
 
@@ -180,7 +180,7 @@ def _amounts_in(given: tuple[Any, Targets], target: TableClasses) -> list[int]:
 
 
 def _make(n_classes: int, fixed: FixedPoint | None, balances_bags: bool, weighed: Weighed) -> PartClasses:
-    """Class numbers and weights of one partition -> what the core takes."""
+    """Class numbers and weights of one partition -> labels for the core."""
     weights = weighed.weights
     if weights is None and balances_bags:
         weights = np.ones(len(weighed.values))
@@ -189,7 +189,7 @@ def _make(n_classes: int, fixed: FixedPoint | None, balances_bags: bool, weighed
 
 
 def _weight_scale(table: WeighedTable, fixed: FixedPoint | None) -> float:
-    """What weights are divided by in the leaves."""
+    """The scale by which weights are divided in the leaves."""
     if not table.is_weighted:
         return 1.0
     if fixed is not None and _spread_of_weights(table, partial(_off_by, fixed)).high == 0:
@@ -198,7 +198,7 @@ def _weight_scale(table: WeighedTable, fixed: FixedPoint | None) -> float:
 
 
 def _weight_unit(table: WeighedTable, fixed: FixedPoint | None) -> float:
-    """What weights of later rows are rounded to in the leaves."""
+    """The unit to which weights of later rows are rounded in the leaves."""
     if fixed is None or fixed.unit != 1.0:
         return weight_steps(None, 1.0) if fixed is None else fixed.unit
     total = int(_spread_of_weights(table, partial(_in_units, fixed)).sum)
@@ -227,14 +227,14 @@ def _off_by(fixed: FixedPoint, weights: Floats) -> Floats:
 
 
 def _weights_inside(labels: Labels, times: NDArray[np.uint32], balance: Floats | None) -> NDArray[np.int64]:
-    """(n,): weights times multiplicities, balanced where classes are, as the grower computes them."""
+    """(n,): weights times multiplicities, balanced if classes are balanced, as the grower computes them."""
     assert labels.weights is not None
     weights: NDArray[np.int64] = labels.weights * np.maximum(times, 1).astype(np.int64)
     if balance is None:
         return weights
     scaled = weights.astype(np.float64) * balance[labels.numbers]
     whole = np.floor(scaled)
-    return np.maximum(1, (whole + (scaled - whole >= 0.5)).astype(np.int64))  # halves away from zero
+    return np.maximum(1, (whole + (scaled - whole >= 0.5)).astype(np.int64))  # halves are rounded up
 
 
 def _counted(sense: str, times: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Dask engine: tasks of a fit -> tasks of a Dask cluster, and their failures in words; it never waits for ever."""
+"""Dask engine: tasks of a fit -> tasks of a Dask cluster, with errors that say what failed; it never waits for ever."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ from hedgerow.target.base import Labels, Numbers
 
 #: How long a cluster may be without workers before a fit gives up, in seconds.
 PATIENCE = 30.0
-#: All workers may be paused for this many times as long: they may be writing to disk what does not fit in memory.
+#: All workers may be paused for this many times as long, because they may be writing data to disk that does not fit
+#: into memory.
 PAUSES = 10
 
 
 class DaskEngine(Engine):
-    """Handles are futures, partitions the arguments of `rows_from`, any of them delayed.
+    """An engine for Dask. Handles are futures; a partition is the arguments of `rows_from`, some of them delayed.
 
     Parameters
     ----------
     client : distributed.Client, str or None
-        Who runs the tasks; see `client_for`.
+        The client that runs the tasks; see `client_for`.
     patience : float
-        Seconds without any worker, or without the scheduler, after which to give up.
+        Give up after this many seconds without any worker, or without the scheduler.
     """
 
     name = "Dask"
@@ -61,7 +62,7 @@ class DaskEngine(Engine):
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        """Cancel all tasks after an error, or Ctrl-C; let the cluster forget what they have made."""
+        """Cancel all tasks after an error or Ctrl-C, and release their results."""
         made = list(self._made)
         try:
             if kind is not None and self.client.status == "running":
@@ -71,13 +72,13 @@ class DaskEngine(Engine):
             self._opening.__exit__(kind, error, trace)
 
     def workers(self) -> list[Worker]:
-        """What the scheduler knows of them."""
+        """The workers that the scheduler knows."""
         return [Worker(each["memory_limit"] or 0, each["nthreads"]) for each in self._workers()]
 
     def read(
         self, name: str, function: Callable[..., Any], partitions: Sequence[Any], *columns: Sequence[Any]
     ) -> list[Handle]:
-        """Partitions are computed and read in one task each."""
+        """Compute and read each partition in one task; see `Engine.read`."""
         return self.compute(name, partial(_of_rows, function), partitions, *columns)
 
     def compute(
@@ -90,7 +91,7 @@ class DaskEngine(Engine):
         return self._with(self.client.compute(tasks))
 
     def each(self, name: str, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Handle]:
-        """One message to the scheduler for all of them; names show on Dask's dashboard."""
+        """Submit all tasks in one message to the scheduler; Dask's dashboard shows their names. See `Engine.each`."""
         n_tasks = len(columns[0])
         if not n_tasks:
             return []
@@ -98,7 +99,7 @@ class DaskEngine(Engine):
         return self._with(self.client.map(_call, [function] * n_tasks, *columns, key=keys, pure=False))
 
     def some(self, waiting: Mapping[Handle, str]) -> list[Handle]:
-        """Looks at the futures every few milliseconds, at the workers every second."""
+        """Check the futures every few milliseconds and the workers every second; see `Engine.some`."""
         pause, longest = 0.001, min(0.05, 0.005 + len(waiting) * 2e-5)  # looking at a future takes a microsecond
         while not (done := [future for future in waiting if future.done()]):
             self._check_alive(next(iter(waiting.values())))
@@ -109,7 +110,7 @@ class DaskEngine(Engine):
         return done
 
     def result(self, handle: Handle, about: str) -> Any:
-        """A worker may die while its result is fetched: then it is computed again."""
+        """Fetch a result; if its worker dies meanwhile, it is computed again."""
         pause = 5.0
         while True:
             try:
@@ -131,7 +132,7 @@ class DaskEngine(Engine):
         return [f"{name}-{id(self):x}-{first + i}" for i in range(n_tasks)]
 
     def _with(self, futures: Any) -> list[Handle]:
-        """Futures, once it is noted that they are of this fit."""
+        """Remember that these futures belong to this fit, and return them."""
         self._made.update(made := list(futures))
         return made
 
@@ -139,13 +140,13 @@ class DaskEngine(Engine):
         return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
     def _check_result(self, future: Any, about: str) -> None:
-        if future.status in ("finished", "pending", "lost"):  # the last two where a worker died with the result
+        if future.status in ("finished", "pending", "lost"):  # the last two if a worker died with the result
             return
         reason = future.exception() if future.status == "error" else None
         raise failure(about, reason, f"a {future.status} task" if reason is None else "") from reason
 
     def _check_alive(self, about: str) -> None:
-        """Give up when no worker is left, or none has room for the work."""
+        """Give up if no worker is left, or if none has memory for the work."""
         now = time.monotonic()
         if now - self._looked < 1:
             return
@@ -155,20 +156,20 @@ class DaskEngine(Engine):
         self._running = now if "running" in states else self._running
         if now - self._alive > self.patience:
             raise ClusterError(
-                f"a cluster must have a worker, got none for {self.patience:.0f} seconds while {about} was waited for;"
+                f"a cluster must have a worker, got none for {self.patience:.0f} seconds while waiting for {about};"
                 " start workers and fit again"
             )
         if now - self._running > PAUSES * self.patience:
             raise ClusterError(
                 f"a cluster must have a worker that takes tasks, got only paused ones for {now - self._running:.0f}"
-                f" seconds while {about} was waited for; their memory is full: give them more, or make partitions"
+                f" seconds while waiting for {about}; their memory is full: give them more, or make partitions"
                 " smaller"
             )
 
 
 @contextmanager
 def client_for(client: Any) -> Iterator[Any]:
-    """A client, the address of a scheduler, or None -> a client: the current one or, without any, one of its own."""
+    """A client, the address of a scheduler, or None -> a client; None means the current one, or else a local one."""
     if client is not None and not isinstance(client, str):
         yield client
         return
@@ -180,8 +181,8 @@ def client_for(client: Any) -> Iterator[Any]:
         if current is not None:
             yield current
             return
-    # A worker that takes the place of a lost one imports what tasks need before it takes any. An error says what fails,
-    # and where: pages of log around it would hide it.
+    # A worker that replaces a lost one imports what tasks need before it takes any. An error says what fails and where,
+    # and pages of log around it would hide it.
     here: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": ["hedgerow.dask"]}
     options: dict[str, Any] = {"address": client} if client else here | {"silence_logs": logging.CRITICAL}
     with Client(**options) as own:  # type: ignore[no-untyped-call]
@@ -189,22 +190,22 @@ def client_for(client: Any) -> Iterator[Any]:
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Every task is called from this module, so that its worker imports it and knows the sizes of what tasks make."""
+    """Call a task from this module, so that its worker imports the module and knows the sizes of results."""
     return function(*arguments)
 
 
 def _of_rows(function: Callable[..., Any], *given: Any) -> Any:
-    """A function, a computed partition and further arguments -> the function of its rows and the arguments."""
+    """Call a function with the rows of a computed partition and further arguments."""
     return function(rows_from(*given[:5]), *given[5:])
 
 
 def _bytes_held(held: Any) -> int:
-    """A dataclass -> bytes of what its fields hold."""
+    """A dataclass -> the size of its fields in bytes."""
     return int(sum(sizeof(getattr(held, each.name)) for each in fields(held)))
 
 
-# Dask must know when to spill and what is dear to send. It takes an object of an unknown type for some fifty bytes,
-# whatever arrays the object holds.
+# Dask needs sizes to decide when to spill to disk, and what is expensive to send. It would assume some fifty bytes for
+# an object of an unknown type, however large its arrays are.
 _KNOWN = (Bins, Counts, Forest, Labels, Moments, Nodes, Numbers, Part, PartClasses, PartNumbers, Plan, Targets, Weighed)
 for _kind in _KNOWN:
     sizeof.register(_kind, _bytes_held)  # type: ignore[no-untyped-call]

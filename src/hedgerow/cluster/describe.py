@@ -1,4 +1,4 @@
-"""Describe: what each partition holds -> the schema and the cuts of the whole table, and the codes of each."""
+"""Describe: the rows of each partition -> the schema and the cuts of the whole table, and the codes of each part."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Array = NDArray[Any]
 
 
 class Described(NamedTuple):
-    """What one partition tells of itself.
+    """The summary of one partition.
 
     Attributes
     ----------
     n_rows : int
-        Its rows.
+        The number of its rows.
     schema : Schema or None
-        As if it were the whole table; None where it has no row.
+        The schema that it would have as a table of its own; None if it has no rows.
     told : Any
-        What `TableTarget.read` says of its targets; None where it has no row.
+        The summary of its targets by `TableTarget.read`; None if it has no rows.
     weighs : bool
         Whether some row has a weight above zero.
     """
@@ -41,7 +41,7 @@ class Described(NamedTuple):
 
 
 def see(target: TableTarget, categorical_features: Any, rows: Rows) -> tuple[Described, Targets]:
-    """The rows of a partition -> what they tell, and their targets."""
+    """The rows of a partition -> their summary, and their targets."""
     n_rows = len(rows.X)
     if n_rows == 0:
         nothing = np.empty(0)
@@ -54,11 +54,11 @@ def see(target: TableTarget, categorical_features: Any, rows: Rows) -> tuple[Des
     return Described(n_rows, schema, told, weighs), Targets(values, told, weights)
 
 
-def schema_of_all(seen: list[Described]) -> Schema:
-    """Schemas of partitions -> that of the table."""
-    schemas = {number: each.schema for number, each in enumerate(seen) if each.schema is not None}
+def schema_of_all(parts: list[Described]) -> Schema:
+    """Summaries of partitions -> the schema of the table."""
+    schemas = {number: each.schema for number, each in enumerate(parts) if each.schema is not None}
     if not schemas:
-        raise ValueError(f"Found array with 0 sample(s) in {len(seen)} partitions while a minimum of 1 is required")
+        raise ValueError(f"Found array with 0 sample(s) in {len(parts)} partitions while a minimum of 1 is required")
     first = next(iter(schemas.values()))
     for number, schema in schemas.items():
         if schema.names != first.names or schema.n_features != first.n_features:
@@ -74,7 +74,7 @@ def schema_of_all(seen: list[Described]) -> Schema:
 def sample_columns(
     schema: Schema, n_rows: int, rows: Rows, kept: NDArray[np.int64] | None, first_row: int
 ) -> list[Array]:
-    """The rows of a partition, and those that weigh anything -> the columns of those that decide the cuts."""
+    """The rows of a partition, and which have a weight above zero -> the columns of the rows that decide the cuts."""
     table = _table(rows.X, schema)
     if table is None:
         return [np.empty(0, dtype=np.int32 if nominal else np.float64) for nominal in schema.nominal]
@@ -84,14 +84,14 @@ def sample_columns(
 
 
 def find_cuts(schema: Schema, n_rows: int, *samples: list[Array]) -> Bins:
-    """Columns of the rows that decide, from all partitions -> the bins of the table."""
+    """Columns of the rows that decide the cuts, from all partitions -> the bins of the table."""
     columns = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
     max_bins = int(np.iinfo(np.uint16).max) if n_rows <= EXACT_ROWS else MAX_BINS
     return bins_from_columns(schema, [columns], None, max(1, len(columns[0])), max_bins, 1)
 
 
 def encode_rows(schema: Schema, bins: Bins, rows: Rows, kept: NDArray[np.int64] | None) -> Codes:
-    """The rows of a partition, and those that weigh anything -> codes (p, n) of these."""
+    """The rows of a partition, and which have a weight above zero -> codes (p, n) of these."""
     table = _table(rows.X, schema)
     if table is None:
         return np.empty((schema.n_features, 0), dtype=bins.code_type)
@@ -100,17 +100,17 @@ def encode_rows(schema: Schema, bins: Bins, rows: Rows, kept: NDArray[np.int64] 
 
 
 def missing_in(codes: Codes) -> NDArray[np.uint8]:
-    """Codes (p, n) -> (p,): whether some row lacks a value."""
+    """Codes (p, n) -> (p,): whether a value is missing in some row."""
     return np.asarray((codes == np.iinfo(codes.dtype).max).any(axis=1), dtype=np.uint8)
 
 
 def _table(X: Any, schema: Schema) -> Table | None:
-    """Features as they were computed -> a table with the schema of all; None without rows."""
+    """Computed features of a partition -> a table with the schema of the whole table; None without rows."""
     return read_table(X, schema) if len(X) else None
 
 
 def _column_of_all(schemas: dict[int, Schema], feature: int) -> tuple[Array | None, Kind]:
-    """One column in all partitions -> its categories, or None, and its kind."""
+    """One column in all partitions -> its categories (None if it is numeric), and its kind."""
     kinds = {schema.kinds[feature]: number for number, schema in schemas.items() if schema.kinds[feature] != "null"}
     if not kinds:
         return None, "null"

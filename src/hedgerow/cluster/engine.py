@@ -1,6 +1,6 @@
-"""Engine: functions and what they work on -> results, which lie on a cluster until they are asked for.
+"""Engine: functions and their arguments -> results, which stay on the cluster until they are fetched.
 
-A fit asks nothing else of a cluster. `dask_engine` is one engine; another is a class with the abstract methods below.
+A fit needs nothing else from a cluster. `dask_engine` has one engine; another one is a class with the methods below.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import Any, Protocol, Self, TypeAlias
 from hedgerow.cluster.limits import Worker
 from hedgerow.errors import ClusterError
 
-#: A result that lies on the cluster. It is hashable; given to a task as an argument, it becomes the result there.
+#: Stands for a result that is on the cluster. It is hashable; as an argument of a task, it is replaced by the result.
 Handle: TypeAlias = Any
-#: How many results one task adds up.
+#: How many results one task adds.
 FAN_IN = 8
 
 
 class Engine(Protocol):
-    """Runs the tasks of one fit, between ``with`` and its end: then it stops what is still under way.
+    """Runs the tasks of one fit inside a ``with`` block; at its end, tasks that still run are stopped.
 
-    Tasks are pure functions, so an engine may run one again whose result was lost. Their names are for people who watch
-    the cluster. Wherever something is waited for, `about` says what it is, for an error: "partition 3 (encode)".
+    Tasks are pure functions, so an engine may run one again if its result was lost. The names of tasks are for people
+    who watch the cluster. `about` describes what is waited for, such as "partition 3 (encode)", and appears in errors.
     """
 
-    #: What errors call the cluster.
+    #: The name of the cluster in errors.
     name: str
 
     @abstractmethod
     def workers(self) -> list[Worker]:
-        """Those that are there."""
+        """The workers that are available now."""
 
     @abstractmethod
     def read(
         self, name: str, function: Callable[..., Any], partitions: Sequence[Any], *columns: Sequence[Any]
     ) -> list[Handle]:
-        """``function(rows, *arguments)`` for each partition: its `Rows`, read anew, and its entry in each column."""
+        """``function(rows, *arguments)`` for each partition: its `Rows`, read again, and its entry in each column."""
 
     @abstractmethod
     def each(self, name: str, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Handle]:
@@ -44,15 +44,15 @@ class Engine(Protocol):
 
     @abstractmethod
     def some(self, waiting: Mapping[Handle, str]) -> list[Handle]:
-        """Handles and what they are about -> those that are finished, at least one; or the error of `failure`."""
+        """Handles and what they are about -> those that have finished, at least one; errors are those of `failure`."""
 
     @abstractmethod
     def result(self, handle: Handle, about: str) -> Any:
-        """What a finished handle stands for, brought here."""
+        """Fetch the result of a handle that has finished."""
 
     @abstractmethod
     def forget(self, handles: Sequence[Handle]) -> None:
-        """Let the cluster drop results that no later task needs."""
+        """Let the cluster drop results that are no longer needed."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -60,14 +60,14 @@ class Engine(Protocol):
     @abstractmethod
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
-    # ---- what follows from these ------------------------------------------------------------------------------
+    # ---- what the methods above imply -------------------------------------------------------------------------
 
     def one(self, name: str, function: Callable[..., Any], *arguments: Any) -> Handle:
-        """A single task."""
+        """Run a single task."""
         return self.each(name, function, *([each] for each in arguments))[0]
 
     def put(self, name: str, value: Any) -> Handle:
-        """A value that many tasks share, sent once: the result of a task, so that it can be made again."""
+        """Send a value that many tasks share, as the result of a task, so that it can be made again if it is lost."""
         return self.one(name, same, value)
 
     def ask(self, name: str, function: Callable[..., Any], parts: Sequence[Handle], *shared: Any) -> list[Handle]:
@@ -75,7 +75,7 @@ class Engine(Protocol):
         return self.each(name, function, parts, *([each] * len(parts) for each in shared))
 
     def sum(self, name: str, handles: list[Handle], add: Callable[..., Any]) -> Handle:
-        """Results -> their sum, added up in a tree of tasks."""
+        """Results -> their sum, which a tree of tasks computes."""
         while len(handles) > 1:
             spans = [handles[first : first + FAN_IN] for first in range(0, len(handles), FAN_IN)]
             handles = [self.one(f"{name}-sum", add, *span) for span in spans]
@@ -84,7 +84,7 @@ class Engine(Protocol):
     def total(
         self, name: str, function: Callable[..., Any], parts: Sequence[Handle], *shared: Any, add: Callable[..., Any]
     ) -> Any:
-        """What a function says of all parts, added up and brought here."""
+        """Apply a function to all parts, add the results, and fetch the sum."""
         answers = self.ask(name, function, parts, *shared)
         total = self.sum(name, answers, add)
         self.wait(answers, f"partition {{}} ({name})")
@@ -99,30 +99,30 @@ class Engine(Protocol):
                 yield handle
 
     def wait(self, handles: Sequence[Handle], about: str) -> None:
-        """Until all are finished; a ``{}`` in what they are about becomes the number of each."""
+        """Wait until all have finished; a ``{}`` in `about` is replaced by the number of each handle."""
         for _ in self.as_finished({handle: about.format(i) for i, handle in enumerate(handles)}):
             pass
 
     def gather(self, handles: Sequence[Handle], about: str) -> list[Any]:
-        """Handles -> their results, in order, brought here."""
+        """Wait for handles and fetch their results, in order."""
         self.wait(handles, about)
         return [self.result(handle, about.format(i)) for i, handle in enumerate(handles)]
 
     def fetch(self, handle: Handle, about: str) -> Any:
-        """A handle -> its result, brought here."""
+        """Wait for a handle and fetch its result."""
         return self.gather([handle], about)[0]
 
 
 def failure(about: str, reason: BaseException | None, said: str = "") -> Exception:
-    """Why a task has failed, or what is said of it -> the error of the fit.
+    """The exception of a task, or what is known about its failure -> the error of the fit.
 
-    What is wrong with the table is the error that it is on one machine, with the place in front.
+    An error in the table is the same as on one machine, with the place in front of it.
     """
     for kind in (ValueError, TypeError):
         if type(reason) is kind:
             return kind(f"{about}: {reason}")
     said = said or f"{type(reason).__name__}: {str(reason)[:300]}"
-    return ClusterError(f"{about} must be computed, got {said}; see that workers can read it and have memory enough")
+    return ClusterError(f"{about} must be computed, got {said}; check that workers can read it and have enough memory")
 
 
 def add_arrays(*arrays: Any) -> Any:
@@ -134,5 +134,5 @@ def add_arrays(*arrays: Any) -> Any:
 
 
 def same(item: Any) -> Any:
-    """The item: a task whose result many others use."""
+    """The item itself; a task of this is a value that many others share."""
     return item

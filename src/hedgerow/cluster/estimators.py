@@ -1,6 +1,6 @@
 """Estimators: an estimator, partitions of a table and an engine -> the estimator, fitted as on one machine.
 
-This is the only module here that knows how estimators look inside.
+No other module of this room uses the private parts of estimators.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def fit_on_cluster(
     gather_bytes: int | None = None,
     sum_bytes: int | None = None,
 ) -> None:
-    """Check, read, encode, grow, remember. Partitions are what the engine reads; limits are those of `Limits`."""
+    """Fit an estimator to partitions, which the engine can read; the two limits are those of `Limits`."""
     refuse_unsettled(estimator, f"on {engine.name}", "training rows, which would settle it, stay where they are")
     target = checked_target(estimator)
     n_trees = 1 if estimator._one_tree else most_trees(estimator.n_estimators)
@@ -56,13 +56,13 @@ def fit_on_cluster(
 
 
 def checked_target(estimator: Any) -> TableTarget:
-    """What an estimator predicts, once its parameters are checked as far as they can be before anything is read."""
+    """Check the parameters of an estimator, as far as this is possible before reading -> what it predicts."""
     check_parameters(estimator)
     return TableNumbers() if is_regressor(estimator) else TableClasses(estimator.class_weight)
 
 
 def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> GrowSettings:
-    """How an estimator grows trees on a table."""
+    """How an estimator grows trees on a table with so many rows and classes."""
     settings = resolve_settings(estimator, n_rows, schema.n_features, schema.names, n_classes)
     if any(sign and nominal for sign, nominal in zip(settings.monotonic or [], schema.nominal, strict=False)):
         raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")

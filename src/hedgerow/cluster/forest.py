@@ -27,9 +27,9 @@ from hedgerow.cluster.top import TopGrower, sketch_of
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import forest_from
 
-#: Small parts are joined until there are so many for each thread.
+#: Small parts are joined until there are this many for each thread.
 PIECES = 2
-#: Hears of progress: trees done, and what is being done.
+#: Shows progress: the number of finished trees, and what is being done.
 Show = Callable[[int, str], None]
 
 
@@ -42,10 +42,10 @@ def grow_on_cluster(
     limits: Limits,
     show: Show,
 ) -> Forest:
-    """Handles of parts, in the order of the table, and their rows -> the forest.
+    """Handles of parts, in the order of the table, and their numbers of rows -> the forest.
 
-    A table of at most ``limits.gather_bytes`` is gathered as a whole, and every tree is a task; of a larger one the
-    tops of trees are grown where the rows are, until nodes are small enough to be gathered.
+    A table of at most ``limits.gather_bytes`` is gathered as a whole, and each task grows some trees. For a larger
+    table, the tops of trees are grown where the rows are, until nodes are small enough to be gathered.
     """
     plan_there = engine.put("plan", plan)
     if plan.n_rows * plan.row_bytes <= limits.gather_bytes:
@@ -56,7 +56,7 @@ def grow_on_cluster(
 
 
 def join_small(engine: Engine, parts: list[Handle], part_bytes: list[int], piece_bytes: int) -> list[Handle]:
-    """Parts, and their bytes -> fewer parts where they are small, though enough for all threads."""
+    """Parts, and their bytes -> parts of which small ones are joined, though enough for all threads remain."""
     enough = sum(part_bytes) // (PIECES * max(1, n_threads_of(engine)))
     size = min(piece_bytes, enough + max(part_bytes) // 2)  # half a part more, since parts are not quite alike
     batches = list(in_batches(range(len(parts)), part_bytes.__getitem__, size))
@@ -69,7 +69,7 @@ def join_small(engine: Engine, parts: list[Handle], part_bytes: list[int], piece
 
 
 def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees: int, show: Show) -> Forest:
-    """The table in one piece, and trees as tasks."""
+    """Gather the whole table, and grow trees in tasks."""
     table = engine.one("table", join_parts, *parts)
     size = max(1, n_trees // (4 * max(1, n_threads_of(engine))))
     firsts = list(range(0, n_trees, size))
@@ -86,7 +86,7 @@ def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees
 
 @dataclass
 class _Tree:
-    """A tree on its way: how many of its groups are still to be grown, and the handle of what its leaves count."""
+    """A tree that is being grown: how many of its groups are not finished, and the handle of its leaf counts."""
 
     number: int
     waiting: int = 0
@@ -94,7 +94,7 @@ class _Tree:
 
 
 class _Wave(NamedTuple):
-    """Groups of one tree's nodes whose rows are gathered together."""
+    """Groups of nodes of one tree whose rows are gathered together."""
 
     tree: _Tree
     groups: list[NDArray[np.uint32]]
@@ -102,7 +102,7 @@ class _Wave(NamedTuple):
 
 
 class _Growing:
-    """A forest on its way: the tops of all trees, then what lies below them, in waves of bounded size."""
+    """A forest that is being grown: first the tops of all trees, then what is below them, in waves of bounded size."""
 
     def __init__(
         self, engine: Engine, plan: Plan, plan_there: Handle, parts: list[Handle], limits: Limits, show: Show
@@ -119,7 +119,7 @@ class _Growing:
         flying: dict[Handle, tuple[_Wave, NDArray[np.uint32]]] = {}
         finished: dict[int, Forest] = {}
         while waves or flying:
-            # Two waves at a time: while the last tasks of one run, the rows of the next are gathered.
+            # Two waves run at a time: while the last tasks of one run, the rows of the next are gathered.
             while waves and sum({id(wave): wave.n_bytes for wave, _ in flying.values()}.values()) <= self.wave_bytes:
                 wave = waves.popleft()
                 flying |= {task: (wave, nodes) for task, nodes in self._submit(wave).items()}
@@ -132,7 +132,7 @@ class _Growing:
         self.show(self.n_done, what)
 
     def _waves(self, tree: _Tree) -> list[_Wave]:
-        """What lies below a top, in waves; at least one, perhaps of nothing."""
+        """The groups below a top, in waves; there is at least one wave, which may be empty."""
         groups = self.top.groups(tree.number, self.plan.row_bytes, self.limits.gather_bytes)
         tree.waiting = len(groups)
         batches = list(in_batches(groups, itemgetter(1), self.wave_bytes)) or [[]]
@@ -147,7 +147,7 @@ class _Growing:
             return {}
         sketch = sketch_of(self.top, tree.number)
         requests = self.engine.each("request", same, [GatherRequest(sketch, nodes) for nodes in wave.groups])
-        # Part by part, so that one which was spilled is read once for all groups.
+        # Part by part, so that a part that was spilled to disk is read once for all groups.
         each_part = [part for part in self.parts for _ in wave.groups]
         plans = [self.plan_there] * (n_groups * n_parts)
         rows = self.engine.each("gather", gather_rows, each_part, plans, requests * n_parts)
@@ -157,7 +157,7 @@ class _Growing:
         return dict(zip(tasks, wave.groups, strict=True))
 
     def _count(self, tree: int) -> Handle | None:
-        """The handle of what the leaves of a top count; None where it has none that can be counted."""
+        """The handle of the counts of the leaves of a top; None if it has no leaves that can be counted."""
         leaves = self.top.counted(tree)
         if not leaves:
             return None
@@ -168,7 +168,7 @@ class _Growing:
     def _collect_some(
         self, flying: dict[Handle, tuple[_Wave, NDArray[np.uint32]]], finished: dict[int, Forest]
     ) -> None:
-        """Wait for a task, or several, and put trees together that have all they need."""
+        """Wait for one or more tasks, and assemble the trees that are complete."""
         if not flying:
             return
         about = {task: f"the part below tree {wave.tree.number}" for task, (wave, _) in flying.items()}
@@ -187,7 +187,7 @@ class _Growing:
         finished[tree.number] = forest_from(self.plan.labels, self.top.tree(tree.number))
         tree.counts = None
         self.n_done += 1
-        self._say("growing what lies below the tops")
+        self._say("growing the parts below the tops")
 
 
 def n_threads_of(engine: Engine) -> int:
@@ -196,7 +196,7 @@ def n_threads_of(engine: Engine) -> int:
 
 
 def _refuse_what_needs_all_rows(plan: Plan, gather_bytes: int) -> None:
-    """Some trees can only be grown where all rows of the table are."""
+    """Refuse settings with which trees can only be grown if all rows are in one place, unless the table fits."""
     size = plan.n_rows * plan.row_bytes
     advice = f"raise gather_bytes above {size:,}, the size of the table, if a worker has several times as much memory"
     if needed := plan.settings.needs_all_rows:

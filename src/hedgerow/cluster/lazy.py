@@ -1,4 +1,4 @@
-"""Lazy: a fitted forest and a dask collection -> what it says of each partition, when it is asked for."""
+"""Lazy: a fitted forest and a dask collection -> its answers for each partition, computed when they are needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.cluster.rows import rows_from
 from hedgerow.judge.tally import judge
 from hedgerow.metrics.tally import add_tallies
 
-#: What is asked of a model's evidence instead of the model.
+#: Methods of the evidence of a model, not of the model itself.
 _LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"
 
 
@@ -24,9 +24,9 @@ def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
     Parameters
     ----------
     model : fitted estimator
-        An ordinary one of hedgerow, however it was fitted or loaded.
+        Any fitted estimator of hedgerow; it need not have been fitted on Dask.
     method : str
-        Such as "predict_proba".
+        The name of a method, such as "predict_proba".
     X : dask array or data frame of shape (n_samples, n_features)
         Samples.
     *args, **options
@@ -35,9 +35,9 @@ def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
     Returns
     -------
     dask array, data frame or series
-        Nothing is computed yet. Of a data frame the index is kept: one column for each class, or for each of several
-        results that have names. Other results of several arrays, such as labels and sets of ``return_set=True``, come
-        as a tuple; compute them together, by ``dask.compute``, for one pass over the samples.
+        Nothing is computed yet. The result for a data frame keeps its index; it has one column for each class, or for
+        each result that has a name. Other results of several arrays, such as labels and sets with ``return_set=True``,
+        are a tuple. Compute all of them in one ``dask.compute``, so that there is one pass over the samples.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
 
 
 class LazyEvidence:
-    """The leaves that the rows of a dask collection reach, to be combined under any rule; nothing is computed yet.
+    """The leaves that the rows of a dask collection reach; any rule can combine them. Nothing is computed yet.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class LazyEvidence:
         return lazily(self.model, _LEAVES, self.X)
 
     def combine(self, rule: Any = None, *, caution: float | None = None, prior: Any = None, weights: Any = None) -> Any:
-        """What a rule concludes: lower, probability and upper of each class.
+        """The opinion of a rule: lower bound, probability and upper bound of each class.
 
         Parameters
         ----------
@@ -97,22 +97,22 @@ class LazyEvidence:
 
 
 def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> Any:
-    """How good a model is on a dask collection with known classes, or numbers.
+    """Measure how good a model is on a dask collection whose classes or numbers are known.
 
     Parameters
     ----------
     model : fitted classifier or regressor
-        An ordinary one of hedgerow, or one fitted on Dask.
+        Any fitted classifier or regressor of hedgerow; it need not have been fitted on Dask.
     X, y : dask array or data frame of shape (n_samples, n_features), dask array or series of shape (n_samples,)
         Samples and their classes or numbers, with the same partitions.
     coverage : float or None, default=None
-        What a regressor's intervals promise, .9 unless told.
+        The promised coverage of the intervals of a regressor; None means 0.9.
 
     Returns
     -------
     Delayed
-        ``.compute()`` gives the figures of ``hedgerow evaluate``, in a dict: those of all rows together, not means of
-        partitions.
+        ``.compute()`` returns the figures of ``hedgerow evaluate`` as a dict. They are those of all rows together, not
+        means over partitions.
     """
     model = model.to_local() if hasattr(model, "to_local") else model
     told = delayed(model, pure=False)
@@ -123,7 +123,7 @@ def evaluate(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> An
 
 
 def _judge(model: Any, coverage: float | None, *given: Any) -> Any:
-    """A partition -> its tally, None without rows."""
+    """A partition -> its tally; None if it has no rows."""
     rows = rows_from(*given)
     return judge(model, rows.X, rows.y, coverage=coverage) if len(rows.X) else None
 
@@ -136,7 +136,7 @@ def _figures(tally: Any) -> dict[str, Any]:
 
 
 class _Told:
-    """A method and its further arguments: samples -> its result. A model travels to a worker once."""
+    """A method of a model with further arguments: samples -> its result. The model is sent to each worker once."""
 
     def __init__(self, model: Any, method: str, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> None:
         self.model, self.method, self.args, self.options = model, method, args, options
@@ -151,7 +151,7 @@ class _Told:
 
 
 def _blocks(X: Any, told: _Told, example: NDArray[Any]) -> Any:
-    """A dask array -> a dask array of results of the shape of an example of one row."""
+    """A dask array -> a dask array of results; the example is the result for one row."""
     rest = example.shape[1:]
     return X.map_blocks(
         _of_block,
@@ -171,7 +171,7 @@ def _of_block(X: NDArray[Any], told: _Told, nothing: NDArray[Any]) -> NDArray[An
 
 
 def _blocks_of_parts(X: Any, told: _Told, examples: list[NDArray[Any]]) -> list[Any]:
-    """A dask array -> a dask array for each part of a result, all cut from the same blocks, which are whole results."""
+    """A dask array -> a dask array for each part of a result; all parts of a block are computed once."""
     nothing = [example[:0] for example in examples]
     chunks = X.chunks[0]
     whole = X.map_blocks(
@@ -200,7 +200,7 @@ def _part(parts: list[NDArray[Any]], number: int) -> NDArray[Any]:
 
 
 def _frames(X: Any, told: _Told) -> Any:
-    """A dask data frame -> a data frame or series of results; a tuple of them where the result has parts."""
+    """A dask data frame -> a data frame or series of results; a tuple of them if the result has parts."""
     row = _row_without_values(X._meta)
     tables = _tables(told(row), told, row.index)
     whole = X.map_partitions(_of_frame, told, meta=_of_nothing(X._meta, told))
@@ -218,7 +218,7 @@ def _frames(X: Any, told: _Told) -> Any:
 
 
 def _of_frame(X: Any, told: _Told) -> Any:
-    """A partition -> results with its index; parts stand side by side, in numbered columns."""
+    """A partition -> results with its index; parts are side by side, in numbered columns."""
     import pandas as pd
 
     if len(X) == 0:
@@ -228,7 +228,7 @@ def _of_frame(X: Any, told: _Told) -> Any:
 
 
 def _tables(result: Any, told: _Told, index: Any) -> Any:
-    """A result -> a data frame or series; a list of them where it has parts without names."""
+    """A result -> a data frame or series; a list of them if it has parts without names."""
     import pandas as pd
 
     if isinstance(result, tuple) and hasattr(result, "_fields"):
@@ -256,14 +256,14 @@ def _columns(told: _Told, result: NDArray[Any]) -> list[str]:
 
 
 def _of_nothing(X: Any, told: _Told) -> Any:
-    """A partition without rows -> a result without rows, of the columns it would have: that of a row without values."""
+    """A partition without rows -> a result without rows, with the columns of the result for a row of missing values."""
     result = _of_frame(_row_without_values(X), told).iloc[:0]
     result.index = X.index
     return result
 
 
 def _row_without_values(X: Any) -> Any:
-    """A data frame -> one row of its columns."""
+    """A data frame -> a data frame with one row of missing values."""
     import pandas as pd
 
     return pd.DataFrame({name: pd.Series([None], dtype=object) for name in X.columns})

@@ -1,4 +1,4 @@
-"""Limits: the memory workers may use -> how much of a table is put in one place at a time."""
+"""Limits: the memory that workers may use -> how much of a table is put in one place at a time."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import NamedTuple, TypeVar
 
 _Item = TypeVar("_Item")
 
-#: Where workers may use any memory.
+#: Limits if the memory of workers is not limited.
 GATHER_BYTES = SUM_BYTES = 64 << 20
-#: Small parts are joined up to this size: a task costs the same, however few its rows.
+#: Small parts are joined up to this size, because a task has a fixed cost, however few rows it has.
 PIECE_BYTES = 32 << 20
-#: What a worker needs before it has read a row: the interpreter and libraries.
+#: Memory of the interpreter and libraries, which a worker needs before it reads any row.
 LIBRARIES = 256 << 20
-#: A task that grows gathered rows holds them three times, and those of the next are on their way.
+#: A task that grows gathered rows holds them three times, while those of the next task arrive.
 GATHER_SHARE = 1 / 8
-#: A task adds up eight sums to a ninth.
+#: A task adds eight sums to a ninth.
 SUM_SHARE = 1 / 16
-#: A task holds a piece, what it makes of it, and its worker perhaps the next.
+#: A task holds a piece and its result, and its worker perhaps the next piece.
 PIECE_SHARE = 1 / 16
 
 
@@ -34,11 +34,11 @@ class Limits(NamedTuple):
     Parameters
     ----------
     gather_bytes : int
-        Nodes, and tables, of at most this size are gathered.
+        Nodes and tables of at most this size are gathered.
     sum_bytes : int
-        What the sums of a batch of nodes take.
+        Largest size of the sums of one batch of nodes.
     piece_bytes : int
-        Up to which small parts of the table are joined.
+        Small parts of the table are joined up to this size.
     """
 
     gather_bytes: int = GATHER_BYTES
@@ -47,7 +47,7 @@ class Limits(NamedTuple):
 
 
 def limits_for(workers: Iterable[Worker]) -> Limits:
-    """Workers -> what a thread of the smallest of them can well take."""
+    """Workers -> limits that suit a thread of the smallest of them."""
     threads = [_thread_bytes(each) for each in workers if each.memory_limit]
     if not threads:
         return Limits()
@@ -60,7 +60,7 @@ def limits_for(workers: Iterable[Worker]) -> Limits:
 
 
 def in_batches(items: Iterable[_Item], size_of: Callable[[_Item], int], most: int) -> Iterator[list[_Item]]:
-    """Items -> lists of them whose sizes add up to at most `most`, or that hold one item."""
+    """Items -> lists of items whose total size is at most `most`; a larger item is a list by itself."""
     batch: list[_Item] = []
     size = 0
     for item in items:
@@ -74,6 +74,6 @@ def in_batches(items: Iterable[_Item], size_of: Callable[[_Item], int], most: in
 
 
 def _thread_bytes(worker: Worker) -> int:
-    """What a thread of a worker may use for rows; some, however little memory there is."""
+    """The memory that a thread of a worker may use for rows; always above zero."""
     limit = worker.memory_limit
     return max(limit - LIBRARIES, limit // 8) // max(1, worker.n_threads)

@@ -1,4 +1,4 @@
-"""Numbers: the numbers to be predicted in a table on a cluster -> numbers on a grid, and what they add to nodes."""
+"""Numbers: the targets of a regression on a cluster -> numbers on a grid, and what they add to nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class TableNumbers(TableTarget):
-    """The numbers of a table: the lowest and the highest, once they are known; rows without weight are among them."""
+    """The smallest and the largest number of a table, once they are known; rows of weight 0 count too."""
 
     low: float = np.nan
     high: float = np.nan
@@ -38,15 +38,15 @@ class TableNumbers(TableTarget):
         return replace(self, low=min(low for low, _ in told), high=max(high for _, high in told))
 
     def weigh(self, given: Targets) -> Weighed:
-        """Numbers of one partition -> those of rows that weigh anything."""
+        """Numbers of one partition -> those of the rows whose weight is above zero."""
         return Weighed.of(given.values.astype(np.float64), given.weights)
 
     def class_rows(self, values: Array) -> NDArray[np.intp]:
-        """(1,): rows."""
+        """(1,): the number of rows."""
         return np.array([len(values)])
 
     def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
-        """The grid that numbers are on, and what a model keeps of rows and numbers."""
+        """Choose the grid of the numbers, and what a model keeps of rows and numbers."""
         settings = replace(settings_for(table.n_rows, 1), leaf_counts="inbag")
         if settings.criterion == "poisson":
             check_poisson(self.low, self.high)
@@ -66,7 +66,7 @@ class PartNumbers(PartTarget):
 
     core: Numbers
     per_row = ("values", "weights", "sums", "amounts")
-    leaves_add_up = False  # a mean is a sum in the order of the rows
+    leaves_add_up = False  # because the last bits of a mean depend on the order of the rows
 
     @property
     def is_weighted(self) -> bool:
@@ -75,18 +75,18 @@ class PartNumbers(PartTarget):
 
     @property
     def n_sums(self) -> int:
-        """Amounts, and sums."""
+        """Two: amounts and sums."""
         return 2
 
     @property
     def groups(self) -> NDArray[np.uint16] | None:
-        """None: every row adds to both."""
+        """None, because every row adds to both sums."""
         return None
 
     def amounts(
         self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
     ) -> tuple[Array, Floats | None]:
-        """(r,) what each row weighs in the bag, and its sum."""
+        """(r,), (r,): the weight of each row in the bag, and its weighted number."""
         multiple = np.maximum(times, 1)
         amounts = self.core.amounts
         weighed = multiple.astype(np.float64) if amounts is None else multiple * amounts[rows]
@@ -97,7 +97,7 @@ class PartNumbers(PartTarget):
         return self.take(rows)
 
     def all_equal(self, times: NDArray[np.uint16], first: int, last: int) -> bool:
-        """Whether the rows first to last - 1 that are in the bag have one number."""
+        """Whether rows `first` to ``last - 1``, as far as they are in the bag, all have the same number."""
         values = self.core.values[first:last][times[first:last] > 0]
         return bool(len(values) and (values == values[0]).all())
 
@@ -115,5 +115,5 @@ class PartNumbers(PartTarget):
 
 
 def _make(grid: Grid, weighed: Weighed) -> PartNumbers:
-    """Numbers and weights of one partition -> what the core takes."""
+    """Numbers and weights of one partition -> numbers for the core."""
     return PartNumbers(grid.numbers(weighed.values, weighed.weights))

@@ -1,9 +1,9 @@
-"""On Dask: estimators that take dask collections -> the forests that one machine grows, and what they predict, lazily.
+"""On Dask: estimators that take dask collections -> the forests that one machine grows, and lazy predictions.
 
 ========================  =======================================================================
 forests and trees         the names of `hedgerow`, with `fit` on dask collections and `fit_parquet`
-`lazily`                  any fitted model, a method and a dask collection -> its results, lazily
-`evaluate`                any classifier and a dask collection -> how good its labels and sets are
+`lazily`                  any fitted model, a method and a dask collection -> lazy results
+`evaluate`                any fitted model and a dask collection -> how good its answers are
 ========================  =======================================================================
 """
 
@@ -58,32 +58,32 @@ _LAZY = (
 
 
 class OnDask:
-    """What a forest can do with dask collections; with anything else it does what the ordinary one does."""
+    """The methods of a forest for dask collections; with other input they do what those of the ordinary forest do."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **cluster: Any) -> Self:
-        """Grow the trees where the rows are.
+        """Fit to a dask collection; the rows stay on the workers.
 
-        The forest is the one that the ordinary estimator would grow from all rows on one machine, bit for bit, however
-        they are partitioned.
+        The forest is the same, bit for bit, as the ordinary estimator would grow from all rows on one machine. It does
+        not depend on how the rows are partitioned.
 
         Parameters
         ----------
         X : dask array or data frame of shape (n_samples, n_features)
-            Anything else is fitted as by the ordinary estimator.
+            The training table. If it is not a dask collection, the ordinary estimator is fitted.
         y, sample_weight : dask array or series of shape (n_samples,)
-            With the partitions of X.
+            Targets and weights, with the same partitions as X.
         client : distributed.Client or str, default=None
-            Who runs the tasks, or the address of a scheduler; None is the current client or, without any, a local
-            cluster for the time of the fit.
+            The client that runs the tasks, or the address of a scheduler. None means the current client, or a local
+            cluster for the time of the fit if there is no client.
         gather_bytes : int, default=None
-            Nodes, and tables, of at most this size are gathered to one task. A worker needs several times as much for
-            each of its threads; None is an eighth of what a thread of the smallest worker may use beside libraries, or
-            64 MiB where workers have no limit.
+            Nodes and tables of at most this size are gathered in one task. A worker needs several times as much memory
+            for each of its threads. None means an eighth of the memory that a thread of the smallest worker may use,
+            apart from libraries, or 64 MiB if the memory of workers is not limited.
         sum_bytes : int, default=None
-            What the sums of one batch of nodes may take here and in each task; None is a sixteenth of what such a
-            thread may use, at most 64 MiB.
+            Largest size of the sums of one batch of nodes, in this process and in each task. None means a sixteenth of
+            the memory that a thread of the smallest worker may use, at most 64 MiB.
         patience : float, default=30
-            Seconds without any worker after which to give up.
+            Give up after this many seconds without any worker.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class OnDask:
         Raises
         ------
         ClusterError
-            When no worker is left, or a partition cannot be read or computed; it is named.
+            If no worker is left, or if a partition cannot be read or computed; the message names the partition.
         """
         if not is_dask(X):
             return super().fit(X, y, sample_weight, **cluster)  # type: ignore[misc, no-any-return]
@@ -107,12 +107,12 @@ class OnDask:
         options: dict[str, Any] | None = None,
         **cluster: Any,
     ) -> Self:
-        """Grow the trees from Parquet files, which workers read where they are.
+        """Fit to Parquet files, which the workers read themselves.
 
         Parameters
         ----------
         path : str or list of str
-            Files, a folder or a pattern, on any file system that fsspec knows.
+            Files, a folder or a pattern, on any file system that fsspec supports.
         target : str
             The column to be predicted; all other columns are features.
         weight : str, default=None
@@ -129,12 +129,12 @@ class OnDask:
         return self.fit_partitions(open_parquet(path, target, weight, **(options or {})), **cluster)
 
     def evidence(self, X: Any) -> Any:
-        """The leaves the samples reach, to be combined under any rule; of a dask collection, lazily.
+        """The leaves that samples reach; any rule can combine them. For a dask collection nothing is computed yet.
 
         Parameters
         ----------
         X : dask array or data frame of shape (n_samples, n_features)
-            Anything else is answered as by the ordinary estimator.
+            Samples. If they are not a dask collection, the result is that of the ordinary estimator.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class OnDask:
         sum_bytes: int | None = None,
         patience: float = PATIENCE,
     ) -> Self:
-        """What `fit` and `fit_parquet` do with the partitions they have found."""
+        """Fit to partitions, which `fit` and `fit_parquet` have found; the other parameters are those of `fit`."""
         limits = {"gather_bytes": gather_bytes, "sum_bytes": sum_bytes}
         fit_on_cluster(self, partitions.each, DaskEngine(client, patience), **limits)
         return self

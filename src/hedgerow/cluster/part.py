@@ -1,4 +1,4 @@
-"""Part: one partition's codes and targets, on a worker -> what it adds to nodes, leaves, and gathered rows."""
+"""Part: codes and targets of one partition, on a worker -> what it adds to nodes, leaves and gathered rows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Part:
     first_row : int
         Number of its first row in the whole table.
     codes : (p, n) uint8 or uint16
-        Codes.
+        The codes of its rows.
     target : PartTarget
-        Of its rows.
+        The target of its rows.
     """
 
     first_row: int
@@ -52,13 +52,13 @@ class Plan:
     Parameters
     ----------
     bins, settings : Bins, GrowSettings
-        As in a fit on one machine.
+        The same as in a fit on one machine.
     n_rows : int
-        Rows of the whole table.
+        Number of rows of the whole table.
     has_missing : (p,) uint8
-        Features that lack a value somewhere.
+        Which features have missing values anywhere in the table.
     target : PartTarget
-        That of a part without rows: classes and units of the whole table.
+        The target of a part without rows; it has the classes and units of the whole table.
     """
 
     bins: Bins
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def labels(self) -> Labels | Numbers:
-        """The target as the core takes it, without rows."""
+        """The target without rows, in the form in which the core takes it."""
         labels: Labels | Numbers = self.target.core
         return labels
 
@@ -80,17 +80,17 @@ class Plan:
 
     @property
     def is_blind(self) -> bool:
-        """Whether splits are found without looking at labels."""
+        """Whether splits do not depend on labels."""
         return self.settings.splitter == "random_decision"
 
     @property
     def n_cells(self) -> int:
-        """Sums of a bin: those of the target, or amounts alone, and rows."""
+        """The number of sums of a bin: those of the target, or only amounts, and rows."""
         return 2 if self.is_blind else self.target.n_sums + 1
 
     @property
     def cell_type(self) -> type[np.uint32] | type[np.float64]:
-        """Counts fit 32 bits; weights and numbers are whole numbers in a double."""
+        """The type of sums: counts fit into 32 bits; weights and numbers are whole numbers in a double."""
         return self.target.cell_type
 
     @property
@@ -105,9 +105,9 @@ class Plan:
 
 
 class Sketch(NamedTuple):
-    """The top of a tree, as far as it has grown, and what classes weigh in its bag.
+    """The top of a tree, as far as it has grown, and the weights of classes in its bag.
 
-    Nodes are numbered as they were made, children side by side.
+    Nodes are numbered in the order in which they were made; the children of a node are neighbours.
     """
 
     tree: int
@@ -118,7 +118,7 @@ class Sketch(NamedTuple):
 
 
 class SumRequest(NamedTuple):
-    """Which features of which nodes of a tree to sum up: those of node i are ``features[start[i]:start[i + 1]]``."""
+    """The nodes and features of a tree to sum: the features of node i are ``features[start[i]:start[i + 1]]``."""
 
     sketch: Sketch
     nodes: NDArray[np.uint32]
@@ -127,23 +127,23 @@ class SumRequest(NamedTuple):
 
 
 class GatherRequest(NamedTuple):
-    """Which nodes of a tree to gather together."""
+    """The nodes of a tree to gather."""
 
     sketch: Sketch
     nodes: NDArray[np.uint32]
 
 
 class CountRequest(NamedTuple):
-    """Which leaves of a tree to count: for each the nodes, all ends of the sketch, whose rows it counts."""
+    """The leaves of a tree to count: for each leaf, the ends of the sketch whose rows it counts."""
 
     sketch: Sketch
     leaves: list[list[int]]
 
 
 class Arrived(NamedTuple):
-    """Rows of a part that have come to some nodes, (r,) numbers in the part and times in the bag.
+    """The rows of a part that reach some nodes: their numbers in the part (r,), and how often the bag holds each (r,).
 
-    Those of node i are ``rows[start[i]:start[i + 1]]``, in the order of the table.
+    The rows of node i are ``rows[start[i]:start[i + 1]]``, in the order of the table.
     """
 
     rows: NDArray[np.uint32]
@@ -157,7 +157,7 @@ class Arrived(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows of some nodes: `n_rows` (m,) of each node, node after node, in the order of the table."""
+    """The gathered rows of some nodes, node after node, in the order of the table; node i has ``n_rows[i]`` of them."""
 
     n_rows: NDArray[np.int64]
     codes: Codes
@@ -166,7 +166,7 @@ class Block(NamedTuple):
 
 
 def sum_roots(part: Part, plan: Plan, trees: list[int], balances: list[Floats | None]) -> Floats:
-    """-> (T, cells): what the rows in the bag of each tree add up to."""
+    """-> (T, cells): sums over the rows in the bag of each tree."""
     result = np.zeros((len(trees), plan.n_cells))
     for i, (tree, balance) in enumerate(zip(trees, balances, strict=True)):
         times = plan.bags.times(tree, part.first_row, part.first_row + part.n_rows)
@@ -181,18 +181,18 @@ def sum_roots(part: Part, plan: Plan, trees: list[int], balances: list[Floats | 
 
 
 def sum_bins(part: Part, plan: Plan, requests: list[SumRequest]) -> NDArray[Any]:
-    """-> flat: what the rows of each node add up to in the bins of each feature it asks for; see `histogram.hpp`."""
+    """-> a flat array: sums over the rows of each node, for each bin of its features; see `histogram.hpp`."""
     sums = [_sum_bins_of_tree(part, plan, request) for request in requests]
     return np.concatenate(sums) if sums else np.empty(0, dtype=plan.cell_type)
 
 
 def look_at_numbers(part: Part, plan: Plan, requests: list[SumRequest]) -> Floats:
-    """-> (nodes, 4): lowest and highest number of each node, amount and sum of its first row; NaN where it has none."""
+    """-> (nodes, 4): smallest and largest number of each node, amount and sum of its first row; NaN without rows."""
     return np.concatenate([_numbers_of_tree(part, plan, request) for request in requests])
 
 
 def first_of_numbers(*parts: Floats) -> Floats:
-    """What several parts have found, in the order of the table -> what they have found together."""
+    """Results of `look_at_numbers` for several parts, in the order of the table -> the result for all of them."""
     result = parts[0].copy()
     for part in parts[1:]:
         result[:, 0] = np.fmin(result[:, 0], part[:, 0])
@@ -203,7 +203,7 @@ def first_of_numbers(*parts: Floats) -> Floats:
 
 
 def gather_rows(part: Part, plan: Plan, request: GatherRequest) -> Block:
-    """-> the rows that are in the nodes."""
+    """-> the rows of a part that are in the requested nodes."""
     found = _arrived(part, plan, request.sketch, request.nodes, outside=plan.bags.mean > 0 and plan.bags.count_outside)
     target = part.target.gathered(found.rows, found.times, request.sketch.balance)
     codes = np.take(part.codes, found.rows, axis=1)
@@ -211,9 +211,9 @@ def gather_rows(part: Part, plan: Plan, request: GatherRequest) -> Block:
 
 
 def grow_gathered(plan: Plan, inherited: dict[str, Any], *blocks: Block) -> tuple[Forest, NDArray[np.uint8]]:
-    """What some nodes inherit, and their rows from all parts -> what grows below each.
+    """What some nodes inherit, and their rows from all parts -> the trees below them.
 
-    The second result says which of them are leaves because all their numbers are equal.
+    The second result says which of the nodes are leaves because all their numbers are equal.
     """
     order, codes = _by_node([block.n_rows for block in blocks]), _codes_by_node(blocks)
     times = np.concatenate([block.times for block in blocks])[order]
@@ -237,7 +237,7 @@ def count_leaves(part: Part, plan: Plan, request: CountRequest) -> NDArray[np.in
 
 
 def join_parts(*parts: Part) -> Part:
-    """Parts in the order of the table -> the table."""
+    """Parts in the order of the table -> one part that is the whole table."""
     codes = np.concatenate([part.codes for part in parts], axis=1)
     return Part(parts[0].first_row, codes, parts[0].target.joined([part.target for part in parts]))
 
@@ -248,7 +248,7 @@ def grow_trees(table: Part, plan: Plan, first: int, last: int) -> Forest:
 
 
 def _arrived(part: Part, plan: Plan, sketch: Sketch, nodes: Any, *, outside: bool) -> Arrived:
-    """The rows that have come to these nodes; those outside the bag where wanted."""
+    """The rows that reach these nodes, with `outside` also those that are not in the bag."""
     place = np.full(len(sketch.nodes), -1, dtype=np.int32)
     place[nodes] = np.arange(len(nodes))
     top = (sketch.nodes, sketch.payload, sketch.set_words, place, len(nodes))
@@ -260,7 +260,7 @@ def _arrived(part: Part, plan: Plan, sketch: Sketch, nodes: Any, *, outside: boo
 def _added(
     part: Part, plan: Plan, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
 ) -> tuple[NDArray[np.uint16] | None, NDArray[Any], Floats | None]:
-    """Groups (n,) of all rows of a part, and what some of them (r,) add to the sums of their nodes."""
+    """Groups (n,) of all rows of a part, and what some of the rows (r,) add to the sums of their nodes."""
     amounts, sums = part.target.amounts(rows, times, balance)
     return (None, amounts, None) if plan.is_blind else (part.target.groups, amounts, sums)
 
@@ -288,13 +288,13 @@ def _numbers_of_tree(part: Part, plan: Plan, request: SumRequest) -> Floats:
 
 
 def _by_node(n_rows: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Rows of each node in each block, blocks one after another -> the order that puts nodes one after another."""
+    """Number of rows of each node in each block -> the order that turns block after block into node after node."""
     nodes = [np.repeat(np.arange(len(each)), each) for each in n_rows]
     return np.argsort(np.concatenate(nodes), kind="stable")
 
 
 def _codes_by_node(blocks: tuple[Block, ...]) -> Codes:
-    """The codes of all blocks in that order, copied once: a span of columns for each node of each block."""
+    """The codes of all blocks in that order; they are copied once, one span of columns for each node of each block."""
     n_rows = np.array([block.n_rows for block in blocks])
     codes = np.empty((len(blocks[0].codes), n_rows.sum()), dtype=blocks[0].codes.dtype)
     starts = [0] * len(blocks)

@@ -1,4 +1,4 @@
-"""Partitions: a dask array, data frame or Parquet files -> partitions that a worker can read, in their order."""
+"""Partitions: a dask array, data frame or Parquet files -> partitions that workers can read, in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.cluster.dask_engine import DaskEngine
 from hedgerow.cluster.rows import check_one_column
 
-#: What targets and weights are called while they travel in the data frame.
+#: Names of the columns of targets and weights while they are part of the data frame.
 TARGET, WEIGHT = "__hedgerow_target__", "__hedgerow_weight__"
 
 
@@ -22,17 +22,17 @@ class Partitions:
     Parameters
     ----------
     each : list of tuples
-        For each partition the arguments of `rows_from`: features, targets and weights, delayed or None; and the columns
-        of targets and weights, where they travel in the data frame.
+        For each partition the arguments of `rows_from`: features, targets and weights, delayed or None; and the names
+        of the columns of targets and weights, if they are part of the data frame.
     kinds : dict
-        Types of the features by name, where they are known.
+        Types of the features by name, if they are known.
     """
 
     each: list[tuple[Any, Any, Any, str | None, str | None]]
     kinds: dict[str, str] = field(default_factory=dict)
 
     def nominal_with(self, names: Sequence[str]) -> list[str]:
-        """The features that are nominal by their type, and those named."""
+        """The features whose type is nominal, and those that are named."""
         unknown = [name for name in names if name not in self.kinds]
         if unknown:
             raise ValueError(f"nominal must name columns, got {unknown[0]!r}; there are {list(self.kinds)[:20]}")
@@ -44,19 +44,19 @@ class Partitions:
 
 
 def is_dask(X: Any) -> bool:
-    """Whether this is a dask collection."""
+    """Whether X is a dask collection."""
     from dask.base import is_dask_collection
 
     return bool(is_dask_collection(X))
 
 
 def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
-    """Dask collections of features, targets and weights -> their partitions, refused where they do not fit."""
+    """Dask collections of features, targets and weights -> their partitions; refused if these do not match."""
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None and not is_dask(given):
             raise TypeError(
                 f"{name} must be a dask array or series, as X is a dask collection, got {type(given).__name__};"
-                " make it one with the partitions of X"
+                " convert it, with the partitions of X"
             )
     if y is None:
         raise ValueError("A classifier or regressor requires y to be passed, but the target y is None")
@@ -68,7 +68,7 @@ def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
     given = {TARGET: y} if sample_weight is None else {TARGET: y, WEIGHT: sample_weight}
     travelling = {name: each for name, each in given.items() if _is_series(each) and _can_travel(X, each)}
     if len(travelling) == len(given):
-        # One frame, so that no optimisation can cut features and targets into different partitions.
+        # One frame, so that no optimisation of Dask can give features and targets different partitions.
         parts = X.assign(**travelling).to_delayed()
         return Partitions([(part, None, None, TARGET, WEIGHT if WEIGHT in given else None) for part in parts])
     parts = X.to_delayed(optimize_graph=False)
@@ -79,7 +79,7 @@ def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
 def open_parquet(
     path: Any, target: str, weight: str | None = None, *, drop: Sequence[str] = (), **options: Any
 ) -> Partitions:
-    """Parquet files -> their partitions, without columns to drop; `options` are those of dask's ``read_parquet``."""
+    """Parquet files -> their partitions, without the columns in `drop`; `options` go to dask's ``read_parquet``."""
     frame = _parquet(path, **options)
     for name, column in [("target", target), ("weight", weight), *(("drop", each) for each in drop)]:
         if column is not None and column not in frame.columns:
@@ -90,7 +90,7 @@ def open_parquet(
 
 
 def for_each_partition(client: Any, path: Any, function: Callable[..., Any], *args: Any) -> list[Any]:
-    """Parquet files -> ``function(partition, number, *args)`` of each partition, computed where it is read."""
+    """Parquet files -> ``function(partition, number, *args)`` of each partition, computed on the workers."""
     parts = [(part,) for part in _parquet(path).to_delayed()]
     with DaskEngine(client) as engine:
         shared = [[engine.put("shared", each)] * len(parts) for each in args]
@@ -106,24 +106,24 @@ def _parquet(path: Any, **options: Any) -> Any:
         return dd.read_parquet(path, **options)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{_named(path)} must be there, got no such file: {_reason(error)}") from None
-    except ValueError as error:  # those of pyarrow are, too
+    except ValueError as error:  # errors of pyarrow are ValueErrors too
         raise ValueError(f"{_named(path)} must be Parquet files, got {_reason(error)}") from error
 
 
 def _named(path: Any) -> str:
-    """A path or several -> words for a sentence."""
+    """One or more paths -> text for a sentence."""
     if isinstance(path, list | tuple):
         return str(path[0]) if len(path) == 1 else f"{path[0]} and {len(path) - 1} more"
     return str(path)
 
 
 def _reason(error: Exception) -> str:
-    """What a reader of files has to say, without what Dask puts in front."""
+    """The message of the reader of files, without the text that Dask puts in front."""
     return str(error).split("Original Message: ")[-1]
 
 
 def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
-    """Dask arrays: blocks of whole rows."""
+    """Dask arrays -> partitions of whole rows."""
     if X.ndim != 2:
         raise ValueError(f"X must be two-dimensional, got {X.ndim} dimensions; reshape it")
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
@@ -146,16 +146,16 @@ def _from_arrays(X: Any, y: Any, sample_weight: Any) -> Partitions:
 
 
 def _side_by_side(X: Any, y: list[Any], weights: list[Any] | None) -> Partitions:
-    """Delayed features, targets and weights of each partition."""
+    """Delayed features, targets and weights of each partition -> partitions."""
     weights = [None] * len(y) if weights is None else weights
     return Partitions([(*each, None, None) for each in zip(X, y, weights, strict=True)])
 
 
 def _can_travel(X: Any, series: Any) -> bool:
-    """Whether a series can be a column of a data frame without a shuffle, which would change the order of rows.
+    """Whether a series can become a column of a data frame without a shuffle, which would change the order of rows.
 
-    It can where both come from one frame, or have divisions, by which Dask aligns them. Others belong together
-    partition by partition.
+    It can if both come from one frame, or if both have divisions, by which Dask aligns them. Otherwise partitions of
+    the two are taken in pairs.
     """
     from dask.dataframe.dask_expr._expr import are_co_aligned
 
@@ -165,7 +165,7 @@ def _can_travel(X: Any, series: Any) -> bool:
 
 
 def _blocks(name: str, given: Any, n_blocks: int) -> list[Any]:
-    """A dask array, or series -> one Delayed for each partition of X, as they are: none cut or joined."""
+    """A dask array or series -> one Delayed for each partition of X; partitions are neither cut nor joined."""
     found = list(np.asarray(given.to_delayed(optimize_graph=False), dtype=object).ravel())
     if len(found) != n_blocks:
         raise ValueError(

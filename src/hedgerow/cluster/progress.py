@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_on_cluster(verbose: int, n_trees: int) -> Iterator[Callable[[int, str], None]]:
-    """A bar on stderr when `verbose` and stderr is a terminal -> what to tell of trees done and what is being done.
+    """Show a bar on stderr if `verbose` and stderr is a terminal -> a function to call with trees done and a text.
 
-    Without a terminal, 2 or more writes a line for each new thing that is done.
+    If stderr is not a terminal and `verbose` is at least 2, a line is written for each new text.
     """
     if verbose and sys.stderr.isatty():
         yield from _bar(n_trees)

@@ -1,4 +1,4 @@
-"""Rows: a partition as it was computed -> its features, targets and weights."""
+"""Rows: a computed partition -> its features, targets and weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Rows(NamedTuple):
 
 
 def rows_from(X: Any, y: Any, weights: Any, target: str | None = None, weight: str | None = None) -> Rows:
-    """Features, targets and weights -> rows; targets and weights may be columns of X, by name."""
+    """Features, targets and weights -> rows; targets and weights may be columns of X, given by their names."""
     if target is not None:
         y = X[target]
     if weight is not None:
@@ -26,8 +26,8 @@ def rows_from(X: Any, y: Any, weights: Any, target: str | None = None, weight: s
     for name, given in {"y": y, "sample_weight": weights}.items():
         if given is not None and len(given) != len(X):
             raise ValueError(
-                f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}; repartition them"
-                " alike"
+                f"partitions of X and {name} must have the same rows, got {len(X)} and {len(given)}; repartition both"
+                " in the same way"
             )
     y = np.asarray(y)
     check_one_column(y, f"an array of shape {y.shape}")
@@ -36,6 +36,6 @@ def rows_from(X: Any, y: Any, weights: Any, target: str | None = None, weight: s
 
 
 def check_one_column(y: Any, found: str) -> None:
-    """Refuse targets that are no single column; `found` says what they are."""
+    """Refuse targets that are not a single column; `found` describes them."""
     if y.ndim > 1 and (y.ndim > 2 or y.shape[1] != 1):
         raise ValueError(f"y must be a 1d array of one target per row, got {found} instead; select one column")

@@ -1,7 +1,7 @@
-"""Target: what the rows of a table on a cluster are labelled with -> what tasks and the core must know of it.
+"""Target: the labels or numbers of a table on a cluster -> what tasks and the core must know of them.
 
-`classes` and `numbers` are the two targets there are: each has a `TableTarget`, which reads targets and knows what all
-of them have in common, and a `PartTarget`, which is what the rows of one part add to nodes and leaves.
+`classes` and `numbers` have a `TableTarget` and a `PartTarget` each. The first reads targets and knows what those of
+the whole table have in common; the second knows what the rows of one part add to nodes and leaves.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Targets:
     Parameters
     ----------
     values : (n,) array
-        Numbers; of labels, which of the partition's own classes each row has.
+        Numbers, or for each row the number of its class among the classes of the partition.
     told : Any
-        What `TableTarget.read` says of them; None without rows.
+        Their summary by `TableTarget.read`; None without rows.
     weights : (n,) float64 or None
-        As given.
+        Weights as given.
     """
 
     values: Array
@@ -46,9 +46,9 @@ class Targets:
 
 @dataclass(frozen=True)
 class Weighed:
-    """Targets of one partition, without rows that weigh nothing: class numbers or values, and weights.
+    """Targets of one partition, without rows of weight 0: class numbers or numbers, and weights.
 
-    `rows` are those that weigh something, None for all.
+    `rows` are those whose weight is above zero; None means all.
     """
 
     values: Array
@@ -57,7 +57,7 @@ class Weighed:
 
     @classmethod
     def of(cls, values: Array, weights: Floats | None) -> Weighed:
-        """Targets (n,) and weights (n,) of all rows -> those of rows that weigh something."""
+        """Targets (n,) and weights (n,) of all rows -> those of rows whose weight is above zero."""
         if weights is None or (weights > 0).all():
             return cls(values, weights)
         rows = np.flatnonzero(weights > 0)
@@ -71,11 +71,11 @@ class WeighedTable:
     Parameters
     ----------
     engine, parts : Engine, list of handles
-        Where they are.
+        The engine, and a handle for each partition.
     part_rows : list of int
-        Rows of each partition, without those that weigh nothing.
+        Number of rows of each partition whose weight is above zero.
     class_rows : (K,) int
-        Rows of each class; all rows where there are no classes.
+        Number of rows of each class; of all rows in a regression.
     is_weighted : bool
         Whether rows have weights.
     """
@@ -88,7 +88,7 @@ class WeighedTable:
 
     @classmethod
     def of(cls, engine: Engine, given: list[Handle], target: TableTarget) -> WeighedTable:
-        """Handles of what `see` has found -> the weighed targets."""
+        """Handles of the results of `see` -> the weighed targets."""
         there = engine.put("target", target)
         parts = engine.ask("weigh", _weigh, given, there)
         told = engine.gather(engine.ask("tell", _tell, parts, there), "partition {} (weigh)")
@@ -99,7 +99,7 @@ class WeighedTable:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all partitions."""
+        """The number of rows of all partitions."""
         return sum(self.part_rows)
 
     @property
@@ -108,7 +108,7 @@ class WeighedTable:
         return [0, *accumulate(self.part_rows[:-1])]
 
     def spread(self, function: Callable[[Any, Floats | None], Floats]) -> Spread:
-        """A function of targets and weights -> the spread of what it makes of those of all rows."""
+        """A function of targets and weights -> the spread of its results over all rows."""
         asked = self.engine.each("spread", partial(_spread, function), self.parts)
         spreads = self.engine.gather(asked, "partition {} (spread)")
         total: Spread = sum(spreads[1:], start=spreads[0])
@@ -116,7 +116,7 @@ class WeighedTable:
 
 
 class Settled(NamedTuple):
-    """What parts and models need to know of a target.
+    """What parts and models need to know about a target.
 
     Parameters
     ----------
@@ -137,15 +137,15 @@ class Settled(NamedTuple):
 
 
 class TableTarget(ABC):
-    """What is to be predicted, in a whole table: at first as an estimator's parameters say, then as `known`."""
+    """What is to be predicted in a whole table; before `known`, it holds only parameters of the estimator."""
 
     @abstractmethod
     def read(self, y: Any, n_rows: int) -> tuple[Array, Any]:
-        """Targets of a partition, on its worker -> (n,) values, and what is told of them to all others."""
+        """Targets of a partition, on its worker -> values (n,), and a summary of them for `known`."""
 
     @abstractmethod
     def known(self, engine: Engine, told: list[Any], given: list[Handle]) -> Self:
-        """What partitions with rows have told, and handles of what `see` has found -> the target of all rows."""
+        """Summaries of the partitions that have rows, and handles of the results of `see` -> the target of all rows."""
 
     @abstractmethod
     def weigh(self, given: Targets) -> Weighed:
@@ -153,7 +153,7 @@ class TableTarget(ABC):
 
     @abstractmethod
     def class_rows(self, values: Array) -> NDArray[np.intp]:
-        """Weighed targets of a partition -> (K,): rows of each class; all rows where there are no classes."""
+        """Weighed targets of a partition -> (K,): number of rows of each class; of all rows in a regression."""
 
     @abstractmethod
     def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
@@ -162,12 +162,12 @@ class TableTarget(ABC):
 
 @dataclass(frozen=True)
 class PartTarget(ABC):
-    """What the rows of a part are labelled with.
+    """The labels or numbers of the rows of a part.
 
     Parameters
     ----------
     core : Labels or Numbers
-        As the core takes it. Units and classes are those of the whole table.
+        The same in the form in which the core takes it, with the units and classes of the whole table.
     """
 
     core: Any
@@ -178,12 +178,12 @@ class PartTarget(ABC):
     leaves_add_up: ClassVar[bool]
 
     def take(self, rows: Any) -> Self:
-        """Those of some rows."""
+        """The target of some rows."""
         return self._with({name: None if each is None else each[rows] for name, each in self._arrays().items()})
 
     @classmethod
     def joined(cls, targets: Sequence[Self], order: NDArray[np.int64] | None = None) -> Self:
-        """Those of several parts, one after another; then the rows in this order."""
+        """The target of several parts, one after another; `order` then rearranges the rows."""
         arrays = [each._arrays() for each in targets]
         whole = {
             name: None if first is None else np.concatenate([each[name] for each in arrays])
@@ -200,46 +200,46 @@ class PartTarget(ABC):
     @property
     @abstractmethod
     def n_sums(self) -> int:
-        """What is summed up for each bin, beside its rows."""
+        """How many sums each bin has, besides the number of its rows."""
 
     @property
     @abstractmethod
     def groups(self) -> NDArray[np.uint16] | None:
-        """(n,): which of the sums each row adds its amount to; None where all add to the first."""
+        """(n,): the sum to which each row adds its amount; None if all rows add to the first."""
 
     @property
     def cell_type(self) -> type[np.uint32] | type[np.float64]:
-        """How sums travel: counts fit 32 bits; weights and numbers are whole numbers in a double."""
+        """The type of sums: counts fit into 32 bits; weights and numbers are whole numbers in a double."""
         return np.float64 if self.is_weighted or self.groups is None else np.uint32
 
     @abstractmethod
     def amounts(
         self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None
     ) -> tuple[Array, Floats | None]:
-        """Rows (r,), and how often the bag holds each -> what each weighs in it, and adds to a second sum."""
+        """Rows (r,), and how often the bag holds each -> the weight of each in the bag, and what a second sum gets."""
 
     @abstractmethod
     def gathered(self, rows: NDArray[Any], times: NDArray[np.uint32], balance: Floats | None) -> Self:
-        """Rows (r,), and how often the bag holds each -> their target as the core takes that of a gathered node."""
+        """Rows (r,), and how often the bag holds each -> their target, as the core needs it for a gathered node."""
 
     def count(
         self, sense: str, times: NDArray[np.uint32], spans: list[tuple[int, int]], balance: Floats | None
     ) -> NDArray[np.int64]:
         """How often the bag holds each row, and spans of rows -> (2, spans, K): rows of each class, and their weight.
 
-        Only asked where leaves add up.
+        It is called only if leaves add up.
         """
         raise NotImplementedError
 
     def look(self, rows: NDArray[Any], times: NDArray[np.uint32], spans: list[tuple[int, int]]) -> Floats:
-        """Rows (r,), and spans of them -> (spans, 4): lowest and highest number, amount and sum of the first row.
+        """Rows (r,), and spans of them -> (spans, 4): smallest and largest number, amount and sum of the first row.
 
-        Only asked where a node's sums do not tell whether its rows are alike.
+        It is called only if sums cannot show whether the rows of a node are equal.
         """
         raise NotImplementedError
 
     def all_equal(self, times: NDArray[np.uint16], first: int, last: int) -> bool:
-        """Whether rows first to last - 1 that are in the bag are alike, where a node's sums do not tell."""
+        """Whether rows `first` to ``last - 1`` in the bag are all equal, if sums cannot show it."""
         return False
 
     def _arrays(self) -> dict[str, Any]:

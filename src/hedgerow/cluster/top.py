@@ -1,4 +1,4 @@
-"""Top: parts of a table -> the tops of trees, whose splits the core chooses from what all parts add up to."""
+"""Top: parts of a table -> the tops of trees; the core chooses their splits from sums over all parts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hedgerow.forest.grow import bins_in_core, options_in_core, target_in_core
 
 
 class TopGrower:
-    """Grows the tops of trees: every level one question to all parts, in batches of bounded size.
+    """Grows the tops of trees level by level; for each level, all parts compute sums, in batches of bounded size.
 
     Parameters
     ----------
     engine : Engine
         Runs the tasks.
     plan, plan_there, parts : Plan, handle, list of handles
-        What is grown, the same on the workers, and the parts.
+        The plan, a handle of the same plan on the workers, and handles of the parts.
     n_trees, gather_rows : int
-        How many trees; nodes of at most so many rows are gathered.
+        The number of trees, and the largest number of rows of a node that is gathered.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class TopGrower:
         self.top = _core.Top(*told, plan.n_rows, n_trees, gather_rows)
 
     def grow(self, sum_bytes: int, show: Callable[[str], None]) -> _core.Top:
-        """The tops, no node open; sums of a batch take at most so many bytes, and `show` hears how far they are."""
+        """Grow the tops to their ends; sums of a batch take at most `sum_bytes`; `show` gets a text for each level."""
         self._plant()
         shown = 0
         while questions := self.top.questions(sum_bytes):
@@ -53,17 +53,17 @@ class TopGrower:
         return self.top
 
     def _plant(self) -> None:
-        """Roots; their sums are asked for twice where classes are balanced in each bag."""
+        """Make the roots; their sums are computed twice if classes are balanced in each bag."""
         trees, planted = list(range(self.n_trees)), False
         while not planted:
             balances = [self.top.balance(tree) for tree in trees]
             planted = self.top.plant(self._total("roots", sum_roots, trees, balances, add=add_arrays))
 
     def _total(self, name: str, function: Callable[..., Any], *question: Any, add: Callable[..., Any]) -> Any:
-        """What all parts answer to a question, added up."""
+        """The sum of the results of a function over all parts."""
         return self.engine.total(name, function, self.parts, self.plan_there, *question, add=add)
 
 
 def sketch_of(top: _core.Top, tree: int) -> Sketch:
-    """The top of a tree, as far as it has grown, as parts route their rows through it."""
+    """The top of a tree, as far as it has grown, in the form in which parts send their rows through it."""
     return Sketch(tree, *top.sketch(tree), top.balance(tree))

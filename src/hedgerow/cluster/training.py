@@ -29,18 +29,18 @@ SettingsFor = Callable[[Schema, int, int], GrowSettings]
 
 @dataclass(frozen=True)
 class ClusterTable:
-    """A training table that lies on a cluster.
+    """A training table on a cluster.
 
     Parameters
     ----------
     schema : Schema
-        Of the whole table.
+        The schema of the whole table.
     plan : Plan
-        What all tasks know.
+        What all tasks must know.
     parts : list of handles
-        The `Part` that each partition has become, in the order of the table.
+        The `Part` of each partition, in the order of the table.
     part_rows : list of int
-        Rows of each part.
+        Number of rows of each part.
     about : About
         What a fitted model keeps of its target.
     tally : dict
@@ -55,7 +55,7 @@ class ClusterTable:
     tally: dict[str, Any]
 
     def origin(self, n_trees: int) -> Origin:
-        """What trees that were grown on these rows know of them."""
+        """The origin of trees that were grown on these rows."""
         bags = self.plan.bags
         return Origin(n_trees, 0, bags.seed, bags.mean, bags.leaf_counts, bags.n_rows, bags.n_rows, **self.tally)
 
@@ -67,7 +67,7 @@ def read_on_cluster(
     settings_for: SettingsFor,
     categorical_features: Any = None,
 ) -> ClusterTable:
-    """Read, check and encode a table where it lies."""
+    """Read, check and encode a table on its workers."""
     given = engine.read("see", partial(see, target, categorical_features), partitions)
     seen: list[Described] = engine.gather(engine.each("seen", _first, given), "partition {} (see)")
     n_seen = sum(each.n_rows for each in seen)
@@ -107,7 +107,7 @@ def _sample_part(schema: Schema, n_rows: int, rows: Rows, weighed: Weighed, firs
 def _encode_part(
     schema: Schema, bins: Bins, make: Callable[[Weighed], PartTarget], rows: Rows, weighed: Weighed, first_row: int
 ) -> Part:
-    """The rows of a partition, and their weighed targets -> the part of the table that they are."""
+    """The rows of a partition, and their weighed targets -> its part of the table."""
     return Part(first_row, encode_rows(schema, bins, rows, weighed.rows), make(weighed))
 
 

@@ -1,1 +1,1 @@
-"""Forest: binned rows and a target -> trees whose leaves keep their evidence, and every way to read them."""
+"""Forest: binned rows and a target -> trees whose leaves keep their evidence, and all ways to read these trees."""

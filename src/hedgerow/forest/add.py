@@ -13,7 +13,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Origin, spans_of
 from hedgerow.table.bins import Codes
 
-#: Rows are looked up in blocks whose leaves in all trees take about this many bytes.
+#: The leaves of rows are found in blocks of rows; the leaves of a block, in all trees, take about this many bytes.
 LEAF_BYTES = 32 << 20
 
 
@@ -25,11 +25,11 @@ def add_rows(
     weights: NDArray[np.float64] | None = None,
     n_threads: int = 1,
 ) -> Forest:
-    """Count rows, codes (p, m) with labels or numbers (m,), in the leaves they reach; no tree changes its splits.
+    """Add rows, codes (p, m) with labels or numbers (m,), to the leaves they reach; the splits do not change.
 
-    Sums are exact, so it does not matter in how many parts rows come. Weights (m,) are the user's; where no row ever
-    had one, none are kept. A category that had no rows below a multiway split, and so borrowed the counts of its
-    siblings, gets a leaf of its own with its first row.
+    Sums are exact, so the result does not depend on how many calls add the rows. Weights (m,) are as the user gave
+    them; if no row ever had a weight, none are stored. A category without rows below a multiway split has borrowed the
+    counts of its siblings; it gets a leaf of its own with its first row.
     """
     forest = adopt_borrowed(forest, codes, n_threads)
     ends = forest.leaf_start[np.cumsum([origin.n_trees for origin in origins])]
@@ -43,7 +43,7 @@ def add_rows(
 
 
 def adopt_borrowed(forest: Forest, codes: Codes, n_threads: int = 1) -> Forest:
-    """Give every borrowed leaf that one of the rows (p, m) reaches a leaf of its own, empty so far."""
+    """Replace every borrowed leaf that one of the rows (p, m) reaches by an empty leaf of its own."""
     borrowed = forest.structure.is_borrowed
     if not borrowed.any():
         return forest
@@ -60,7 +60,7 @@ def adopt_borrowed(forest: Forest, codes: Codes, n_threads: int = 1) -> Forest:
 def leaf_blocks(
     forest: Forest, codes: Codes, n_threads: int, *, as_nodes: bool = False
 ) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
-    """Codes (p, m) -> first and last row of each block, and the leaves (or nodes) its rows reach (b, T)."""
+    """Codes (p, m) -> for each block of rows, where it begins and ends, and the leaves (or nodes) it reaches (b, T)."""
     block = max(1, LEAF_BYTES // (4 * forest.n_trees))
     find = forest.leaf_nodes if as_nodes else forest.leaves
     for first in range(0, codes.shape[1], block):
@@ -70,7 +70,7 @@ def leaf_blocks(
 
 
 def _repay_borrowed(forest: Forest) -> Forest:
-    """Let every borrowed leaf repeat what the leaves beside and below its siblings hold by now."""
+    """Let every borrowed leaf repeat what its siblings, and the leaves below them, hold now."""
     if not forest.structure.is_borrowed.any():
         return forest
     return replace(forest, evidence=forest.evidence.repeat(*forest.structure.lenders()))

@@ -1,4 +1,4 @@
-"""Counts: rows with classes -> how many of each class a leaf holds, and what they weigh."""
+"""Counts: rows with classes -> how many rows of each class a leaf holds, and their weight."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]
 
-#: Up to this many classes a leaf stores a count for each; above, only for those that occur in it.
+#: Up to this many classes a leaf stores a count for each class; with more, only for those that occur in it.
 DENSE_CLASSES = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts(Leaves):
-    """What leaves hold where rows have classes.
+    """The evidence of leaves in a classification: counts of classes.
 
     Parameters
     ----------
     n_classes : int
         K.
-    counts : (L * K,) uint32, or (E,) uint32 when classes are many
+    counts : (L * K,) uint32, or (E,) uint32 if there are many classes
         Rows of each class in each leaf.
     entry_start, entry_class : (L + 1,) int64 and (E,) uint16, or None
-        With many classes: which entries of `counts` belong to a leaf, and their class.
+        With many classes, the entries of `counts` that belong to each leaf, and their classes.
     weights : like counts, float64, or None
-        Weight of the rows of each class, where rows were weighted; they give the shares, counts the amount.
+        Weight of the rows of each class, if rows were weighted. Class shares come from the weights, the amount of
+        evidence from the counts.
     """
 
     TYPES: ClassVar[dict[str, Any]] = {
@@ -57,12 +58,12 @@ class Counts(Leaves):
 
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Counts:
-        """Arrays by the names they have in files, as they are -> the leaves."""
+        """Arrays under the names they have in files -> the leaves; nothing is checked."""
         return cls(n_classes, *(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
 
     @classmethod
     def of_tables(cls, counts: NDArray[np.integer[Any]], weights: Floats | None) -> Counts:
-        """Counts and weights (L, K) -> the leaves, with entries for what is there when classes are many."""
+        """Counts and weights (L, K) -> the leaves; with many classes, only counts above zero become entries."""
         n_classes = counts.shape[1]
         if n_classes <= DENSE_CLASSES:
             return cls(n_classes, counts.astype(np.uint32).ravel(), None, None, _raveled(weights))
@@ -84,7 +85,7 @@ class Counts(Leaves):
         counts: NDArray[np.integer[Any]],
         weights: Floats | None,
     ) -> Counts:
-        """Cells (m,), ascending numbers leaf · K + class, and what they hold -> leaves that hold nothing else."""
+        """Cells (m,), which are numbers leaf · K + class in ascending order, and their contents -> the leaves."""
         rows = counts.astype(np.uint32)
         if n_classes <= DENSE_CLASSES:
             size = n_leaves * n_classes
@@ -106,19 +107,19 @@ class Counts(Leaves):
 
     @property
     def amount(self) -> Floats:
-        """(L,): weight of the rows in each leaf, their number where rows have no weights."""
+        """(L,): weight of the rows in each leaf; their number if rows have no weights."""
         return self.table(weighted=True).sum(axis=1).astype(np.float64)  # type: ignore[no-any-return]
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """(E,): leaf · K + class of every count that is kept."""
+        """(E,): leaf · K + class of every stored count."""
         if self.entry_start is None or self.entry_class is None:
             return np.arange(len(self.counts))
         leaf = np.repeat(np.arange(self.n_leaves), np.diff(self.entry_start))
         return leaf * self.n_classes + self.entry_class
 
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
-        """Leaves (m,) -> (m, K): rows of each class, or their weight where rows are weighted."""
+        """Leaves (m,) -> (m, K): rows of each class, or with `weighted` their weight, if rows have weights."""
         values = self.weights if weighted and self.weights is not None else self.counts
         if self.entry_start is None or self.entry_class is None:
             return values.reshape(-1, self.n_classes)[which]
@@ -130,19 +131,20 @@ class Counts(Leaves):
         return table
 
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
-        """Leaves (m,) -> (m, K): rows of each class, shared out by weight where rows have weights."""
+        """Leaves (m,) -> (m, K): rows of each class; with weights, as many rows, in proportion to the weights."""
         counts = self.table(which).astype(np.float64)
         return counts if self.weights is None else _shared_out(counts, self.table(which, weighted=True))
 
     def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
-        """Leaves (m,) -> (m, K): the same without what each of m rows has added, one row of its class or weights.
+        """Leaves (m,), `own`: the class of each of m rows, or the weights it has added -> (m, K) without these rows.
 
-        A row weighs what rows of its class weigh on average in the leaf; the amount of evidence is the rows left.
+        A row is assumed to weigh as much as the rows of its class in the leaf on average. The amount of evidence is the
+        number of rows that are left.
         """
         counts, each = self.table(leaves).astype(np.float64), np.arange(len(leaves))
         if own.ndim == 2:
             rest = np.maximum(self.table(leaves, weighted=True) - own, 0.0)
-            rest[rest < 1e-9 * own.max(axis=1, keepdims=True)] = 0.0  # what rounding leaves of a row's own class
+            rest[rest < 1e-9 * own.max(axis=1, keepdims=True)] = 0.0  # rounding errors of a row's own class
             return _shared_out(np.maximum(counts.sum(axis=1) - 1.0, 0.0)[:, None], rest)
         held = counts[each, own]
         counts[each, own] = np.maximum(held - 1, 0)
@@ -153,23 +155,23 @@ class Counts(Leaves):
         return _shared_out(counts, weights)
 
     def lift(self, what: Foldable[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
-        """Leaves (m,) -> their states (m, S), the same counts lifted once."""
+        """Leaves (m,) -> their states (m, S); equal counts are lifted once."""
         return lift_distinct(what, self.read(which), setting)
 
     def lift_without(self, what: Foldable[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
-        """Leaves (m,), what each of m rows has added to its leaf -> states (m, S) without it."""
+        """Leaves (m,), and what each of m rows has added to its leaf -> states (m, S) without it."""
         return lift_distinct(what, self.read_without(leaves, own), setting)
 
     def lift_without_each(self, what: Foldable[Any], setting: Any) -> Floats:
-        """-> (E, S): the state of every leaf without one row of each class, as the core numbers these cells."""
+        """-> (E, S): the state of every leaf without one row of a class, for each cell in the order of the core."""
         return self.lift_without(what, setting, *np.divmod(self.cells, self.n_classes))
 
     def cell_start(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Leaves (m,) -> where their cells begin, one for each class."""
+        """Leaves (m,) -> the number of the first cell of each leaf."""
         return leaves * self.n_classes if self.entry_start is None else self.entry_start[leaves]
 
     def some(self, first: int, last: int) -> Counts:
-        """Leaves number `first` to ``last - 1``, their arrays parts of these."""
+        """Leaves number `first` to ``last - 1``; their arrays are views of these."""
         start, label = self.entry_start, self.entry_class
         if start is None or label is None:
             cells = slice(first * self.n_classes, last * self.n_classes)
@@ -181,7 +183,7 @@ class Counts(Leaves):
         )
 
     def take(self, leaves: NDArray[np.int64]) -> Counts:
-        """Leaves (m,), each at most once and -1 for an empty one -> these, in this order."""
+        """Leaves (m,), each at most once, -1 for an empty leaf -> these leaves in this order."""
         place = np.full(self.n_leaves, -1)
         place[leaves[leaves >= 0]] = np.flatnonzero(leaves >= 0)
         leaf, label = np.divmod(self.cells, self.n_classes)
@@ -193,7 +195,7 @@ class Counts(Leaves):
         return Counts.of_cells(self.n_classes, len(leaves), cells[order], self.counts[at], weights)
 
     def join(self, *others: Counts) -> Counts:
-        """These leaves, and then the others."""
+        """These leaves followed by the others."""
         parts = (self, *others)
         counts = np.concatenate([part.counts for part in parts])
         weights = join_weights(parts)
@@ -204,12 +206,12 @@ class Counts(Leaves):
         return Counts(self.n_classes, counts, start, label, weights)
 
     def widen(self, places: NDArray[np.intp], n_classes: int) -> Counts:
-        """Room for more classes: class k of before becomes ``places[k]``, ascending, of `n_classes`."""
+        """The same leaves with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
         leaf, label = np.divmod(self.cells, self.n_classes)
         return Counts.of_cells(n_classes, self.n_leaves, leaf * n_classes + places[label], self.counts, self.weights)
 
     def at_nodes(self, tree: Nodes) -> Counts:
-        """The leaves of a tree -> what each of its N nodes holds, a count for each class."""
+        """The leaves of a tree -> the counts of each of its N nodes."""
         counts = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table().astype(np.int64)))
         weights = None
         if self.weights is not None:
@@ -217,12 +219,12 @@ class Counts(Leaves):
         return Counts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
 
     def cut(self, nodes: NDArray[np.int64]) -> Counts:
-        """What the nodes of a tree hold -> the leaves that some of them (m,) become."""
+        """The counts of all nodes of a tree -> the counts of some of them (m,), which become leaves."""
         weights = None if self.weights is None else self.table(nodes, weighted=True)
         return Counts.of_tables(self.table(nodes), weights)
 
     def repeat(self, borrowers: NDArray[np.int64], lenders: NDArray[np.int64]) -> Counts:
-        """Pairs of leaves (m,): the first of each pair holds what all that are paired with it hold together."""
+        """Pairs of leaves (m,) -> leaves in which each borrower holds the sum of its lenders."""
         cells, n_classes = self.cells, self.n_classes
         leaf, label = np.divmod(cells, n_classes)
         kept = np.flatnonzero(~np.isin(leaf, borrowers))
@@ -241,42 +243,40 @@ class Counts(Leaves):
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
     ) -> _Adding:
-        """Class numbers (m,) and weights (m,) of rows that come -> what counts them."""
+        """Class numbers (m,) and weights (m,) of later rows -> an object that counts them in leaves."""
         kind = _AddingToAll if self.entry_start is None else _AddingToSome
         return kind(self, target, weights, origins, ends)
 
     def impurity(self, criterion: Any) -> Floats:
-        """(L,): by what a criterion of classes makes of their weights."""
+        """(L,): the impurity of each leaf, which the criterion computes from the weights of the classes."""
         return np.asarray(resolve_criterion(criterion).impurity(self.table(weighted=True).astype(np.float64)))
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
-        """Rows of each class that occurs."""
+        """The counts of the classes that occur, as text."""
         held = zip(classes.tolist(), self.table(slice(number, number + 1))[0].tolist(), strict=True)
         return ", ".join(f"{label}: {count}" for label, count in held if count) or "no rows"
 
     def check(self) -> None:
-        """Refuse counts, classes and weights that are not of the same leaves."""
+        """Refuse counts, classes and weights that do not belong to the same leaves."""
         n_classes, n_cells = self.n_classes, len(self.counts)
         if n_classes < 1:
             raise ValueError(f"a forest must have at least one class, got {n_classes}")
         if self.weights is not None and len(self.weights) != n_cells:
             raise ValueError(f"there must be a weight for each of {n_cells} counts, got {len(self.weights)}")
         if (self.entry_start is None) != (n_classes <= DENSE_CLASSES):
-            raise ValueError(
-                f"leaves must list their classes where there are more than {DENSE_CLASSES}, got {n_classes}"
-            )
+            raise ValueError(f"leaves must list their classes if there are more than {DENSE_CLASSES}, got {n_classes}")
         if self.entry_start is None:
             if n_cells % n_classes or self.entry_class is not None:
                 raise ValueError(f"there must be a count for each leaf and each of {n_classes} classes, got {n_cells}")
             return
-        if not ascends(self.entry_start[:: max(1, self.n_leaves)], n_cells):  # its ends; the core looks between them
+        if not ascends(self.entry_start[:: max(1, self.n_leaves)], n_cells):  # its ends only; the core checks the rest
             raise ValueError(f"entry_start must go from 0 to {n_cells}, got other values")
         if self.entry_class is None or len(self.entry_class) != n_cells:
             raise ValueError(f"there must be a class for each of {n_cells} counts, got others")
 
 
 class _Adding(Adding):
-    """What counts rows in their cells, leaf · K + class, and their weights in units of the leaves' trees."""
+    """Counts rows in their cells, leaf · K + class, and adds their weights in the units of the trees."""
 
     def __init__(
         self,
@@ -291,7 +291,7 @@ class _Adding(Adding):
         self._weighted = leaves.weights is not None or any(each is not None for each in self._units)
 
     def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
-        """Count some of the rows in the leaves they reach; where one counts nought times, neither does its weight."""
+        """Count some of the rows in the leaves they reach; a row that counts zero times adds no weight either."""
         labels, units = self._labels[rows], None
         if self._weighted:
             known, given = self._origins[origin], self._units[origin]
@@ -307,14 +307,14 @@ class _Adding(Adding):
         """Count rows (m,) in their cells."""
 
     def _heavier(self, weights: Floats, cells: NDArray[np.int64], added: NDArray[np.int64]) -> Floats:
-        """Weights (m,) of cells (m,), whole numbers of units up to rounding, and units to add -> sums, rounded once."""
+        """Weights (m,) of cells (m,), which are whole units up to rounding, and units to add -> sums, rounded once."""
         owner = np.searchsorted(self._ends, cells // self._leaves.n_classes, side="right")
         unit = np.array([origin.weight_unit for origin in self._origins])[owner]
         return np.asarray((np.rint(weights / unit) + added) * unit)
 
 
 class _AddingToAll(_Adding):
-    """Where every leaf has a cell for each class."""
+    """Counts rows in leaves that have a cell for each class."""
 
     def __init__(self, leaves: Counts, *given: Any) -> None:
         super().__init__(leaves, *given)
@@ -339,7 +339,7 @@ class _AddingToAll(_Adding):
 
 
 class _AddingToSome(_Adding):
-    """Where classes are many and only the cells that hold rows are kept."""
+    """Counts rows in leaves of many classes, where only cells that hold rows are stored."""
 
     def __init__(self, leaves: Counts, *given: Any) -> None:
         super().__init__(leaves, *given)
@@ -358,7 +358,7 @@ class _AddingToSome(_Adding):
             self._sums.append(exact_sums(where, units[counted], len(distinct)))
 
     def added(self) -> Counts:
-        """The leaves with what has been counted; cells that were empty are put in their places."""
+        """The leaves with what has been counted; new cells are inserted in their places."""
         leaves, there = self._leaves, self._leaves.cells
         cells, where = np.unique(np.concatenate([there, *self._cells]), return_inverse=True)
         counts = exact_sums(where, np.concatenate([leaves.counts, *self._times]), len(cells))
@@ -373,7 +373,7 @@ class _AddingToSome(_Adding):
 
 
 def _in_units(weights: Floats | None, origin: Origin, n_rows: int) -> NDArray[np.int64] | None:
-    """Weights of the user (m,) -> units of the origin's leaves (m,); None where every row weighs one."""
+    """Weights as given (m,) -> units of the leaves of the origin (m,); None if every row weighs one."""
     relative = (np.ones(n_rows) if weights is None else weights) / origin.weight_scale
     if (relative == 1).all():
         return None
@@ -381,27 +381,27 @@ def _in_units(weights: Floats | None, origin: Origin, n_rows: int) -> NDArray[np
 
 
 def _shared_out(counts: Floats, weights: NDArray[Any]) -> Floats:
-    """Counts (m, K), weights (m, K) -> as many rows, shared out by weight."""
+    """Counts (m, K), weights (m, K) -> as many rows in total, in proportion to the weights."""
     total = weights.sum(axis=1, keepdims=True)
     return np.asarray(counts.sum(axis=1, keepdims=True) * weights / np.where(total > 0, total, 1.0))
 
 
 def join_weights(parts: tuple[Leaves, ...]) -> Floats | None:
-    """Weights of all parts, one after the other; where only some are weighted, the others' counts."""
+    """Weights of all parts, one after the other; a part without weights gives its counts. None if no part has any."""
     if all(part.weights is None for part in parts):
         return None
     return np.concatenate([part.heavy for part in parts])
 
 
 def exact_sums(where: NDArray[Any], values: NDArray[Any] | None, size: int) -> NDArray[np.int64]:
-    """Places (m,) and whole numbers (m,), or ones -> their sums (size,)."""
+    """Places (m,) and whole numbers (m,), or None for ones -> their sums at each place (size,)."""
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, where, np.int64(1) if values is None else values.astype(np.int64))
     return total
 
 
 def _spread(values: NDArray[Any] | None, cells: NDArray[np.int64], size: int) -> Any:
-    """Values (m,) in their cells, zero in all others."""
+    """Values (m,) of some cells -> (size,), zero in all other cells."""
     if values is None:
         return None
     spread = np.zeros(size, dtype=values.dtype)
@@ -415,6 +415,6 @@ def _raveled(table: Floats | None) -> Floats | None:
 
 
 def _there(array: NDArray[Any] | None) -> NDArray[Any]:
-    """An array that all leaves of many classes have."""
+    """An array that is not None; leaves of many classes always have it."""
     assert array is not None
     return array

@@ -1,4 +1,4 @@
-"""Density: the boxes of leaves and the rows in them -> how densely rows lie at a place."""
+"""Density: the boxes of leaves and the rows in them -> how dense the rows are at a place."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: Rows whose leaves are looked up at a time.
+#: The leaves of this many rows are found at once.
 BLOCK_ROWS = 8192
 
 
 def leaf_log_density(tree: Tree, ranges: Floats) -> Floats:
     """A tree of numeric splits, ranges (p, 2) of the features -> (leaves,): log of rows / (all rows × volume).
 
-    The volume of a leaf is that of the box which the splits above it leave of the ranges; a feature whose range is a
-    point is left out of it.
+    The volume of a leaf is that of its box: the splits above it cut the box out of the ranges. A feature whose range is
+    a single point does not count.
     """
     leaves = np.flatnonzero(tree.is_leaf)
     rows, volume = tree.counts.sum(axis=1), _log_volumes(tree, ranges)
@@ -41,7 +41,7 @@ def forest_log_density(forest: Forest, densities: Floats, codes: Codes, n_thread
 
 
 def _log_volumes(tree: Tree, ranges: Floats) -> Floats:
-    """-> (N,): log volume of each node's box, found level by level from the root's."""
+    """-> (N,): log volume of the box of each node, computed level by level from the root."""
     width = ranges[:, 1] - ranges[:, 0]
     volume = np.full(tree.n_nodes, np.log(width[width > 0]).sum())
     level, low, high = np.zeros(1, dtype=np.int64), ranges[None, :, 0], ranges[None, :, 1]

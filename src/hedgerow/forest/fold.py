@@ -21,9 +21,9 @@ from hedgerow.table.bins import Codes
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 
-#: Where states are not kept, trees are lifted in groups whose states take about this many bytes.
+#: If states are not cached, trees are lifted in groups whose states take about this many bytes.
 GROUP_BYTES = 32 << 20
-#: Answers are made of so many rows at a time.
+#: Merged states are finished for this many rows at once.
 FINISHED_ROWS = 8192
 
 _MERGES = {"add": 0, "mean": 0, "max": 1, "both": 2}
@@ -40,22 +40,24 @@ def fold(
     cache: StateCache | None = None,
     n_threads: int = 1,
 ) -> Result:
-    """Codes (p, n) -> what is made of the leaves the n rows reach.
+    """Codes (p, n) -> the result for n rows: lift the leaves they reach, merge the states over trees, finish them.
 
-    Nothing of the size rows × trees × classes is made. Leaves are lifted on the cheaper side: those of whole trees
-    when many rows come, only the ones reached when few do. What is no fold gets the states of a block of rows at a
-    time.
+    No array of the size rows × trees × classes is made. With many rows, the leaves of whole trees are lifted; with few
+    rows, only the leaves they reach, whichever is cheaper. Rules that are not folds ("stack") get the states of one
+    block of rows at a time.
 
     Parameters
     ----------
-    what, setting : Foldable, Setting
-        What is asked, and what lifting and finishing must know besides.
+    what : Foldable
+        What is asked of the leaves, for instance a rule.
+    setting : Setting
+        What lifting and finishing must know besides.
     judges : Judges or None
-        Which trees may judge a row; None for all.
+        Which trees may judge each row; None means all.
     weights : (T,) float64 or None
-        What the states of each tree are multiplied by.
+        Factors by which the states of each tree are multiplied.
     cache : StateCache or None
-        Where states of all leaves are kept between calls.
+        Keeps the states of all leaves between calls.
     """
     plan = _Plan(forest, what, setting, judges, weights, None if what.merge == "stack" else cache, n_threads)
     if plan.known is None and plan.is_small(codes.shape[1]):
@@ -69,7 +71,7 @@ def fold(
 
 
 def finish_rows(what: Foldable[Result], merged: Floats, setting: Any, n_threads: int = 1) -> Result:
-    """Merged states (n, S) -> result of n rows, a block at a time, so that what is between stays in the cache."""
+    """Merged states (n, S) -> result for n rows, in blocks whose intermediate arrays fit into the cache."""
 
     def finish_from(first: int) -> Result:
         return what.finish(merged[first : first + FINISHED_ROWS], setting)
@@ -80,9 +82,9 @@ def finish_rows(what: Foldable[Result], merged: Floats, setting: Any, n_threads:
 def judged_states(
     forest: Forest, tree: int, leaves: NDArray[Any], what: Foldable[Any], setting: Any, judges: Judges
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Leaves (n,) that all rows reach in a tree -> the rows (m,) it may judge, and their states (m, S) in it.
+    """Leaves (n,) that all rows reach in a tree -> the rows (m,) that it may judge, and their states (m, S) in it.
 
-    What a row has added to its leaf is not in its state.
+    A state does not contain what the row itself has added to the leaf.
     """
     rows = np.flatnonzero(judges.of(tree))
     first, last = forest.leaf_start[tree : tree + 2]
@@ -92,14 +94,14 @@ def judged_states(
 
 
 def node_evidence(tree: Any) -> Floats:
-    """A tree to walk -> (N, K): the evidence at each of its nodes, likewise."""
+    """A tree -> (N, K): the evidence at each of its nodes."""
     weights, rows = tree.weights, tree.counts.sum(axis=1, keepdims=True)
     total = weights.sum(axis=1, keepdims=True)
     return np.asarray(rows * weights / np.where(total > 0, total, 1.0))
 
 
 def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: str) -> None:
-    """Take states (m, S) of some rows (m,) into those of all, (n, S), or (n, 2 S) where both merges are wanted."""
+    """Merge states (m, S) of some rows (m,) into those of all rows, (n, S), or (n, 2 S) if `merge` is "both"."""
     width = states.shape[1]
     if merge in ("max", "both"):
         merged[rows, :width] = np.maximum(merged[rows, :width], states)
@@ -108,21 +110,21 @@ def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: st
 
 
 def mean_of(sums: Floats, number: Floats) -> Floats:
-    """Sums (n, S) over so many trees (n,) -> their means, NaN where there was no tree."""
+    """Sums (n, S), and the number of trees in each (n,) -> means, NaN if there was no tree."""
     return np.where(number > 0, (sums / np.maximum(number, 1)[:, None]).T, np.nan).T
 
 
 class _Group(NamedTuple):
-    """Trees from first to last - 1, and the states of their leaves."""
+    """Trees `first` to ``last - 1``, and the states of their leaves."""
 
     first: int
     last: int
-    states: Floats  # (D, S) or (rows of the trees' tables, S)
+    states: Floats  # (D, S) of distinct contents, or one row for each leaf of these trees
     distinct: NDArray[np.int32] | None  # (L,): which of D states each leaf has
 
 
 class _Plan(Generic[Result]):
-    """One question to a forest, and the ways to answer it: whole trees, leaves reached, row by row, or stacks."""
+    """What is asked of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks."""
 
     def __init__(
         self,
@@ -137,19 +139,19 @@ class _Plan(Generic[Result]):
         self.forest, self.what, self.setting, self.judges = forest, what, setting, judges
         self.weights, self.cache, self.n_threads = weights, cache, n_threads
         self.key: Hashable = None
-        self.known: Floats | None = None  # states of all leaves, where they have been kept
+        self.known: Floats | None = None  # cached states of all leaves
         if cache is not None:
             self.key = state_key(what, setting)
             self.known = cache.states_of(self.key)
 
     @cached_property
     def width(self) -> int:
-        """S, the columns of a state."""
+        """S, the number of columns of a state."""
         return int(self.what.lift(np.zeros((1, self.forest.n_classes)), self.setting).shape[1])
 
     @property
     def takes_out_own(self) -> bool:
-        """Whether a row's class is taken out of the leaf it reaches."""
+        """Whether a row is taken out of the leaves that have counted it."""
         return self.judges is not None and self.judges.own_class is not None
 
     def is_small(self, n_rows: int) -> bool:
@@ -163,7 +165,7 @@ class _Plan(Generic[Result]):
     # ---- few rows, and what is no fold ---------------------------------------------------------
 
     def leaves_reached(self, codes: Codes) -> Result:
-        """Few rows: only the leaves they reach are lifted, of as many rows at a time as memory is meant to hold."""
+        """For few rows: lift only the leaves they reach, in blocks of rows that fit into memory."""
         forest = self.forest
 
         def states_of(part: Codes, first: int) -> Floats:
@@ -173,7 +175,7 @@ class _Plan(Generic[Result]):
         return self._in_stacks(codes, states_of)
 
     def stacked(self, codes: Codes) -> Result:
-        """For what is no fold: the states of all trees side by side, zero where a tree may not judge the row."""
+        """For rules that are not folds: the states of all trees side by side, zero if a tree may not judge the row."""
         forest, judges, start = self.forest, self.judges, self.forest.leaf_start
         own = None if judges is None else judges.own
         spans = [slice(start[tree], start[tree + 1]) for tree in range(forest.n_trees)]
@@ -195,7 +197,7 @@ class _Plan(Generic[Result]):
         return self._in_stacks(codes, states_of)
 
     def _in_stacks(self, codes: Codes, states_of: Callable[[Codes, int], Floats]) -> Result:
-        """Codes (p, b) and the first row of a block -> states (b, T, S); of all blocks the result."""
+        """Finish the states (b, T, S) of each block of rows, which `states_of` makes from its codes and first row."""
         width = self.width if codes.shape[1] > 1 else 1
         block = max(1, GROUP_BYTES // (8 * self.forest.n_trees * max(width, self.forest.n_classes)))
 
@@ -210,7 +212,7 @@ class _Plan(Generic[Result]):
     # ---- many rows -----------------------------------------------------------------------------
 
     def by_row(self, codes: Codes) -> Floats:
-        """Each row has added something of its own to its leaves: states are lifted by row -> (n, S) merged."""
+        """For rows that have each added other weights to their leaves: lift states row by row -> merged (n, S)."""
         assert self.judges is not None
         leaves = self.forest.leaves(codes, self.n_threads)
         merged = np.zeros((codes.shape[1], self.width * (2 if self.what.merge == "both" else 1)))
@@ -221,7 +223,7 @@ class _Plan(Generic[Result]):
         return merged
 
     def whole_trees(self, codes: Codes) -> Floats:
-        """The states of whole trees, one group after the other -> (n, S): those that the rows meet, merged."""
+        """For many rows: lift whole trees, one group after the other -> merged states of the leaves reached (n, S)."""
         n_rows, merge = codes.shape[1], self.what.merge
         counts_judges = merge == "mean" and self.judges is not None
         outside = None if self.judges is None else self.judges.for_core()
@@ -240,7 +242,7 @@ class _Plan(Generic[Result]):
         return merged / self.forest.n_trees if merge == "mean" else merged
 
     def _groups(self) -> Iterator[_Group]:
-        """All trees at once with the states of distinct leaves, where these are not too many; else group by group."""
+        """All trees at once with the states of distinct leaves, if these are not too many; else groups of trees."""
         forest, n_trees, evidence = self.forest, self.forest.n_trees, self.forest.evidence
         if evidence.lifts_freely:
             yield _Group(0, n_trees, evidence.lift(self.what, self.setting), None)
@@ -266,18 +268,18 @@ class _Plan(Generic[Result]):
             yield _Group(first, last, lifted(self.what, self.setting), None)
 
     def _leaves_to_lift(self) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
-        """-> one leaf for each distinct content, and which content each leaf has; with weights, simply all leaves."""
+        """-> one leaf for each distinct content, and which content each leaf has; with weights, all leaves and None."""
         if self.forest.weights is None:
             return self.forest.distinct(self.n_threads)
         return np.arange(self.forest.leaf_start[-1]), None
 
     def _lift_in_parts(self, leaves: NDArray[np.int64]) -> Floats:
-        """Leaves (D,) -> states (D, S), so many at a time that what lifting needs besides stays small."""
+        """Leaves (D,) -> states (D, S), in blocks, so that lifting needs little memory."""
         states = np.empty((len(leaves), self.width))
         part = max(1, GROUP_BYTES // (8 * max(self.width, self.forest.n_classes)))
         for first in range(0, len(leaves), part):
             held, to = self.forest.evidence.read(leaves[first : first + part]), slice(first, first + part)
-            if self.forest.weights is None:  # no two of these leaves are alike
+            if self.forest.weights is None:  # these leaves are all different
                 states[to] = self.what.lift(held, self.setting)
             else:
                 states[to] = lift_distinct(self.what, held, self.setting)
@@ -285,7 +287,7 @@ class _Plan(Generic[Result]):
 
 
 def _spans(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
-    """Sizes (T,) -> spans of neighbouring trees that together stay below the limit, at least one tree each."""
+    """Sizes (T,) -> spans of neighbouring trees whose total size is below the limit, at least one tree each."""
     first, total = 0, 0
     for tree, size in enumerate(sizes.tolist()):
         if tree > first and total + size > limit:
@@ -296,7 +298,7 @@ def _spans(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
 
 
 def _in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads: int) -> Result:
-    """make(first row) -> result of a block; of all blocks, one result of the same kind."""
+    """make(first row), which returns the result of a block -> one result of the same kind for all blocks."""
     first = make(0)
     if n_rows <= block:
         return first

@@ -1,4 +1,4 @@
-"""Foldable: what can be asked of the leaves that rows reach: rules, several at once, votes, means of numbers."""
+"""Foldable: what can be asked of the leaves that rows reach, such as rules, votes, and means of numbers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Given = TypeVar("Given", covariant=True)
 
 
 class Foldable(Protocol[Given]):
-    """What can be folded over leaves: a rule, or another pair of lift and finish."""
+    """Something that can be folded over leaves: a rule, or another pair of lift and finish."""
 
     @property
     def merge(self) -> Any:
-        """How states are merged: as those of a `Rule`, or "mean", over the trees that judge a row."""
+        """How states are merged: as in `Rule`, or "mean" for the mean over the trees that judge a row."""
 
     def lift(self, held: Any, setting: Any) -> Floats:
-        """What m leaves hold, for example counts (m, K) -> states (m, S)."""
+        """The evidence of m leaves, for example counts (m, K) -> states (m, S)."""
 
     def finish(self, state: Floats, setting: Any) -> Given:
         """Merged states -> result for n samples: an array, a record of arrays, or a list of records."""
 
 
 class Several:
-    """Rules that merge alike, side by side: their states stand in one row, their opinions come in one list.
+    """Several rules with the same `merge`, folded in one pass: their states are side by side, their opinions in a list.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Several:
 
     @property
     def merge(self) -> Merge:
-        """How their states merge."""
+        """How the states of all these rules are merged."""
         return self.asked[0][0].merge
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
@@ -65,7 +65,7 @@ class Several:
 
 
 def group_by_merge(rules: Sequence[Rule]) -> list[list[int]]:
-    """Rules -> groups of their positions that one pass can serve; a rule that is no fold stays alone.
+    """Rules -> groups of their positions that one pass can compute; a rule that is not a fold is a group by itself.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def group_by_merge(rules: Sequence[Rule]) -> list[list[int]]:
 
 
 class Votes:
-    """The votes of the leaves reached, added up: (n, K)."""
+    """The sum of the votes of the leaves reached: (n, K)."""
 
     merge: ClassVar[str] = "add"
 
@@ -95,12 +95,12 @@ class Votes:
 
 @dataclass(frozen=True)
 class MeanOf:
-    """The mean, over the trees that judge a row, of numbers that leaves say: (n, S), NaN where no tree judges.
+    """The mean of values of leaves over the trees that judge a row: (n, S), NaN if no tree judges it.
 
     Parameters
     ----------
     says : callable
-        What leaves hold -> the numbers they say (m, S): of a regression what they predict, bounds of it, or moments.
+        The evidence of m leaves -> their values (m, S): in a regression predictions, bounds of them, or moments.
     """
 
     says: Callable[[Any], Floats]
@@ -109,7 +109,7 @@ class MeanOf:
     steady: ClassVar[bool] = True
 
     def lift(self, held: Any, setting: Any = None) -> Floats:
-        """What m leaves hold -> the numbers they say (m, S)."""
+        """The evidence of m leaves -> their values (m, S)."""
         return self.says(held)
 
     def finish(self, state: Floats, setting: Any = None) -> Floats:
@@ -118,5 +118,5 @@ class MeanOf:
 
 
 def predictions(leaves: Any) -> Floats:
-    """Leaves of a regression -> what each predicts (m, 1)."""
+    """Leaves of a regression -> their predictions (m, 1)."""
     return leaves.values[:, None]  # type: ignore[no-any-return]

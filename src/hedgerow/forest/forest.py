@@ -1,4 +1,4 @@
-"""Forest: nodes and leaves of all trees -> the leaves that rows reach, and what is made of them."""
+"""Forest: the nodes and leaves of all trees -> the leaves that rows reach, and sums over them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from hedgerow.forest.moments import Moments
 from hedgerow.forest.nodes import Nodes
 from hedgerow.table.bins import Bins, Codes
 
-#: Class shares of the distinct leaves of a forest are kept while they take at most this many bytes.
+#: Class shares of the distinct leaves of a forest are stored if they take at most this many bytes.
 SHARE_BUDGET = 32 << 20
-#: What leaves may hold: the last kind whose arrays are there.
+#: The kinds of leaves; the last one whose arrays are present is the kind of a forest.
 LEAVES: tuple[type[Leaves], ...] = (Counts, Moments)
-#: What the arrays of a `Forest` are made of: model files and checkpoints hold them as they lie in memory.
+#: The types of the arrays of a `Forest`; model files and checkpoints store the same bytes as memory.
 TYPES: dict[str, Any] = Nodes.TYPES | {name: dtype for kind in LEAVES for name, dtype in kind.TYPES.items()}
 
 
 class Distinct(NamedTuple):
-    """What the leaves of a forest hold, each content once: few of them among many leaves.
+    """The distinct contents of the leaves of a forest. Many leaves have the same counts, so there are few contents.
 
     Attributes
     ----------
     examples : (D,) int64
-        For each content the first leaf that has it, leaves numbered over all trees.
+        For each content the first leaf that has it; leaves are numbered over all trees.
     of_leaf : (L,) int32
         Which content each leaf has.
     """
@@ -42,19 +42,19 @@ class Distinct(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forest:
-    """All trees of a model, end to end, and what their leaves hold.
+    """All trees of a model, end to end, and the evidence of their leaves.
 
-    A node takes 12 bytes: 8 of `nodes` and 4 of `payload`. Everything a forest knows is in the arrays of its two parts,
-    which it shows under the names they have in files.
+    A node takes 12 bytes: 8 in `nodes` and 4 in `payload`. A forest has two parts, and its attributes are the arrays of
+    these parts under the names they have in files.
 
     Parameters
     ----------
     structure : Nodes
-        What the nodes ask, and where one goes from them: `nodes` (its `bits`), `payload`, `set_words`, `node_start`,
+        The splits, and where their children are: `nodes` (its `bits`), `payload`, `set_words`, `node_start`,
         `leaf_start`, `set_start`, `depth`.
     evidence : Leaves
-        What the leaves hold: `Counts` of classes (`counts`, `entry_start`, `entry_class`, `weights`), or `Moments` of
-        numbers (`counts`, `weights`, `values`, `means`, `variances`).
+        The evidence of the leaves: `Counts` of classes (`counts`, `entry_start`, `entry_class`, `weights`), or
+        `Moments` of numbers (`counts`, `weights`, `values`, `means`, `variances`).
     """
 
     structure: Nodes
@@ -62,7 +62,7 @@ class Forest:
 
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Forest:
-        """Arrays by their names, None or left out where there are none -> a forest; `counted_rows` checks it."""
+        """Arrays by their names, of which some may be None or left out -> a forest; `counted_rows` checks it."""
         there = {name: array for name, array in arrays.items() if array is not None}
         kind = next(kind for kind in reversed(LEAVES) if kind is LEAVES[0] or kind.TOLD_BY in there)
         if unknown := there.keys() - Nodes.TYPES.keys() - kind.TYPES.keys():
@@ -86,7 +86,7 @@ class Forest:
 
     @property
     def payload(self) -> NDArray[np.int32]:
-        """(N,): of a leaf, its number within the tree; of a subset split, where its words begin."""
+        """(N,): for a leaf, its number within the tree; for a subset split, where its words begin."""
         return self.structure.payload
 
     @property
@@ -96,57 +96,57 @@ class Forest:
 
     @property
     def node_start(self) -> NDArray[np.int64]:
-        """(T + 1,): where each tree's nodes begin."""
+        """(T + 1,): where the nodes of each tree begin."""
         return self.structure.node_start
 
     @property
     def leaf_start(self) -> NDArray[np.int64]:
-        """(T + 1,): where each tree's leaves begin."""
+        """(T + 1,): where the leaves of each tree begin."""
         return self.structure.leaf_start
 
     @property
     def set_start(self) -> NDArray[np.int64]:
-        """(T + 1,): where each tree's words begin."""
+        """(T + 1,): where the words of each tree begin."""
         return self.structure.set_start
 
     @property
     def depth(self) -> NDArray[np.int64]:
-        """(T,): longest path of each tree."""
+        """(T,): length of the longest path of each tree."""
         return self.structure.depth
 
     @property
     def counts(self) -> NDArray[np.uint32]:
-        """(L * K,), or (E,) when classes are many: rows of each class in each leaf."""
+        """(L * K,), or (E,) if there are many classes: rows of each class in each leaf."""
         return self.evidence.counts
 
     @property
     def entry_start(self) -> NDArray[np.int64] | None:
-        """(L + 1,): which counts belong to a leaf, when classes are many."""
+        """(L + 1,): where the counts of each leaf begin, if there are many classes; otherwise None."""
         return self.evidence.entry_start
 
     @property
     def entry_class(self) -> NDArray[np.uint16] | None:
-        """(E,): the classes of the counts, when classes are many."""
+        """(E,): the class of each count, if there are many classes; otherwise None."""
         return self.evidence.entry_class
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Like counts: weight of the rows, where rows were weighted."""
+        """Like counts: weight of the rows, if rows were weighted; otherwise None."""
         return self.evidence.weights
 
     @property
     def values(self) -> NDArray[np.float64] | None:
-        """(L,): of a regression, what each leaf predicts."""
+        """(L,): the prediction of each leaf in a regression; otherwise None."""
         return self.evidence.values
 
     @property
     def means(self) -> NDArray[np.float64] | None:
-        """(L,): of a regression, the mean of the rows in each leaf where it predicts something else."""
+        """(L,): the mean of each leaf in a regression, if leaves predict something else; otherwise None."""
         return self.evidence.means
 
     @property
     def variances(self) -> NDArray[np.float64] | None:
-        """(L,): of a regression, the variance of the rows in each leaf."""
+        """(L,): the variance of each leaf in a regression; otherwise None."""
         return self.evidence.variances
 
     @property
@@ -155,7 +155,7 @@ class Forest:
         return sum(array.nbytes for array in self.arrays().values())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Name -> array, for those that are there."""
+        """Name -> array, for all arrays that are not None."""
         return self.structure.arrays() | self.evidence.arrays()
 
     def probability(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
@@ -170,20 +170,20 @@ class Forest:
         return self._reader.leaves(codes, n_threads, False)
 
     def leaf_nodes(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
-        """Codes (p, n) -> (n, T): the node, within each tree, that is the leaf reached."""
+        """Codes (p, n) -> (n, T): number of the node, within each tree, that is the leaf reached."""
         return self._reader.leaves(codes, n_threads, True)
 
     def distinct(self, n_threads: int = 1) -> Distinct:
-        """The distinct contents of all leaves, found once and kept: 4 bytes a leaf."""
+        """The distinct contents of all leaves; they are found once and kept, at 4 bytes a leaf."""
         found: Distinct | None = self.__dict__.get("_distinct")
         if found is None:
             found = self.__dict__["_distinct"] = Distinct(*self._reader.distinct(n_threads))
         return found
 
     def repays_distinct(self, n_rows: int) -> bool:
-        """Whether so many rows reach enough leaves for their distinct contents to be worth finding, if not known.
+        """Whether so many rows reach enough leaves that finding the distinct contents pays, or they are known already.
 
-        Weights make the contents of nearly all leaves different.
+        With weights it does not, because nearly all leaves have different contents.
         """
         known = "_distinct" in self.__dict__
         return self.weights is None and (known or 2 * n_rows * self.n_trees >= self.leaf_start[-1])
@@ -201,37 +201,38 @@ class Forest:
         n_threads: int,
         merged: NDArray[np.float64],
     ) -> None:
-        """Take the states of the leaves reached in trees first to last - 1 into `merged` (n, S).
+        """Merge the states of the leaves reached in trees `first` to ``last - 1`` into `merged` (n, S).
 
-        States are those of `distinct` contents (L,), or one per leaf of these trees.
+        There is one state for each distinct content, and `distinct` (L,) says which one each leaf has; or there is one
+        for each leaf of these trees, and `distinct` is None.
         """
         self._reader.fold(
             codes, states, distinct, merge, first, last - first, tree_weights, out_of_bag, n_threads, merged
         )
 
     def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
-        """-> (leaves of the tree, K): rows (or their weight) of each class in each leaf."""
+        """-> (leaves of the tree, K): rows of each class in each leaf, or their weight."""
         return self.evidence.table(slice(*self.leaf_start[tree : tree + 2]), weighted=weighted)
 
     def counts_of(self, leaves: NDArray[np.int64], *, weighted: bool = False) -> NDArray[Any]:
-        """Leaves (m,), numbered over all trees -> (m, K): rows (or their weight) of each class."""
+        """Leaves (m,), numbered over all trees -> (m, K): rows of each class, or their weight."""
         return self.evidence.table(leaves, weighted=weighted)
 
     def evidence_in(self, tree: int) -> Any:
-        """What the leaves of a tree hold, as rules read it: of classes (leaves of the tree, K)."""
+        """The evidence of the leaves of a tree, as it is lifted: in a classification (leaves of the tree, K)."""
         return self.evidence.read(slice(*self.leaf_start[tree : tree + 2]))
 
     def evidence_at(self, leaves: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Leaves (n, T) -> evidence (n, T, K) of the leaves reached, looking at no others."""
+        """Leaves (n, T) -> their evidence (n, T, K); no other leaf is read."""
         evidence = self.evidence.read((leaves + self.leaf_start[:-1]).ravel())
         return np.asarray(evidence).reshape(*leaves.shape, self.n_classes)
 
     def widen(self, places: NDArray[np.intp], n_classes: int) -> Forest:
-        """Leaves with room for more classes: class k of before becomes ``places[k]``, ascending, of `n_classes`."""
+        """The same forest with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
         return Forest(self.structure, self.evidence.widen(places, n_classes))
 
     def _distinct_shares(self, n_threads: int) -> NDArray[np.float64] | None:
-        """-> (D, K): class shares of each distinct content; None where some leaf is empty or they take too much."""
+        """-> (D, K): class shares of each distinct content; None if a leaf is empty or they take too much memory."""
         if "_shares" not in self.__dict__:
             examples = self.distinct(n_threads).examples
             shares = None
@@ -245,7 +246,7 @@ class Forest:
 
     @cached_property
     def used_features(self) -> NDArray[np.int64]:
-        """Ascending numbers of the features that some node splits on."""
+        """Numbers of the features that some node splits on, in ascending order."""
         nodes = self.structure
         return np.unique(nodes.feature[~nodes.is_leaf])
 
@@ -280,14 +281,14 @@ def join_forests(*forests: Forest) -> Forest:
 
 
 def some_trees(forest: Forest, first: int, last: int) -> Forest:
-    """Trees number `first` to ``last - 1`` as a forest of their own, whose arrays are parts of the other's."""
+    """Trees number `first` to ``last - 1`` as a forest; its arrays are views of those of the given one."""
     leaves = forest.leaf_start[first], forest.leaf_start[last]
     return Forest(forest.structure.some(first, last), forest.evidence.some(*leaves))
 
 
 def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
-    """-> (T,): rows that each tree counts; a ValueError says what is wrong with one that cannot be read."""
-    _check_types(forest)  # the core takes types, lengths, and where trees begin, for granted
+    """Check a forest -> (T,): rows that each tree counts; a ValueError says what is wrong with the arrays."""
+    _check_types(forest)  # the core does not check types, lengths, and where trees begin
     forest.evidence.check()
     forest.structure.check(forest.evidence.n_leaves)
     names = [*Nodes.TYPES, *Counts.TYPES, "n_classes"]
@@ -296,7 +297,7 @@ def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.u
 
 
 def _check_types(forest: Forest) -> None:
-    """Refuse arrays of other types than files hold."""
+    """Refuse arrays whose types are not those of model files."""
     held = forest.arrays()
     for name, dtype in (Nodes.TYPES | forest.evidence.TYPES).items():
         array = held.get(name)

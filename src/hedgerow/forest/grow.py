@@ -1,4 +1,4 @@
-"""Grow: codes and labels, or numbers -> a forest whose leaves keep their counts, or their moments."""
+"""Grow: codes and a target -> a forest whose leaves keep their counts or moments."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NO_LIMIT = 2**32 - 1
 
 @dataclass(frozen=True)
 class GrowSettings:
-    """How trees are grown; every number resolved for the table at hand."""
+    """How trees are grown; shares and words such as "sqrt" have been replaced by numbers for the given table."""
 
     splitter: str
-    criterion: Any  # a Criterion of labels, or the word for one of numbers
+    criterion: Any  # a Criterion of classes, or the name of one of numbers
     leaf_counts: str
     max_features: int
     max_depth: int
@@ -37,9 +37,9 @@ class GrowSettings:
 
     @property
     def needs_all_rows(self) -> tuple[str, str] | None:
-        """What must be otherwise for trees to be grown on parts of the rows, and why; None if they can be."""
+        """Which parameter keeps trees from being grown on parts of the rows, and why; None if they can be."""
         if self.max_leaf_nodes:
-            return "max_leaf_nodes must be None", f"got {self.max_leaf_nodes}: the best of all nodes is split next"
+            return "max_leaf_nodes must be None", f"got {self.max_leaf_nodes}: it needs the best of all nodes"
         if self.criterion == "absolute_error":
             return "criterion must be another", "got 'absolute_error': medians do not add up over partitions"
         return None
@@ -59,16 +59,15 @@ def grow_forest(
 ) -> Forest:
     """Grow trees number `first_tree` to ``first_tree + n_trees - 1``.
 
-    A tree depends on the table, the settings (with their seed) and its number, and on nothing else: neither on
-    the number of threads nor on which trees are grown with it. `progress` is called a few times a second with
-    the number of trees done; when it returns true, growing stops and the forest holds the trees before the
-    first unfinished one.
+    A tree depends only on the table, the settings (with their seed) and its number; neither the number of threads nor
+    the other trees of the call change it. `progress` is called a few times a second with the number of finished trees.
+    If it returns true, growing stops, and the forest holds the trees before the first unfinished one.
 
-    With `below`, trees are the parts of trees below nodes that were reached elsewhere, whose rows are gathered here.
-    Its arrays are `has_missing` (p,), the features that lack values in the whole table; `times` (n,), how often the bag
-    holds each row; `row_start` (nodes + 1,), where the rows of each node begin; and `key`, `depth`, `lower`, `upper`,
-    `total_amount`, `used` and `used_start`, what the nodes inherit. Weights of labels are then those inside the tree,
-    multiplicities included.
+    With `below`, each tree is the part of a tree below a node that was reached elsewhere; the rows of these nodes are
+    gathered here. `below` has the arrays `has_missing` (p,), the features with missing values in the whole table;
+    `times` (n,), how often the bag holds each row; `row_start` (nodes + 1,), where the rows of each node begin; and
+    what the nodes inherit: `key`, `depth`, `lower`, `upper`, `total_amount`, `used` and `used_start`. Weights of labels
+    are then multiplied by how often the bag holds the row.
     """
     arrays = _core.grow(
         codes,
@@ -85,17 +84,17 @@ def grow_forest(
 
 
 def forest_from(labels: Labels | Numbers, arrays: dict[str, Any]) -> Forest:
-    """What trees were grown for, and the arrays that the core made of it -> the forest."""
+    """The target, and the arrays that the core has made -> the forest."""
     return Forest.from_arrays(labels.n_classes, arrays)
 
 
 def bins_in_core(bins: Bins) -> dict[str, Any]:
-    """Where features are cut, as the core takes it."""
+    """Bins in the form in which the core takes them."""
     return {name: getattr(bins, name) for name in ("n_bins", "nominal", "centers", "center_start")}
 
 
 def target_in_core(labels: Labels | Numbers, criterion: Any) -> dict[str, Any]:
-    """What trees are grown for, as the core takes it."""
+    """Target and criterion in the form in which the core takes them."""
     if isinstance(labels, Numbers):
         of_numbers = ("values", "weights", "sums", "amounts", "centre", "unit", "low", "high")
         return {"kind": "numbers", "criterion": criterion} | {name: getattr(labels, name) for name in of_numbers}
@@ -106,7 +105,7 @@ def target_in_core(labels: Labels | Numbers, criterion: Any) -> dict[str, Any]:
 
 
 def options_in_core(settings: GrowSettings) -> dict[str, Any]:
-    """How trees are grown, as the core takes it: by the names of the settings, without the criterion."""
+    """Settings in the form in which the core takes them: by their names, without the criterion."""
     options = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name != "criterion"}
     signs = settings.monotonic
     return options | {"monotonic": None if signs is None else np.array(signs, dtype=np.int8)}

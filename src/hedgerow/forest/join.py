@@ -1,4 +1,4 @@
-"""Join: forests over different cuts and categories -> one forest over all of them, every split what it was."""
+"""Join: forests over different cuts and categories -> one forest over all of them, with the same splits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_BINS = np.iinfo(np.uint16).max
 
 
 class Side(NamedTuple):
-    """One side of a merge: a forest, what its codes mean, and where class k of it stands among all classes."""
+    """One side of a merge: a forest, what its codes mean, and the position of each of its classes among all."""
 
     forest: Forest
     bins: Bins
@@ -28,11 +28,11 @@ class Side(NamedTuple):
 
 
 def merge_forests(first: Side, second: Side, n_classes: int) -> tuple[Forest, Bins, Schema]:
-    """Two forests over the same columns -> the trees of both, all cuts and all categories.
+    """Two forests over the same columns -> the trees of both, with all cuts and all categories.
 
-    Thresholds are values: in a finer table of bins the same value has another code. A category that a forest did not
-    know goes where it always went in its trees, with the missing ones. So every row goes the same way. Merging is
-    associative, and but for the order of the trees commutative.
+    A threshold keeps its value and gets the code that this value has among all cuts. A category that is new to a forest
+    goes the way of missing values in its trees, as it did before. So every row reaches the same leaves as before.
+    Merging is associative, and commutative except for the order of the trees.
     """
     schema = join_schemas(first.schema, second.schema)
     parts = [part._replace(forest=move_categories(part.forest, part.schema, schema)) for part in (first, second)]
@@ -50,7 +50,7 @@ def merge_forests(first: Side, second: Side, n_classes: int) -> tuple[Forest, Bi
 
 
 def join_schemas(first: Schema, second: Schema) -> Schema:
-    """Two schemas of the same columns -> what both say, with all categories; a ValueError names what differs."""
+    """Two schemas of the same columns -> one schema with all categories; a ValueError names what differs."""
     if first.n_features != second.n_features:
         raise ValueError(
             f"forests must know the same columns to be merged, got {first.n_features} and {second.n_features}"
@@ -74,7 +74,7 @@ def join_schemas(first: Schema, second: Schema) -> Schema:
 
 
 def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
-    """A forest that knows some categories -> the same with more of them, which go where missing values go."""
+    """A forest -> the same forest with more categories, which go the way of missing values."""
     places = [_places(known, more) for known, more in zip(schema.categories, wider.categories, strict=True)]
     if all(place is None for place in places):
         return forest
@@ -85,7 +85,7 @@ def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
             raise ValueError(
                 f"{label(schema.names, i)} must have the same categories in forests to be merged whose splits have a"
                 f" child for each, got {_some(schema.categories[i])} of {_some(wider.categories[i])}; fit both on rows"
-                " with all of them"
+                " that have all categories"
             )
     missing_left, words = nodes.missing_left, {}
     for node in nodes.splits(SUBSET).tolist():
@@ -97,9 +97,9 @@ def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
 
 
 def join_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
-    """All cuts of both; a bin's typical value is where it ends, of the last the largest that either has.
+    """All cuts of both. The typical value of a bin is its upper end; of the last bin, the larger of the two.
 
-    A choice among the typical values of both would depend on the order in which several are joined.
+    A choice among the typical values of both would depend on the order in which several bins are joined.
     """
     cuts, centers = [], []
     for feature in range(len(first.nominal)):
@@ -131,7 +131,7 @@ def cuts_in_use(forest: Forest, bins: Bins) -> Bins:
 
 
 def move_codes(forest: Forest, bins: Bins, finer: Bins) -> Forest:
-    """A forest over some cuts -> the same over more of them: each threshold gets the code its value has there."""
+    """A forest -> the same forest over more cuts: each threshold gets the code that its value has there."""
     if np.array_equal(bins.cut_start, finer.cut_start) and np.array_equal(bins.cuts, finer.cuts):
         return forest
     node, feature, code = _thresholds(forest.structure)
@@ -140,7 +140,7 @@ def move_codes(forest: Forest, bins: Bins, finer: Bins) -> Forest:
         [np.searchsorted(finer.cuts_of(i), bins.cuts_of(i), side="left") for i in range(len(n_cuts))] + [np.zeros(1)]
     ).astype(np.int64)
     at = np.minimum(bins.cut_start[feature] + code, len(moved) - 1)
-    beyond = np.diff(finer.cut_start)[feature]  # every value goes left: still so
+    beyond = np.diff(finer.cut_start)[feature]  # every value goes left, as before
     new = np.where(code < n_cuts[feature], moved[at], beyond)
     return replace(forest, structure=forest.structure.with_codes(node, new))
 
@@ -168,7 +168,7 @@ def _all_categories(known: list[NDArray[Any] | None], column: str) -> NDArray[An
 
 
 def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[np.int64] | None:
-    """Categories (k,) among more of them -> where each stands (k,); None where nothing changes."""
+    """Categories (k,), and more categories -> the position of each among these (k,); None if nothing changes."""
     if known is None or wider is None or len(known) == len(wider):
         return None
     where = {name: place for place, name in enumerate(wider.tolist())}
@@ -198,12 +198,12 @@ def _centers_of(bins: Bins, feature: int) -> NDArray[np.float64]:
 
 
 def _starts(parts: list[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Arrays -> where each begins when they stand end to end, and the end."""
+    """Arrays -> where each begins if they are joined, and the end."""
     return starts_of([len(part) for part in parts])
 
 
 def _some(values: Any) -> str:
-    """A few of many, for a message."""
+    """The first few values, for a message."""
     if values is None:
         return "no names"
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)

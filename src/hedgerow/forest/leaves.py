@@ -1,4 +1,4 @@
-"""Leaves: rows that reach the leaves of a forest -> what each leaf keeps of them, a class for each kind of target."""
+"""Leaves: rows that reach the leaves of a forest -> the evidence that leaves keep, one class for each target."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Adding(ABC):
 
     @abstractmethod
     def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
-        """Some of the rows reach these leaves (m,) in a tree, and count so many times (m,), None for once each.
+        """Add some of the rows to the leaves (m,) that they reach in a tree, each `times` (m,) times; None means once.
 
-        `origin` is the number of what is known of the tree.
+        `origin` is the number of the origin of the tree.
         """
 
     @abstractmethod
@@ -35,28 +35,28 @@ class Adding(ABC):
 
 
 class Leaves(ABC):
-    """What L leaves hold, numbered over all trees. The same class holds what the N nodes of a tree do.
+    """The evidence of L leaves, numbered over all trees; or, by `at_nodes`, of the N nodes of one tree.
 
     Attributes
     ----------
     n_classes : int
-        K, the number of classes that are counted; 1 where rows are counted as such.
+        K, the number of classes that are counted; 1 if only rows are counted.
     counts, weights
-        Rows, and their weight where rows are weighted; their shapes are the class's own.
+        Rows, and their weight if rows are weighted; subclasses define their shapes.
     """
 
-    #: What its arrays are made of, by the names they have in files.
+    #: The types of its arrays, by the names they have in files.
     TYPES: ClassVar[dict[str, Any]]
-    #: Those that need not be there, and the one by which arrays are known to be of this kind.
+    #: The arrays that may be absent, and the array whose presence tells that leaves are of this kind.
     OPTIONAL: ClassVar[tuple[str, ...]]
     TOLD_BY: ClassVar[str]
-    #: Whether the states of all leaves are columns of what they hold, which cost next to nothing.
+    #: Whether the states of leaves are just columns of their arrays, so that lifting costs almost nothing.
     lifts_freely: ClassVar[bool] = False
 
     n_classes: int
     counts: NDArray[np.uint32]
     weights: Floats | None
-    # What only some leaves have.
+    # Arrays that only some kinds of leaves have.
     entry_start: NDArray[np.int64] | None = None
     entry_class: NDArray[np.uint16] | None = None
     values: Floats | None = None
@@ -67,7 +67,7 @@ class Leaves(ABC):
     @classmethod
     @abstractmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Self:
-        """Arrays by the names they have in files, as they are -> the leaves."""
+        """Arrays under the names they have in files -> the leaves; nothing is checked."""
 
     @property
     @abstractmethod
@@ -77,27 +77,27 @@ class Leaves(ABC):
     @property
     @abstractmethod
     def amount(self) -> Floats:
-        """(L,): weight of the rows in each leaf, their number where rows have no weights."""
+        """(L,): weight of the rows in each leaf; their number if rows have no weights."""
 
     @property
     def heavy(self) -> Floats:
-        """Like counts: the weights, or the counts where rows have none."""
+        """The weights, or the counts if rows have no weights; shaped like counts."""
         return self.counts.astype(np.float64) if self.weights is None else self.weights
 
     def arrays(self) -> dict[str, Any]:
-        """Name -> array, for those that are there."""
+        """Name -> array, for all arrays that are not None."""
         return {name: held for name in self.TYPES if isinstance(held := getattr(self, name), np.ndarray)}
 
     @abstractmethod
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
-        """Leaves (m,) -> (m, K): rows of each class, or their weight where rows are weighted."""
+        """Leaves (m,) -> (m, K): rows of each class, or with `weighted` their weight, if rows have weights."""
 
     @abstractmethod
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Any:
-        """Leaves (m,) -> what lifting is given of them."""
+        """Leaves (m,) -> their evidence in the form in which it is lifted."""
 
     def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Any:
-        """Leaves (m,), what each of m rows has added to its leaf -> the same without it."""
+        """Leaves (m,), and what each of m rows has added to its leaf -> the same without it."""
         raise NotImplementedError("only leaves that count classes count rows outside the bags of their trees")
 
     def lift(self, what: Foldable[Any], setting: Any, which: slice | NDArray[np.int64] = slice(None)) -> Floats:
@@ -105,56 +105,56 @@ class Leaves(ABC):
         return np.ascontiguousarray(what.lift(self.read(which), setting))
 
     def lift_without(self, what: Foldable[Any], setting: Any, leaves: NDArray[np.int64], own: NDArray[Any]) -> Floats:
-        """Leaves (m,), what each of m rows has added to its leaf -> states (m, S) without it."""
+        """Leaves (m,), and what each of m rows has added to its leaf -> states (m, S) without it."""
         return np.ascontiguousarray(what.lift(self.read_without(leaves, own), setting))
 
     def lift_without_each(self, what: Foldable[Any], setting: Any) -> Floats:
-        """-> (E, S): the state of every leaf without one row of each class, as the core numbers these cells."""
+        """-> (E, S): the state of every leaf without one row of a class, for each cell in the order of the core."""
         raise NotImplementedError("only leaves that count classes have cells")
 
     def cell_start(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Leaves (m,) -> where their cells begin, one for each class."""
+        """Leaves (m,) -> the number of the first cell of each leaf."""
         raise NotImplementedError("only leaves that count classes have cells")
 
     @abstractmethod
     def some(self, first: int, last: int) -> Self:
-        """Leaves number `first` to ``last - 1``, their arrays parts of these."""
+        """Leaves number `first` to ``last - 1``; their arrays are views of these."""
 
     @abstractmethod
     def join(self, *others: Self) -> Self:
-        """These leaves, and then the others."""
+        """These leaves followed by the others."""
 
     @abstractmethod
     def widen(self, places: NDArray[np.intp], n_classes: int) -> Self:
-        """Room for more classes: class k of before becomes ``places[k]``, ascending, of `n_classes`."""
+        """The same leaves with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
 
     @abstractmethod
     def at_nodes(self, tree: Nodes) -> Self:
-        """The leaves of a tree -> what each of its N nodes holds: the leaves below it, without borrowed ones."""
+        """The leaves of a tree -> the evidence of each of its N nodes: all leaves below it, except borrowed ones."""
 
     @abstractmethod
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
     ) -> Adding:
-        """Rows that come, with their target (m,) and weights (m,) -> what adds them to these leaves.
+        """The target (m,) and weights (m,) of later rows -> an object that adds them to these leaves.
 
-        `ends` says which leaves are of trees of the same origin: up to which leaf those of each go.
+        The trees of each origin are neighbours, and so are their leaves: `ends` says where those of each origin end.
         """
 
     def take(self, leaves: NDArray[np.int64]) -> Self:
-        """Leaves (m,), each at most once and -1 for an empty one -> these, in this order."""
+        """Leaves (m,), each at most once, -1 for an empty leaf -> these leaves in this order."""
         raise NotImplementedError("only leaves that count classes are borrowed")
 
     def repeat(self, borrowers: NDArray[np.int64], lenders: NDArray[np.int64]) -> Self:
-        """Pairs of leaves (m,): the first of each pair holds what all that are paired with it hold together."""
+        """Pairs of leaves (m,) -> leaves in which each borrower holds the sum of its lenders."""
         raise NotImplementedError("only leaves that count classes are borrowed")
 
     @abstractmethod
     def cut(self, nodes: NDArray[np.int64]) -> Self:
-        """What the nodes of a tree hold -> the leaves that some of them (m,) become."""
+        """The evidence of all nodes of a tree -> that of some of them (m,), which become leaves."""
 
     def cannot_be_cut(self, criterion: Any) -> str | None:
-        """Why leaves that were grown by a criterion cannot be put together, None where they can."""
+        """Why leaves that were grown by this criterion cannot be merged into one; None if they can."""
         return None
 
     @abstractmethod
@@ -163,8 +163,8 @@ class Leaves(ABC):
 
     @abstractmethod
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
-        """What a leaf holds, as people read it."""
+        """The evidence of a leaf as text for a reader."""
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse arrays that do not fit together with a ValueError; their types have been looked at."""
+        """Raise a ValueError if the arrays do not fit together; their types have been checked before."""

@@ -1,4 +1,4 @@
-"""Lift: what leaves hold, and what is asked of them -> a state for each leaf, the same contents lifted once."""
+"""Lift: the evidence of leaves, and what is asked of it -> a state for each leaf; equal contents are lifted once."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hedgerow.forest.foldable import Foldable
 
 Floats = NDArray[np.float64]
 
-#: States of distinct leaves are kept between calls while they take at most this many bytes.
+#: States of distinct leaves are kept between calls if they take at most this many bytes.
 STATE_BUDGET = 256 << 20
 
 
 def lift_distinct(what: Foldable[Any], counts: Floats, setting: Setting) -> Floats:
-    """Counts (m, K) -> states (m, S), each distinct row of counts lifted once."""
+    """Counts (m, K) -> states (m, S); each distinct row of counts is lifted once."""
     if len(counts) < 256:
         return np.ascontiguousarray(what.lift(counts, setting))
     distinct, where = distinct_rows(counts)
@@ -33,21 +33,21 @@ def distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
     else:
         rows = np.ascontiguousarray(counts + 0.0)
         _, first, where = np.unique(_fingerprints(rows), return_index=True, return_inverse=True)
-        if not _are_copies(rows, first[where]):  # two different rows have met in one fingerprint
+        if not _are_copies(rows, first[where]):  # two different rows have the same fingerprint
             whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
             _, first, where = np.unique(whole, return_index=True, return_inverse=True)
     return counts[first], where.ravel()
 
 
 def state_key(what: Foldable[Any], setting: Setting) -> Hashable:
-    """What the states of a leaf depend on, besides its counts."""
+    """A key for what the states of a leaf depend on besides its counts."""
     return type(what), repr(sorted(vars(what).items())), setting.caution, setting.prior.tobytes()
 
 
 class StateCache:
-    """States under the rules asked for last, as many as the budget holds; threads may share it.
+    """The states of a forest's leaves under the rules used last, as many as the budget holds; threads may share it.
 
-    They are those of the distinct contents of a forest's leaves, so there are few of them and several rules fit.
+    There is one state for each distinct content of the leaves, so the states of several rules fit.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class StateCache:
         self._too_large: set[Hashable] = set()
 
     def states_of(self, key: Hashable) -> Floats | None:
-        """The states kept under the key, None when there are none."""
+        """The states kept under the key, or None."""
         return self._kept.get(key)
 
     def keep(self, key: Hashable, states: Floats) -> None:
@@ -67,13 +67,13 @@ class StateCache:
             if other != key and room >= 0:
                 kept[other] = held
             elif other != key:
-                self._asked.pop(other, None)  # it has to be worth lifting all leaves once more
+                self._asked.pop(other, None)  # so that counting starts again until lifting all leaves pays
         self._kept = dict(reversed(kept.items()))
 
     def asked(self, key: Hashable, n_leaves: int) -> int:
-        """Add leaves that were looked at under the key without knowing their states -> all of them so far.
+        """Count leaves that were read under the key and whose states were not kept -> how many there were so far.
 
-        Of states that cannot be kept, only those of this call: lifting all leaves again for every row would never pay.
+        If the states cannot be kept, only those of this call count: lifting all leaves for every call would never pay.
         """
         if key in self._too_large:
             return n_leaves
@@ -81,20 +81,20 @@ class StateCache:
         return so_far
 
     def give_up(self, key: Hashable) -> None:
-        """The states under the key do not fit the budget."""
+        """Remember that the states under the key do not fit into the budget."""
         self._too_large.add(key)
 
 
 def _fingerprints(rows: Floats) -> NDArray[np.uint64]:
-    """(m, K) -> (m,): sorting these, not whole rows, takes a sixth of the time with 500 classes."""
+    """(m, K) -> (m,): a hash of each row; sorting these instead of rows takes a sixth of the time with 500 classes."""
     bits = rows.view(np.uint64)
-    bits = bits ^ (bits >> np.uint64(44))  # whole numbers differ in their highest bits alone
+    bits = bits ^ (bits >> np.uint64(44))  # whole numbers differ only in their highest bits
     factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
     return np.asarray(bits @ factors)
 
 
 def _are_copies(rows: Floats, of: NDArray[np.intp]) -> bool:
-    """Rows (m, K), numbers of rows (m,) -> whether each row equals the one that is named, some rows at a time."""
+    """Rows (m, K), for each row the number of another (m,) -> whether all are equal; rows are compared in blocks."""
     part = max(1, 2**20 // rows.shape[1])
     firsts = range(0, len(rows), part)
     return all(np.array_equal(rows[first : first + part], rows[of[first : first + part]]) for first in firsts)

@@ -1,8 +1,7 @@
-"""Moments: rows with numbers -> how many a leaf holds, what it predicts, and how they vary.
+"""Moments: rows with numbers -> how many rows a leaf holds, what it predicts, and how its rows vary.
 
-Moments of rows that come later are kept as whole numbers, two per sum: so many units, and so many 2^-30 of a unit,
-which is about 2^-60 of the spread of the first targets. Their sums are exact, and it does not matter in how many parts
-rows come.
+Sums over later rows are exact, so the result does not depend on how many calls add the rows. Each sum is two whole
+numbers: one counts units, the other 2^-30 of a unit, which is about 2^-60 of the spread of the first targets.
 """
 
 from __future__ import annotations
@@ -22,20 +21,21 @@ from hedgerow.forest.rows import Origin
 
 Floats = NDArray[np.float64]
 
-_FINE = 30  # bits of either part of a sum
+_FINE = 30  # bits of each part of a sum
 _MOST = 2.0**62
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LaterMoments:
-    """What leaves held after growing, and the exact sums of what has come since.
+    """The moments of leaves when they were grown, and exact sums over the later rows.
 
     Parameters
     ----------
     weight, mean, variance : (L,) float64
-        Of each leaf after growing.
+        The moments of each leaf when it was grown.
     sums : (L, 3, 2) int64
-        Of the later rows in each leaf: weights, weighted differences from the centre, and their squares.
+        Sums over the later rows of each leaf: of weights, weighted differences from the centre, and weighted squares of
+        these.
     """
 
     weight: Floats
@@ -45,38 +45,38 @@ class LaterMoments:
 
     @classmethod
     def none(cls, leaves: Moments) -> LaterMoments:
-        """Leaves as they were grown."""
+        """Leaves without later rows."""
         sums = np.zeros((leaves.n_leaves, 3, 2), dtype=np.int64)
         return cls(leaves.amount, leaves.mean, leaves.variances, sums)
 
     def some(self, first: int, last: int) -> LaterMoments:
-        """Those of leaves number `first` to ``last - 1``."""
+        """The same for leaves number `first` to ``last - 1``."""
         return LaterMoments(*(held[first:last] for held in vars(self).values()))
 
     @classmethod
     def join(cls, *parts: LaterMoments) -> LaterMoments:
-        """Those of all parts, one after the other."""
+        """The leaves of all parts, one after the other."""
         return cls(*(np.concatenate(held) for held in zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments(Leaves):
-    """What leaves hold where rows have numbers.
+    """The evidence of leaves in a regression: counts, means and variances.
 
     Parameters
     ----------
     counts : (L,) uint32
         Rows in each leaf.
     values : (L,) float64
-        What each leaf predicts: the mean of its rows, or their median where absolute errors were reduced.
+        The prediction of each leaf: the mean of its rows, or their median if the criterion is "absolute_error".
     variances : (L,) float64
         Variance of its rows.
     weights : (L,) float64 or None
-        Weight of its rows, where rows were weighted.
+        Weight of its rows, if rows were weighted.
     means : (L,) float64 or None
-        The mean of its rows, where leaves predict something else.
+        The mean of its rows, if leaves predict something else.
     later : LaterMoments or None
-        Where rows have come after the trees were grown: what leaves held before, and what has come.
+        The moments before later rows came, and the sums over these; None if there were no later rows.
     """
 
     TYPES: ClassVar[dict[str, Any]] = {
@@ -101,7 +101,7 @@ class Moments(Leaves):
 
     @classmethod
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Moments:
-        """Arrays by the names they have in files, as they are -> the leaves."""
+        """Arrays under the names they have in files -> the leaves; nothing else is checked."""
         if n_classes != 1:
             raise ValueError(f"trees must count 1 classes, got {n_classes}")
         return cls(**{name: arrays.get(name) for name in cls.TYPES})  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ class Moments(Leaves):
 
     @property
     def amount(self) -> Floats:
-        """(L,): weight of the rows in each leaf, their number where rows have no weights."""
+        """(L,): weight of the rows in each leaf; their number if rows have no weights."""
         return self.counts.astype(np.float64) if self.weights is None else self.weights
 
     @property
@@ -122,20 +122,20 @@ class Moments(Leaves):
         return self.values if self.means is None else self.means
 
     def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
-        """Leaves (m,) -> (m, 1): their rows, or the weight of these where rows are weighted."""
+        """Leaves (m,) -> (m, 1): their rows, or with `weighted` the weight of these, if rows have weights."""
         return (self.weights if weighted and self.weights is not None else self.counts)[which, None]
 
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Moments:
-        """Leaves (m,), with all that is known of them."""
+        """Leaves (m,) with all their moments."""
         return self if which == slice(None) else self._each(lambda held: held[which])
 
     def some(self, first: int, last: int) -> Moments:
-        """Leaves number `first` to ``last - 1``, their arrays parts of these."""
+        """Leaves number `first` to ``last - 1``; their arrays are views of these."""
         later = None if self.later is None else self.later.some(first, last)
         return replace(self._each(lambda held: held[first:last]), later=later)
 
     def join(self, *others: Moments) -> Moments:
-        """These leaves, and then the others."""
+        """These leaves followed by the others."""
         parts = (self, *others)
         has_means = any(part.means is not None for part in parts)
         has_later = any(part.later is not None for part in parts)
@@ -149,15 +149,15 @@ class Moments(Leaves):
         )
 
     def widen(self, places: NDArray[np.intp], n_classes: int) -> Moments:
-        """Nothing changes: numbers have no classes."""
+        """The leaves unchanged, because a regression has no classes."""
         return self
 
     def at_nodes(self, tree: Nodes) -> Moments:
-        """The leaves of a tree -> what each of its N nodes holds; one that is no leaf predicts the mean of its rows."""
+        """The leaves of a tree -> the moments of each of its N nodes; an inner node predicts the mean of its rows."""
 
         leaf = tree.is_leaf
         number = tree.payload[leaf]
-        centre = np.average(self.mean, weights=self.amount)  # near the numbers: squares do not swallow differences
+        centre = np.average(self.mean, weights=self.amount)  # near the numbers, so that squares keep their digits
         away = self.mean - centre
         amount = self.amount
         sums = np.column_stack([amount, amount * away, amount * (self.variances + away**2)])
@@ -179,54 +179,54 @@ class Moments(Leaves):
         )
 
     def cut(self, nodes: NDArray[np.int64]) -> Moments:
-        """What the nodes of a tree hold -> the leaves that some of them (m,) become."""
+        """The moments of all nodes of a tree -> those of some of them (m,), which become leaves."""
         kept = self._each(lambda held: held[nodes])
         return replace(kept, counts=kept.counts.astype(np.uint32))
 
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
     ) -> _Adding:
-        """Numbers (m,) and weights (m,) of rows that come -> what adds their moments."""
+        """Numbers (m,) and weights (m,) of later rows -> an object that adds their moments to leaves."""
         return _Adding(self, target, weights, origins, ends)
 
     def cannot_be_cut(self, criterion: Any) -> str | None:
-        """Medians of several leaves are not known."""
+        """Medians cannot be merged."""
         return "leaves do not keep what the median of two of them is" if criterion == "absolute_error" else None
 
     def as_counts(self) -> Counts:
-        """The rows alone, without what is known of their numbers."""
+        """The counts and weights of the leaves, as `Counts` of one class."""
         return Counts(1, self.counts, None, None, self.weights)
 
     def impurity(self, criterion: Any) -> Floats:
-        """(L,): variance, or half the mean Poisson deviance up to a constant of the tree."""
+        """(L,): variance, or for "poisson" half the mean deviance, up to a constant of the tree."""
         if criterion != "poisson":
             return self.variances
         return np.asarray(-self.mean * np.log(np.where(self.mean > 0, self.mean, 1.0)))
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
-        """What is predicted, the standard deviation, and how many rows there are."""
+        """The prediction, the standard deviation and the number of rows, as text."""
         rows, deviation = int(self.counts[number]), float(np.sqrt(self.variances[number]))
         spread = f" ± {deviation:.{decimals}f}" if rows > 1 else ""
         return f"{self.values[number]:.{decimals}f}{spread} ({rows} {'row' if rows == 1 else 'rows'})"
 
     def check(self) -> None:
-        """Refuse leaves that cannot predict; one without rows says nothing."""
+        """Refuse leaves without rows, or with values that are not finite."""
         for name, held in self.arrays().items():
             if len(held) != self.n_leaves:
                 raise ValueError(f"{name} must have {self.n_leaves} values, got {len(held)}")
             if name in ("values", "means", "variances") and not np.isfinite(held).all():
                 raise ValueError(f"{name} must be finite, got NaN or infinity")
         if (self.variances < 0).any() or (self.counts == 0).any():
-            raise ValueError("leaves must have rows and variances >= 0, got others")
+            raise ValueError("leaves must have rows and variances >= 0, got some that do not")
 
     def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Moments:
-        """The same change of every array."""
+        """The leaves with the same change made to every array."""
         changed: dict[str, Any] = {name: change(held) for name, held in self.arrays().items()}
         return Moments(**changed)
 
 
 class _Adding(Adding):
-    """Leaves, and the exact sums of the moments that rows bring."""
+    """Leaves, and exact sums of the moments of rows that are added to them."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ class _Adding(Adding):
     def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
         """Add the moments of some of the rows to the leaves they reach."""
         known = self._origins[origin]
-        if (origin, rows) != self._last:  # the next trees of an origin bring the same rows
+        if (origin, rows) != self._last:  # the next trees of an origin add the same rows
             self._away = self._numbers[rows] - known.grid.centre
             self._heavy = self._weights[rows] / known.weight_scale
             self._last = (origin, rows)
@@ -257,14 +257,14 @@ class _Adding(Adding):
             self._room -= float(np.abs(parts[0]).sum())
             if self._room < 0:
                 raise ValueError(
-                    "y must be of the size of the first targets, got numbers whose squares are too large to add"
-                    " up exactly; fit again with them"
+                    "y must be of the size of the first targets, got numbers whose squares are too large to be added"
+                    " exactly; fit again with these rows"
                 )
             for part in (0, 1):
                 np.add.at(self._sums[:, power, part], at, parts[part].astype(np.int64))
 
     def added(self) -> Moments:
-        """Exact sums -> means, variances and weights of the leaves that have any; the others stay as they are."""
+        """The leaves with new means, variances and weights; those without later rows are unchanged."""
         leaves, later = self._leaves, self._later
         new = np.flatnonzero(self._sums[:, 0].any(axis=1))
         owner = np.searchsorted(self._ends, new, side="right")
@@ -285,7 +285,7 @@ class _Adding(Adding):
 
 
 def _in_parts(values: Floats, exponent: int) -> tuple[Floats, Floats]:
-    """Numbers (m,) in units of two to the exponent -> whole numbers of 2^-30 of it, and of 2^-60."""
+    """Numbers (m,), in units of two to the exponent -> whole numbers of 2^-30 units, and of 2^-60 units."""
     units = np.ldexp(values, _FINE - exponent)
     coarse = np.rint(units)
     return coarse, np.rint(np.ldexp(units - coarse, _FINE))

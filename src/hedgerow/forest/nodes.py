@@ -1,4 +1,4 @@
-"""Nodes: eight bytes a node, the trees end to end -> what each node asks, and where one goes from it."""
+"""Nodes: eight bytes a node, trees end to end -> the split of each node, and its children."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: Kinds of splits: at a threshold, by a subset of categories, with a child for each category.
+#: Kinds of splits: at a threshold, by a subset of the categories, or with a child for each category.
 THRESHOLD, SUBSET, MULTIWAY = 0, 1, 2
 
-# Where the parts of a node begin, and how many bits they have.
+# The first bit of each part of a node, and the number of its bits.
 _CODE, _FEATURE, _KIND, _FLAG, _CHILD = (0, 16), (16, 17), (33, 2), (35, 1), (36, 28)
 _LEAF = np.uint64(0xFFFF)  # the code of a leaf; its feature and kind are 0
 
@@ -21,25 +21,25 @@ _LEAF = np.uint64(0xFFFF)  # the code of a leaf; its feature and kind are 0
 class Nodes:
     """The nodes of some trees, end to end: N nodes, L leaves and W words of T trees.
 
-    Nodes, leaves and words are numbered within their tree where they point at each other, and over all trees elsewhere.
+    The arrays refer to nodes, leaves and words by their numbers within the tree; methods number them over all trees.
 
     Parameters
     ----------
     bits : (N,) uint64
-        Low bits first: code 16 (the last that goes left), feature 17, kind 2, missing_left 1, child 28. Children stand
-        side by side; a leaf is a node that is its own child, and a borrowed leaf (a category without rows) has
-        missing_left set.
+        From the lowest bit: 16 bits for the code (the last that goes left), 17 for the feature, 2 for the kind, 1 for
+        missing_left, 28 for the first child. The children of a node are neighbours. A leaf is its own child. A borrowed
+        leaf, which stands for a category without rows, has missing_left set.
     payload : (N,) int32
-        Of a leaf, its number within the tree; of a subset split, where its words begin within the tree's.
+        For a leaf, its number within the tree; for a subset split, where its words begin among those of the tree.
     set_words : (W,) uint64
-        Bits of the categories that go left, for all subset splits.
+        One bit for each category, set if it goes left, for all subset splits.
     node_start, leaf_start, set_start : (T + 1,) int64
-        Where each tree's nodes, leaves and words begin.
+        Where the nodes, leaves and words of each tree begin.
     depth : (T,) int64
-        Longest path of each tree.
+        Length of the longest path of each tree.
     """
 
-    #: What its arrays are made of, by the names they have in files: there `bits` are called nodes.
+    #: The types of its arrays, by the names they have in files, where `bits` are called nodes.
     TYPES: ClassVar[dict[str, Any]] = {
         "nodes": np.uint64,
         "payload": np.int32,
@@ -60,14 +60,14 @@ class Nodes:
 
     @classmethod
     def one_leaf(cls) -> Nodes:
-        """A tree that is a leaf."""
+        """A tree that consists of one leaf."""
         ends, none = np.array([0, 1]), np.zeros(2, dtype=np.int64)
         words = np.empty(0, dtype=np.uint64)
         return cls(np.array([_LEAF]), np.zeros(1, dtype=np.int32), words, ends, ends, none, none[:1])
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Nodes:
-        """Arrays by the names they have in files, as they are -> the nodes."""
+        """Arrays under the names they have in files -> the nodes; nothing is checked."""
         return cls(*(arrays.get(name) for name in cls.TYPES))  # type: ignore[arg-type]
 
     @classmethod
@@ -87,7 +87,7 @@ class Nodes:
 
     @property
     def code(self) -> NDArray[np.int64]:
-        """(N,): of a threshold the last code that goes left, of a multiway split the number of categories."""
+        """(N,): for a threshold, the last code that goes left; for a multiway split, the number of categories."""
         return self._part(_CODE)
 
     @property
@@ -107,12 +107,12 @@ class Nodes:
 
     @property
     def flag(self) -> NDArray[np.bool_]:
-        """(N,): of a split whether missing values go left, of a leaf whether it is borrowed."""
+        """(N,): for a split, whether missing values go left; for a leaf, whether it is borrowed."""
         return self._part(_FLAG).astype(bool)
 
     @property
     def child(self) -> NDArray[np.int64]:
-        """(N,): the first child of a node, within its tree; a leaf is its own."""
+        """(N,): the number of the first child within the tree; a leaf is its own child."""
         return self._part(_CHILD)
 
     @property
@@ -122,12 +122,12 @@ class Nodes:
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
-        """(N,): whether nothing is below the node."""
+        """(N,): whether the node is a leaf."""
         return np.asarray(self.child == self.own_numbers)
 
     @property
     def is_borrowed(self) -> NDArray[np.bool_]:
-        """(N,): leaves that repeat the rows of their siblings; only a multiway split has any."""
+        """(N,): whether the node is a leaf that repeats the rows of its siblings; only multiway splits have such."""
         multiway = np.uint64(MULTIWAY << _KIND[0])
         if not (self.bits & multiway).any():
             return np.zeros(len(self.bits), dtype=bool)
@@ -135,25 +135,25 @@ class Nodes:
 
     @property
     def n_children(self) -> NDArray[np.int64]:
-        """(N,): 0 for leaves."""
+        """(N,): the number of children; 0 for leaves."""
         return np.where(self.is_leaf, 0, np.where(self.kind == MULTIWAY, self.code + 1, 2))
 
     @property
     def parent(self) -> NDArray[np.int64]:
-        """(N,): the node above, both numbered over all trees; -1 for roots."""
+        """(N,): the parent of each node, both numbered over all trees; -1 for roots."""
         return parents_of(self.child + self._of_tree(self.node_start), self.n_children)
 
     @property
     def leaf_number(self) -> NDArray[np.int64]:
-        """(N,): the number, over all trees, of the leaf a node is; meaningless for others."""
+        """(N,): the number of each leaf over all trees; meaningless for inner nodes."""
         return self.payload + self._of_tree(self.leaf_start)
 
     def arrays(self) -> dict[str, Any]:
-        """Name -> array, as files hold them."""
+        """Name -> array, under the names they have in files."""
         return dict(zip(self.TYPES, vars(self).values(), strict=True))
 
     def some(self, first: int, last: int) -> Nodes:
-        """Trees number `first` to ``last - 1``, their arrays parts of these."""
+        """Trees number `first` to ``last - 1``; their arrays are views of these."""
         nodes = slice(self.node_start[first], self.node_start[last])
         words = slice(self.set_start[first], self.set_start[last])
         return Nodes(
@@ -171,7 +171,7 @@ class Nodes:
         return np.searchsorted(self.node_start, nodes, side="right") - 1
 
     def splits(self, kind: int) -> NDArray[np.int64]:
-        """-> (m,): the nodes that split in this way, numbered over all trees."""
+        """-> (m,): the nodes that have this kind of split, numbered over all trees."""
         return np.flatnonzero(~self.is_leaf & (self.kind == kind))
 
     def goes_left(self, nodes: NDArray[np.int64], n_categories: int) -> NDArray[np.bool_]:
@@ -182,21 +182,21 @@ class Nodes:
         return np.asarray((words >> (codes % 64).astype(np.uint64)) & np.uint64(1), dtype=bool)
 
     def with_codes(self, nodes: NDArray[np.int64], codes: NDArray[np.int64]) -> Nodes:
-        """Other codes (m,) for some nodes (m,)."""
+        """The same nodes with new codes (m,) for some of them (m,)."""
         bits = self.bits.copy()
         bits[nodes] = (bits[nodes] & ~_LEAF) | codes.astype(np.uint64)
         return replace(self, bits=bits)
 
     def words_at(self, node: int, n_categories: int) -> NDArray[np.uint64]:
-        """The words of a subset split on a feature of so many categories."""
+        """The words of a subset split on a feature with so many categories."""
         first = self.payload[node] + self.set_start[self.tree_of(np.array([node]))[0]]
         return self.set_words[first : first + _n_words(n_categories)]
 
     def with_words(self, words_of: dict[int, NDArray[np.uint64]]) -> Nodes:
-        """The words of all subset splits, which may be more than before."""
+        """The same nodes with new words for all subset splits; there may be more words than before."""
         nodes = np.array(list(words_of), dtype=np.int64)
         tree = self.tree_of(nodes)
-        order = np.lexsort((self.payload[nodes], tree))  # words stay in the order in which they were
+        order = np.lexsort((self.payload[nodes], tree))  # words keep their order
         nodes, tree = nodes[order], tree[order]
         words = [words_of[node] for node in nodes.tolist()]
         lengths = np.array([len(each) for each in words], dtype=np.int64)
@@ -208,9 +208,9 @@ class Nodes:
         return replace(self, payload=payload, set_words=joined, set_start=start)
 
     def cut(self, at: NDArray[np.bool_]) -> tuple[Nodes, NDArray[np.int64]]:
-        """Of one tree: make leaves of some nodes (N,), drop what is below -> the tree, and which nodes its leaves were.
+        """Make leaves of some nodes (N,) of one tree -> the tree, and the former node of each of its leaves.
 
-        Words of splits that are gone stay.
+        Words of splits that no longer exist are kept.
         """
         gone = self._below(at)
         kept, number = np.flatnonzero(~gone), np.cumsum(~gone) - 1
@@ -235,18 +235,18 @@ class Nodes:
     def adopt(self, borrowed: NDArray[np.bool_]) -> tuple[Nodes, NDArray[np.int64]]:
         """Give some borrowed leaves (N,) a number of their own -> the nodes, and for each leaf its old number or -1.
 
-        Leaves of the trees that have such are numbered in the order of their nodes, so that their numbers do not tell
-        in which order rows have come.
+        In trees with such leaves, leaves are numbered again in the order of their nodes, so that the numbers do not
+        depend on the order in which rows were added.
         """
         bits = np.where(borrowed, self.bits & ~np.uint64(1 << _FLAG[0]), self.bits)
         is_leaf = np.flatnonzero(self.is_leaf)
         tree, old, new = self.tree_of(is_leaf), self.leaf_number[is_leaf], borrowed[is_leaf]
         touched = np.zeros(self.n_trees, dtype=bool)
         touched[tree[new]] = True
-        # What makes a leaf: its old number, or, of an adopted one, its node.
+        # A leaf is identified by its old number, an adopted one by its node.
         identity = np.where(new, len(bits) + is_leaf, old)
         _, first, which = np.unique(identity, return_index=True, return_inverse=True)
-        rank = np.where(touched[tree], is_leaf, old)[first]  # by node where numbers change, else as before
+        rank = np.where(touched[tree], is_leaf, old)[first]  # by node if numbers change, else as before
         order = np.lexsort([rank, tree[first]])
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -261,7 +261,7 @@ class Nodes:
         A borrowed leaf repeats the leaves that are its siblings or below them.
         """
         borrowed, parent, number = self.is_borrowed, self.parent, self.leaf_number
-        borrows = np.full(len(self.bits), -1)  # the borrowed leaf among a node's children
+        borrows = np.full(len(self.bits), -1)  # the borrowed leaf among the children of each node
         borrows[parent[borrowed]] = number[borrowed]
         real = np.flatnonzero(self.is_leaf & ~borrowed)
         above, leaf = parent[real], number[real]
@@ -276,7 +276,7 @@ class Nodes:
         return np.concatenate(borrowers), np.concatenate(members)
 
     def check(self, n_leaves: int) -> None:
-        """Refuse arrays whose lengths do not fit together, or to so many leaves; the core looks at what they say."""
+        """Refuse arrays whose lengths do not match each other or the number of leaves; the core checks the rest."""
         if self.n_trees < 1:
             raise ValueError("a forest must have at least one tree, got none")
         lengths = {"payload": len(self.bits), "depth": self.n_trees}
@@ -292,16 +292,16 @@ class Nodes:
                 )
 
     def _part(self, part: tuple[int, int]) -> NDArray[np.int64]:
-        """(N,): some bits of every node."""
+        """(N,): one part of the bits of every node."""
         first, length = part
         return ((self.bits >> np.uint64(first)) & np.uint64((1 << length) - 1)).astype(np.int64)
 
     def _of_tree(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Values (T + 1,) -> (N,): that of each node's tree."""
+        """Values (T + 1,) -> (N,): for each node, the value of its tree."""
         return np.repeat(values[:-1], np.diff(self.node_start))
 
     def _below(self, at: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Nodes (N,) of one tree -> (N,): whether one of them is above."""
+        """Some nodes (N,) of one tree -> (N,): whether a node is below one of them."""
         parent = above = self.parent
         found = np.zeros(len(at), dtype=bool)
         while (above >= 0).any():
@@ -311,7 +311,7 @@ class Nodes:
 
 
 def parents_of(first_child: NDArray[np.int64], n_children: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the children of each node begin, and how many there are (N,) -> the node above each, -1 for roots (N,)."""
+    """The first child of each node, and the number of its children (N,) -> the parent of each, -1 for roots (N,)."""
     found = np.full(len(n_children), -1)
     inner = np.flatnonzero(n_children)
     how_many = n_children[inner]
@@ -320,7 +320,7 @@ def parents_of(first_child: NDArray[np.int64], n_children: NDArray[np.int64]) ->
 
 
 def depths_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The node above each (N,) -> steps from the root (N,)."""
+    """The parent of each node (N,) -> steps from the root (N,)."""
     steps, above = np.zeros(len(parent), dtype=np.int64), parent
     while (above >= 0).any():
         steps += above >= 0
@@ -331,7 +331,7 @@ def depths_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
 def ascends(start: NDArray[Any], length: int, least: int = 0) -> bool:
     """Whether starts ascend from 0 to `length` in steps of at least `least`."""
     sound = len(start) > 0 and start[0] == 0 and start[-1] == length
-    # Ascending first: within [0, length] no difference can overflow.
+    # The order is checked first: differences of values within [0, length] cannot overflow.
     return bool(sound and (start[1:] >= start[:-1]).all() and (np.diff(start) >= least).all())
 
 
@@ -342,23 +342,23 @@ def each_from(first: NDArray[np.int64], how_many: NDArray[np.int64]) -> NDArray[
 
 
 def starts_of(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Lengths (m,) -> (m + 1,): where each part begins when they stand end to end, and the end."""
+    """Lengths (m,) -> (m + 1,): where each part begins if they are joined, and the end."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def join_starts(starts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Starts of several parts, from 0 each -> those of the whole."""
+    """Starts of several parts, each from 0 -> the starts of all parts joined."""
     before = np.cumsum([0, *(start[-1] for start in starts[:-1])], dtype=np.int64)
     return np.concatenate([starts[0][:1], *(start[1:] + shift for start, shift in zip(starts, before, strict=True))])
 
 
 def words_from(left: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Which categories go left (C,) -> 64 of them a word."""
+    """Which categories go left (C,) -> words of 64 categories each."""
     bits = np.zeros(64 * _n_words(len(left)), dtype=np.uint8)
     bits[: len(left)] = left
     return np.packbits(bits, bitorder="little").view(np.uint64)
 
 
 def _n_words(n_categories: int) -> int:
-    """Words that a subset of so many categories takes."""
+    """The number of words that a subset of so many categories takes."""
     return (n_categories + 63) // 64

@@ -1,4 +1,4 @@
-"""Proximity: the leaves rows fall into -> sparse tables of which rows meet there, and how often."""
+"""Proximity: the leaves that rows reach -> sparse tables of the rows that share leaves, and how often."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import COUNT_SENSES, Bags
 from hedgerow.table.bins import Codes
 
-#: Rows that are compared with all others at a time.
+#: This many rows are compared with all others at once.
 BLOCK_ROWS = 1024
 
 _SHARE_OF_TREES, _SHARE_OF_OUTSIDE, _SHARE_OF_LEAF = 0, 1, 2
 
 
 class NearestRows(NamedTuple):
-    """The training rows that weigh most in a prediction, heaviest first: ``rows`` and ``weights``, (n, k) each.
+    """The k training rows with the largest weight in each prediction, largest first: ``rows`` and ``weights``, (n, k).
 
-    Where a prediction rests on fewer than k rows, row -1 with weight 0 fills the place.
+    If fewer than k rows have a weight, the remaining places hold row -1 with weight 0.
     """
 
     rows: NDArray[np.int64]
@@ -33,9 +33,9 @@ class NearestRows(NamedTuple):
 def proximity_table(
     forest: Forest, codes: Codes, others: Codes, *, most: int = 0, n_threads: int = 1
 ) -> sparse.csr_array:
-    """Codes (p, n), codes of other rows (p, m) -> (n, m): share of the trees in which two rows fall into one leaf.
+    """Codes (p, n), codes of other rows (p, m) -> (n, m): share of the trees in which two rows reach the same leaf.
 
-    `most` > 0 keeps as many of each row's largest proximities.
+    If `most` > 0, only this many of the largest proximities of each row are kept.
     """
     known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_TREES, most, n_threads), others.shape[1])
@@ -44,7 +44,7 @@ def proximity_table(
 def proximity_blocks(
     forest: Forest, codes: Codes, others: Codes, *, n_threads: int = 1
 ) -> Iterator[tuple[int, sparse.csr_array]]:
-    """The rows of `proximity_table` in blocks, for those who need not keep them: number of the first row, (rows, m)."""
+    """The rows of `proximity_table` in blocks that need not be kept: number of the first row, and a table (rows, m)."""
     known = _core.RowsInLeaves(_leaves(forest, others, n_threads), forest.leaf_start, COUNT_SENSES["all"], 0, 0.0)
     first = 0
     for start, columns, values in _meetings(forest, codes, known, _SHARE_OF_TREES, 0, n_threads):
@@ -55,8 +55,10 @@ def proximity_blocks(
 def outside_proximity_table(
     forest: Forest, codes: Codes, bags: Bags, *, most: int = 0, n_threads: int = 1
 ) -> sparse.csr_array:
-    """Codes (p, n) of the training rows -> (n, n): share of the trees in which two rows fall into one leaf, among the
-    trees that have seen neither of them."""
+    """Codes (p, n) of the training rows -> (n, n): share of trees in which two rows reach the same leaf, out of bag.
+
+    Only trees whose bags hold neither of the two rows count.
+    """
     leaves = _leaves(forest, codes, n_threads)
     known = _core.RowsInLeaves(leaves, forest.leaf_start, COUNT_SENSES["oob"], bags.seed, bags.mean)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_OUTSIDE, most, n_threads), codes.shape[1])
@@ -65,8 +67,11 @@ def outside_proximity_table(
 def weight_table(
     forest: Forest, codes: Codes, training: Codes, bags: Bags, *, most: int = 0, n_threads: int = 1
 ) -> sparse.csr_array:
-    """Codes (p, n), codes of the training rows (p, m) -> (n, m): the weight of each training row in the mean of the
-    leaves reached; rows sum to one unless `most` leaves some out."""
+    """Codes (p, n), codes of the training rows (p, m) -> (n, m): the weight of each training row in a prediction.
+
+    The prediction is the mean of the leaves reached. Rows of the table sum to one, unless `most` leaves some weights
+    out.
+    """
     leaves = _leaves(forest, training, n_threads)
     sense = COUNT_SENSES[bags.leaf_counts if bags.mean > 0 else "all"]
     known = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean)
@@ -74,7 +79,7 @@ def weight_table(
 
 
 def heaviest_rows(table: sparse.csr_array, k: int) -> NearestRows:
-    """(n, m) with at most k entries in each row -> these, heaviest first, of equals the first."""
+    """(n, m) with at most k entries in each row -> these, the largest first; of equal ones, the first row first."""
     rows, weights = np.full((table.shape[0], k), -1), np.zeros((table.shape[0], k))
     length = np.diff(table.indptr)
     sample = np.repeat(np.arange(table.shape[0]), length)
@@ -116,7 +121,7 @@ def _joined(
         before = len(columns)
         starts.append(start[1:] + before)
         for whole, part in ((columns, column), (values, value)):
-            whole.resize(before + len(part), refcheck=False)  # grows in place: joining a list would need twice as much
+            whole.resize(before + len(part), refcheck=False)  # in place; joining a list would need twice the memory
             whole[before:] = part
     return _sparse(np.concatenate(starts), columns, values, n_columns)
 
@@ -124,6 +129,6 @@ def _joined(
 def _sparse(
     start: NDArray[np.int64], columns: NDArray[np.int32], values: NDArray[np.float64], n_columns: int
 ) -> sparse.csr_array:
-    """-> (rows, n_columns). Starts are as short as columns where they can be: SciPy widens the shorter of the two."""
+    """-> (rows, n_columns). Starts get the type of columns if they fit: SciPy would convert both to the wider type."""
     short = start.astype(np.int32) if start[-1] <= np.iinfo(np.int32).max else start
     return sparse.csr_array((values, columns, short), shape=(len(start) - 1, n_columns))

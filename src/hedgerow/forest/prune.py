@@ -1,4 +1,4 @@
-"""Prune: a tree and the cost of a leaf -> the subtree that is worth its leaves."""
+"""Prune: a tree and the cost of a leaf -> the subtree whose branches are worth their leaves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hedgerow.target.criteria import Criterion
 
 @dataclass(frozen=True)
 class PruningStep:
-    """One weakest link: cutting below `node` costs `alpha` per leaf saved and leaves `impurity` in the tree."""
+    """One step of pruning: to cut below `node` costs `alpha` for each leaf saved, and leaves `impurity` in the tree."""
 
     node: int
     alpha: float
@@ -24,10 +24,10 @@ class PruningStep:
 
 
 def pruning_path(tree: TreeArrays, criterion: str | Criterion) -> Iterator[PruningStep]:
-    """The weakest links of a tree, weakest first, until only the root is left (Breiman et al., 1984).
+    """The weakest branches of a tree, weakest first, until only the root is left (Breiman et al., 1984).
 
-    The risk of a node is its impurity times its share of the tree's weight; a branch is worth keeping while
-    it lowers the risk by at least alpha per leaf.
+    The risk of a node is its impurity times its share of the weight of the tree. A branch is worth keeping if it lowers
+    the risk by more than alpha for each leaf it adds.
     """
     risk = node_risk(tree, criterion)
     below, leaves = _sums_below(tree, risk)
@@ -54,12 +54,13 @@ def pruning_path(tree: TreeArrays, criterion: str | Criterion) -> Iterator[Pruni
 
 @dataclass(frozen=True, eq=False)
 class PruningPath:
-    """The subtrees that cost-complexity pruning goes through, from the whole tree to its root.
+    """The subtrees of cost-complexity pruning, from the whole tree to its root.
 
     Attributes
     ----------
     ccp_alphas : (S,) float64
-        Ascending: the cost of a leaf from which on a subtree is the best one; 0 for the whole tree.
+        For each subtree, the smallest cost of a leaf at which it is the best one, in ascending order; 0 for the whole
+        tree.
     impurities : (S,) float64
         Impurity of the leaves of each subtree, each leaf weighted by its share of the rows.
     """
@@ -69,7 +70,7 @@ class PruningPath:
 
 
 def path_of(tree: TreeArrays, criterion: str | Criterion) -> PruningPath:
-    """All weakest links of a tree, as scikit-learn lists them: the whole tree first, then one entry for each link."""
+    """The pruning path of a tree, as scikit-learn lists it: first the whole tree, then one entry for each cut."""
     risk = node_risk(tree, criterion)
     steps = list(pruning_path(tree, criterion))
     return PruningPath(
@@ -79,14 +80,14 @@ def path_of(tree: TreeArrays, criterion: str | Criterion) -> PruningPath:
 
 
 def node_risk(tree: TreeArrays, criterion: str | Criterion) -> NDArray[np.float64]:
-    """-> (N,): impurity of each node times its share of the tree's weight; nothing for borrowed leaves."""
+    """-> (N,): impurity of each node times its share of the weight of the tree; 0 for borrowed leaves."""
     amount = tree.evidence.amount
     risk = tree.evidence.impurity(criterion) * amount / amount[0]
     return np.where(tree.is_borrowed, 0.0, risk)
 
 
 def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float) -> Forest:
-    """Cut every branch whose cost per leaf is at most `ccp_alpha`; 0 leaves the forest as it is."""
+    """Cut every branch that lowers the risk by at most `ccp_alpha` for each leaf; 0 leaves the forest unchanged."""
     if ccp_alpha == 0:
         return forest
     if reason := forest.evidence.cannot_be_cut(criterion):
@@ -99,13 +100,13 @@ def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float) -> Fores
 
 
 def cut_tree(tree: TreeArrays, at: NDArray[np.bool_]) -> Forest:
-    """Make leaves of some nodes (N,), drop what is below them -> a forest of one tree."""
+    """Make leaves of some nodes (N,) and drop what is below them -> a forest of one tree."""
     nodes, leaves = tree.nodes.cut(at)
     return Forest(nodes, tree.evidence.cut(leaves))
 
 
 def _costly(tree: TreeArrays, criterion: str | Criterion, ccp_alpha: float) -> NDArray[np.bool_]:
-    """-> (N,): the nodes below which a branch costs at most `ccp_alpha` per leaf."""
+    """-> (N,): the nodes whose branch lowers the risk by at most `ccp_alpha` for each leaf."""
     cut = np.zeros(tree.n_nodes, dtype=bool)
     for step in pruning_path(tree, criterion):
         if step.alpha > ccp_alpha:
@@ -115,7 +116,7 @@ def _costly(tree: TreeArrays, criterion: str | Criterion, ccp_alpha: float) -> N
 
 
 def _sums_below(tree: TreeArrays, risk: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """(N,) -> (N,), (N,): risk and number of the leaves below each node, the node itself if it is one."""
+    """(N,) -> (N,), (N,): risk and number of the leaves below each node; a leaf counts itself."""
     below = np.where(tree.is_leaf, risk, 0.0)
     leaves = np.where(tree.is_leaf, 1, 0)
     for level in range(int(tree.node_depth.max(initial=0)), 0, -1):
@@ -126,12 +127,12 @@ def _sums_below(tree: TreeArrays, risk: NDArray[np.float64]) -> tuple[NDArray[np
 
 
 def _link(risk: NDArray[np.float64], below: NDArray[np.float64], leaves: NDArray[np.int64], node: int) -> float:
-    """What the branch below a node gains per leaf it adds."""
+    """How much the branch below a node lowers the risk for each leaf it adds."""
     return float((risk[node] - below[node]) / (leaves[node] - 1))
 
 
 def _mark_below(tree: TreeArrays, node: int, marked: NDArray[np.bool_]) -> None:
-    """Mark everything below a node (not the node)."""
+    """Mark all nodes below a node, but not the node itself."""
     waiting = [node]
     while waiting:
         at = waiting.pop()

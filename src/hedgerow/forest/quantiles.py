@@ -1,4 +1,4 @@
-"""Quantiles: the training rows in the leaves a sample reaches -> quantiles of its target."""
+"""Quantiles: the training rows in the leaves that a sample reaches -> quantiles of its target."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class LeafRows:
     Parameters
     ----------
     row_start : (L + 1,) int64
-        Where the rows of each leaf begin, all trees end to end.
+        Where the rows of each leaf begin; the leaves of all trees are end to end.
     ranks : (E,) uint32
-        Their ranks: rows are numbered in the order of their targets.
+        The ranks of these rows: rows are numbered in the order of their targets.
     values : (n,) float64
         The targets in ascending order.
     weights : (n,) float64 or None
-        Weights by rank, where rows are weighted.
+        The weights in the same order, if rows are weighted.
     """
 
     row_start: NDArray[np.int64]
@@ -44,7 +44,7 @@ class LeafRows:
 def find_leaf_rows(
     forest: Forest, codes: Codes, y: Floats, weights: Floats | None, bags: Bags, n_threads: int
 ) -> LeafRows:
-    """The training table, codes (p, n) and targets (n,), sent down the trees once -> which rows each leaf holds."""
+    """Codes (p, n) and targets (n,) of the training table -> the rows in each leaf."""
     order = np.argsort(y, kind="stable")
     leaves = forest.leaves(np.ascontiguousarray(codes[:, order]), n_threads)
     starts, ranks = [np.zeros(1, dtype=np.int64)], []

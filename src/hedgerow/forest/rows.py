@@ -1,4 +1,4 @@
-"""Rows: a seed, a tree and rows -> how often the tree has counted them, and what is known of all it has counted."""
+"""Rows: a seed, a tree and rows -> how often the tree has counted each row, and what is known of all counted rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hedgerow.target.base import FINEST_WEIGHT
 
 Floats = NDArray[np.float64]
 
-#: Which rows of a tree its leaves count: all, those of its bag as often as they are in it, or once, or the others.
+#: Which rows the leaves of a tree count: all rows, the rows of its bag (each as often as the bag holds it, or each
+#: once), or the rows outside its bag.
 COUNT_SENSES = {"all": 0, "inbag": 1, "distinct": 2, "oob": 3}
-#: A bag whose mean size is above this is never empty, so never drawn again.
+#: A bag whose mean size is above this is never empty, so it is never drawn again.
 SURE_SIZE = 100
 
 
@@ -24,19 +25,19 @@ SURE_SIZE = 100
 class Bags:
     """The bags of some trees: how often each row is in the bag of each tree, and which rows leaves count.
 
-    Nothing is stored: the draw of a row is found from the seed, the tree and the row alone. Rows that come after the
-    trees were grown have the numbers from `n_rows` on.
+    Nothing is stored: the draw of a row is computed from the seed, the tree and the row. Later rows have the numbers
+    from `n_rows` on.
 
     Parameters
     ----------
     seed : int
-        Where draws come from.
+        The seed of all draws.
     mean : float
-        How often a row is in a bag on average; 0 for no bootstrap, where each row is in every bag once.
+        How often a row is in a bag on average; 0 means no bootstrap: each row is in every bag once.
     n_rows : int
-        Rows the trees were grown on.
+        Number of rows on which the trees were grown.
     first_tree : int
-        The number by which the bag of the first tree is drawn.
+        The number of the first tree, by which its bag is drawn.
     leaf_counts : {"all", "inbag", "distinct", "oob"}
         Which rows leaves count.
     """
@@ -48,7 +49,7 @@ class Bags:
     leaf_counts: str = "all"
 
     def times(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.uint32]:
-        """-> (m,): how often the bag of a tree holds rows `first` to ``last - 1``; of all rows unless told."""
+        """-> (m,): how often the bag of a tree holds rows `first` to ``last - 1``; by default, all rows."""
         return _core.bag(self.seed, self.first_tree + tree, self.n_rows, self.mean, first, last)
 
     def counted(self, tree: int, first: int, last: int) -> NDArray[np.uint32] | None:
@@ -66,31 +67,32 @@ class Bags:
         return self.leaf_counts in ("all", "oob")
 
     def outside(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.bool_]:
-        """-> (m,): which of rows `first` to ``last - 1`` are not in the bag of a tree; of all rows unless told."""
+        """-> (m,): which of rows `first` to ``last - 1`` are not in the bag of a tree; by default, of all rows."""
         return np.asarray(self.times(tree, first, last) == 0)
 
     def outside_each(self, n_trees: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Numbers of rows (m,), later ones too -> (m, T): which of them are not in the bag of each of so many trees."""
+        """Rows (m,), also later ones -> (m, T): which of them are not in the bags of T trees."""
         last = int(rows.max(initial=-1)) + 1
         return np.stack([self.times(tree, 0, last)[rows] == 0 for tree in range(n_trees)], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """Which trees may judge a row they were grown for: those whose bags do not hold it, without what it has added.
+    """Which trees may judge a training row: those whose bags do not hold it. What it has added to leaves is taken out.
 
     Parameters
     ----------
     bags : Bags
-        Which trees have not seen a row.
+        Which bags hold a row.
     own : (n,) uint16, (n, K) float64 or None
-        What is taken out of a leaf before it judges the row, where leaves have counted the row itself: one row of its
-        class; or, where its class is uncertain, what it has added to the weight of each class.
+        What is taken out of a leaf before it judges a row, if leaves have counted the row itself: one row of its class,
+        or, if its class is uncertain, what it has added to the weight of each class.
     known : (n,) bool or None
-        Rows whose class is certain, which alone can teach or judge; None for all.
+        Rows whose class is certain; only these can be used to learn or to measure errors. None means all.
     as_forest : bool
-        Whether sums over the trees that judge a row are scaled up to all trees. Rules that add up evidence grow surer
-        with every tree, so what is calibrated on a third of them would not fit the whole forest.
+        Whether sums over the trees that judge a row are scaled up to the number of all trees. Under rules that add
+        evidence, opinions get more extreme with every tree, so what is calibrated on a third of the trees would not fit
+        the whole forest.
     """
 
     bags: Bags
@@ -100,36 +102,36 @@ class Judges:
 
     @property
     def own_class(self) -> NDArray[np.uint16] | None:
-        """(n,): the class of each row, where leaves have counted the row as one of it."""
+        """(n,): the class of each row, if leaves have counted the row under it; otherwise None."""
         return self.own if self.own is not None and self.own.ndim == 1 else None
 
     @property
     def own_weight(self) -> Floats | None:
-        """(n, K): the weight each row has added to its leaves, where its class is uncertain."""
+        """(n, K): the weight each row has added to its leaves, if classes are uncertain; otherwise None."""
         return self.own if self.own is not None and self.own.ndim == 2 else None
 
     @property
     def certain(self) -> NDArray[np.bool_]:
-        """(n,): rows of certain class, which can teach or judge."""
+        """(n,): whether the class of each row is certain."""
         return np.ones(self.bags.n_rows, dtype=bool) if self.known is None else self.known
 
     def of(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.bool_]:
-        """-> (m,): which of rows `first` to ``last - 1`` a tree may judge; of all rows unless told."""
+        """-> (m,): which of rows `first` to ``last - 1`` a tree may judge; by default, of all rows."""
         return self.bags.outside(tree, first, last)
 
     def number(self, n_trees: int) -> Floats:
-        """-> (n,): how many of so many trees may judge each row."""
+        """-> (n,): how many of T trees may judge each row."""
         found = np.zeros(self.bags.n_rows)
         for tree in range(n_trees):
             found += self.of(tree)
         return found
 
     def table(self, n_trees: int) -> NDArray[np.bool_]:
-        """-> (n, T): which of so many trees may judge which row."""
+        """-> (n, T): which of T trees may judge each row."""
         return np.stack([self.of(tree) for tree in range(n_trees)], axis=1)
 
     def for_core(self) -> tuple[int, float, NDArray[np.uint16] | None]:
-        """As the core takes them."""
+        """The judges in the form in which the core takes them."""
         return self.bags.seed, self.bags.mean, self.own_class
 
 
@@ -137,7 +139,7 @@ class Grid(NamedTuple):
     """Where the targets of the first table lie: sums are of differences from the centre, in units of the spread."""
 
     centre: float
-    exponent: int  # targets differ from the centre by less than two to this
+    exponent: int  # targets differ from the centre by less than two to the power of this
 
     @classmethod
     def of(cls, low: float, high: float) -> Grid:
@@ -147,30 +149,30 @@ class Grid(NamedTuple):
         return cls(centre, int(np.frexp(size)[1]))
 
 
-#: Of forests that count classes.
+#: The grid of a classification, which does not use it.
 NO_GRID = Grid(0.0, 0)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What is known of the rows that some neighbouring trees of a forest have counted.
+    """Trees of a forest that were grown in one fit, and what is known of the rows they have counted.
 
     Parameters
     ----------
     n_trees, first_tree : int
-        How many trees, and the number by which the bag of the first of them is drawn.
+        The number of trees, and the number of the first of them, by which its bag is drawn.
     seed, bag_mean : int, float
-        What their bags are drawn with; 0 for no bootstrap.
+        The seed of their bags, and how often a row is in a bag on average; 0 means no bootstrap.
     leaf_counts : str
         Which rows their leaves count.
     bag_rows, n_rows : int
-        Rows they were grown on, and rows counted since then as well: by these the next ones are numbered.
+        The number of rows they were grown on, and the number of all rows counted so far; the next row gets this number.
     class_rows : tuple of float, length K
-        How many of the rows are of each class.
+        The number of rows of each class.
     weight_scale, weight_unit : float
-        What a weight of the user's is divided by, and then rounded to, in the leaves of these trees.
+        In the leaves of these trees, a weight is divided by the scale and rounded to a multiple of the unit.
     grid : Grid
-        Of a regression: where the first targets lie.
+        In a regression, where the first targets lie.
     """
 
     n_trees: int
@@ -192,24 +194,25 @@ class Origin:
 
     @property
     def whole_weight(self) -> int:
-        """Units of a row that weighs one."""
+        """The weight 1 in units."""
         return max(1, round(1 / self.weight_unit))
 
     def times(self, tree: int, first: int, last: int) -> NDArray[np.uint32] | None:
-        """How often the leaves of a tree count rows first to last - 1 of those that come next; None for once each."""
+        """How often the leaves of a tree count rows `first` to ``last - 1`` of the next rows; None means once each."""
         return self.bags.counted(tree, self.n_rows + first, self.n_rows + last)
 
     def after(self, labels: NDArray[np.integer[Any]]) -> Origin:
-        """The same once rows with these class numbers (m,), all 0 in a regression, have been counted."""
+        """The origin after rows with these class numbers (m,), all 0 in a regression, have been counted."""
         added = np.bincount(labels, minlength=len(self.class_rows))
         counted = tuple((np.array(self.class_rows) + added).tolist())
         return replace(self, n_rows=self.n_rows + len(labels), class_rows=counted)
 
 
 def drawn_once(origin: Origin) -> bool:
-    """Whether no tree had to draw its bag again because it was empty, which later rows might have spared it.
+    """Whether no tree had to draw its bag again because it was empty.
 
-    It takes a table of a few rows, or bags of a few, to make an empty bag at all likely.
+    With later rows the first bag might not have been empty, so such draws cannot be repeated. Empty bags are likely
+    only for tables of a few rows, or if bags hold few rows.
     """
     if origin.bag_mean == 0 or origin.bag_rows * origin.bag_mean > SURE_SIZE:
         return True
@@ -220,7 +223,7 @@ def drawn_once(origin: Origin) -> bool:
 
 
 def spans_of(origins: Sequence[Origin]) -> Iterator[slice]:
-    """Origins -> the trees of each."""
+    """Origins -> the trees of each, as slices."""
     first = 0
     for origin in origins:
         yield slice(first, first + origin.n_trees)

@@ -1,4 +1,4 @@
-"""Threads: what the user set -> how many threads read or grow trees."""
+"""Threads: the parameter n_jobs -> how many threads read or grow trees."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from joblib import cpu_count
 from joblib.parallel import get_active_backend
 
-#: Below this many rows one thread reads the trees: starting a second costs more than it saves.
+#: Below this many rows one thread reads the trees, because starting a second one costs more than it saves.
 _ROWS_PER_THREAD = 500
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """``n_jobs`` as joblib means it -> threads; None is what `joblib.parallel_config` says, else one.
+    """``n_jobs`` with the meaning it has in joblib -> threads; None means what `joblib.parallel_config` sets, else one.
 
-    Not `joblib.effective_n_jobs`, which answers for processes and so says 1 inside a daemonic one.
+    `joblib.effective_n_jobs` is not used, because it counts processes and so returns 1 in a daemonic process.
     """
     wanted = get_active_backend()[1] if n_jobs is None else n_jobs
     if wanted is None:
@@ -24,7 +24,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 def reading_threads(n_jobs: Any, n_rows: int) -> int:
-    """More rows, more threads, up to what `n_jobs` allows."""
+    """The number of threads for so many rows, at most what `n_jobs` allows."""
     check_n_jobs(n_jobs)
     if n_rows < 2 * _ROWS_PER_THREAD:
         return 1
@@ -32,7 +32,7 @@ def reading_threads(n_jobs: Any, n_rows: int) -> int:
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse a wrong number of threads; `set_params` may have changed it since `fit`."""
+    """Refuse an invalid `n_jobs`; `set_params` may have changed it since `fit`."""
     whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if not (n_jobs is None or (whole and n_jobs != 0)):
         raise ValueError(f"n_jobs must be None or an int other than 0, got {n_jobs!r}")

@@ -1,4 +1,4 @@
-"""Training rows: a binned table and its target -> what trees were grown on, and who may judge which row."""
+"""Training rows: a binned table and its target -> what trees were grown on, and which trees may judge each row."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hedgerow.table.bins import Codes
 
 
 class Fingerprint(NamedTuple):
-    """What two fits must share for the bags of one to be known to the other."""
+    """What two fits must have in common for a warm start: the same rows, and bags drawn in the same way."""
 
-    rows: tuple[int, int] | None  # checksums of labels and codes, where a warm start will ask for them
+    rows: tuple[int, int] | None  # checksums of labels and codes, if a warm start will need them
     n_rows: int
     bag_mean: float
     leaf_counts: str
@@ -27,20 +27,21 @@ class Fingerprint(NamedTuple):
 class TrainingRows:
     """The binned training rows of a forest, their target, and how bags were drawn from them.
 
-    They stay with a fitted forest (a byte or two per cell) and are left out of pickles and model files.
+    A fitted forest keeps them, at one or two bytes for each cell of the table; pickles and model files do not contain
+    them.
 
     Parameters
     ----------
     codes : (p, n)
-        Of the rows that weigh something.
+        The codes of the rows whose weight is above zero.
     all_codes : (p, m)
-        Of all rows that were given.
+        The codes of all rows that were given.
     kept : (n,) uint32 or None
-        Which of all rows weigh something; None for all of them.
+        Which of all rows have a weight above zero; None means all.
     target : Target
-        Of the n rows.
+        The target of the n rows.
     bags : Bags
-        How bags are drawn from them, and which of them leaves count.
+        How bags are drawn from these rows, and which rows leaves count.
     """
 
     codes: Codes
@@ -51,7 +52,7 @@ class TrainingRows:
 
     @classmethod
     def of(cls, all_codes: Codes, kept: NDArray[np.uint32] | None, target: Any, settings: GrowSettings) -> TrainingRows:
-        """Codes of all rows, those that weigh something, their target, and how trees are to be grown."""
+        """Codes of all rows, the rows whose weight is above zero, their target, and how trees shall be grown."""
         codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
         return cls(codes, all_codes, kept, target, bags_of(settings, codes.shape[1]))
 
@@ -62,7 +63,7 @@ class TrainingRows:
 
     @property
     def has_bags(self) -> bool:
-        """Whether trees leave rows out, which can then judge them."""
+        """Whether bags leave rows out, so that trees can judge these."""
         return self.bags.mean > 0
 
     @property
@@ -72,7 +73,7 @@ class TrainingRows:
         return Judges(self.bags, own if self.bags.count_outside else None, self.target.known)
 
     def plus(self, codes: Codes, target: Any) -> TrainingRows:
-        """These rows, and after them rows that came later: codes (p, m) with their target."""
+        """These rows followed by later rows, codes (p, m) with their target."""
         kept, whole = self.kept, np.concatenate([self.codes, codes], axis=1)
         if kept is not None:
             later = self.all_codes.shape[1] + np.arange(codes.shape[1])
@@ -86,7 +87,7 @@ class TrainingRows:
         return replace(self, bags=bags_of(settings, self.n_rows))
 
     def origin(self, n_trees: int, first_tree: int) -> Origin:
-        """What trees that were grown on these rows know of them."""
+        """The origin of trees that were grown on these rows."""
         weighing = self.target.weighing()
         return Origin(
             n_trees,
@@ -103,12 +104,12 @@ class TrainingRows:
         )
 
     def fingerprint(self, *, of_rows: bool) -> Fingerprint:
-        """What a later fit must share with this one; `of_rows` is whether the rows themselves are compared."""
+        """What a warm start compares with a later fit; `of_rows` says whether it includes the rows themselves."""
         checksums = self.checksums() if of_rows else None
         return Fingerprint(checksums, self.n_rows, self.bags.mean, self.bags.leaf_counts)
 
     def checksums(self) -> tuple[int, int]:
-        """Of the labels and of the codes."""
+        """Checksums of the labels and of the codes."""
         identity = np.ascontiguousarray(self.target.identity)
         return zlib.crc32(identity.data), zlib.crc32(np.ascontiguousarray(self.codes).data)
 

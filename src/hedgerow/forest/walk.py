@@ -1,4 +1,4 @@
-"""Walk: a tree of a forest -> arrays over its nodes, places to walk to, and text."""
+"""Walk: a tree of a forest -> arrays over its nodes, nodes to walk through, and text."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class TreeArrays:
     Attributes
     ----------
     feature : (N,) int64
-        The feature a node splits on, -1 for leaves.
+        The feature on which a node splits; -1 for leaves.
     parent, first_child, n_children, node_depth : (N,) int64
-        -1 for the root's parent; leaves have no children.
+        The parent of each node (-1 for the root), its first child, the number of its children (0 for leaves), and its
+        distance from the root.
     missing_left : (N,) bool
         Whether missing values go left.
     counts : (N, K)
@@ -62,7 +63,7 @@ class TreeArrays:
 
     @property
     def is_multiway(self) -> NDArray[np.bool_]:
-        """(N,) whether the node has a child for each category, and one for missing and new ones."""
+        """(N,) whether the node has a child for each category, and one for missing and new values."""
         return np.asarray(~self.is_leaf & (self._kind == MULTIWAY))
 
     @property
@@ -77,7 +78,7 @@ class TreeArrays:
 
     @cached_property
     def parent(self) -> NDArray[np.int64]:
-        """(N,) the node above, -1 for the root."""
+        """(N,) the parent of each node; -1 for the root."""
         return parents_of(self.first_child, self.n_children)
 
     @cached_property
@@ -87,7 +88,7 @@ class TreeArrays:
 
     @cached_property
     def evidence(self) -> Leaves:
-        """What each of the N nodes holds: the leaves below it together, borrowed ones left out."""
+        """The evidence of each of the N nodes: that of the leaves below it, without borrowed ones."""
         leaves = self._forest.leaf_start[self._number : self._number + 2]
         return self._forest.evidence.some(*leaves).at_nodes(self.nodes)
 
@@ -98,7 +99,7 @@ class TreeArrays:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """(N, K) weight of each class at each node; equal to the counts where rows have no weights."""
+        """(N, K) weight of each class at each node; equal to the counts if rows have no weights."""
         return self.evidence.table(weighted=True).astype(np.float64, copy=False)
 
 
@@ -110,14 +111,14 @@ class Tree(TreeArrays):
     forest, number : Forest, int
         Which tree.
     bins, schema : Bins, Schema
-        What its codes mean.
+        The meaning of its codes.
     classes : (K,) array
         The labels, in the order of the counts.
 
     Attributes
     ----------
     threshold : (N,) float64
-        Values up to it go left; NaN for leaves and nominal splits.
+        Values up to the threshold go left; NaN for leaves and nominal splits.
     feature, parent, first_child, n_children, node_depth, missing_left, counts
         As in `TreeArrays`.
     """
@@ -128,18 +129,18 @@ class Tree(TreeArrays):
 
     @cached_property
     def threshold(self) -> NDArray[np.float64]:
-        """(N,) values up to it go left."""
+        """(N,) the threshold of each node: values up to it go left."""
         result = np.full(self.n_nodes, np.nan)
         nodes = np.flatnonzero(~self.is_leaf & (self._kind == 0))
         at = self._bins.cut_start[self.feature[nodes]] + self._code[nodes]
         inside = at < self._bins.cut_start[self.feature[nodes] + 1]
-        result[nodes] = np.inf  # every value left, missing right
+        result[nodes] = np.inf  # every value goes left, only missing ones right
         result[nodes[inside]] = self._bins.cuts[at[inside]]
         return result
 
     @property
     def root(self) -> TreeNode:
-        """Where to start walking."""
+        """The root of the tree, from which to walk."""
         return TreeNode(self, 0)
 
     def at(self, number: int) -> TreeNode:
@@ -147,7 +148,7 @@ class Tree(TreeArrays):
         return TreeNode(self, number)
 
     def categories_left(self, node: int) -> list[Any]:
-        """Category values that go left at a subset split."""
+        """The categories that go left at a subset split."""
         known = self.schema.categories[self.feature[node]]
         if known is None or self._kind[node] != SUBSET:
             return []
@@ -159,11 +160,11 @@ class Tree(TreeArrays):
         return self.nodes.goes_left(nodes, 0 if known is None else len(known))
 
     def name_of(self, feature: int) -> str:
-        """The feature's name, or ``x[i]``."""
+        """The name of the feature, or ``x[i]`` if features have no names."""
         return self.schema.names[feature] if self.schema.names is not None else f"x[{feature}]"
 
     def to_text(self, *, max_depth: int = 10, decimals: int = 2, note: Callable[[TreeNode], str] | None = None) -> str:
-        """The tree as indented text, with the rows of each class in its leaves, and a note on each if there is one."""
+        """The tree as indented text, with the counts of its leaves; `note` may add text to the line of each leaf."""
         return "\n".join(_lines(self.root, 0, max_depth, decimals, note))
 
     def __repr__(self) -> str:
@@ -176,11 +177,12 @@ class NumberTree(Tree):
     Attributes
     ----------
     counts : (N, 1) int64
-        Rows at each node, as often as the bag holds them.
+        Rows at each node, each as often as the bag holds it.
     mean, variance : (N,) float64
-        Of the targets at each node, by weight.
+        Weighted mean and variance of the targets at each node.
     value : (N,) float64
-        What a leaf predicts: its mean, or its median where absolute errors were reduced; the mean of other nodes.
+        The prediction of a leaf: its mean, or its median if the criterion is "absolute_error". For other nodes, the
+        mean.
     feature, threshold, parent, first_child, n_children, node_depth, missing_left
         As in `Tree`.
     """
@@ -192,7 +194,7 @@ class NumberTree(Tree):
 
     @property
     def weight(self) -> Floats:
-        """(N,) weight of the rows at each node; their number where rows have no weights."""
+        """(N,) weight of the rows at each node; their number if rows have no weights."""
         return self.evidence.amount
 
     @property
@@ -207,29 +209,29 @@ class NumberTree(Tree):
 
     @property
     def value(self) -> Floats:
-        """(N,) what a leaf predicts; the mean of other nodes."""
+        """(N,) the prediction of a leaf; for other nodes, the mean."""
         return self.evidence.values
 
     def impurity(self, criterion: str) -> Floats:
-        """(N,) impurity of each node: variance, or half the mean Poisson deviance up to a constant of the tree."""
+        """(N,) variance at each node, or for "poisson" half the mean deviance, up to a constant of the tree."""
         return self.evidence.impurity(criterion)
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A place in a tree: what it holds and where one can go from it."""
+    """A node of a tree: its counts and its children."""
 
     tree: Tree
     number: int
 
     @property
     def is_leaf(self) -> bool:
-        """Whether nothing is below."""
+        """Whether the node has no children."""
         return bool(self.tree.is_leaf[self.number])
 
     @property
     def counts(self) -> dict[Any, int]:
-        """Class -> rows here."""
+        """Class -> rows of it at this node."""
         return dict(zip(self.tree.classes.tolist(), self.tree.counts[self.number].tolist(), strict=True))
 
     @property
@@ -240,12 +242,12 @@ class TreeNode:
 
     @property
     def questions(self) -> list[str]:
-        """What is true of the rows in each child."""
+        """The condition that the rows of each child fulfil."""
         return _questions(self, 6)
 
 
 def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int32]) -> sparse.csr_array:
-    """Leaf nodes (n, T) -> (n, all nodes) indicator of the nodes each row passes."""
+    """Leaf nodes (n, T) -> (n, all nodes): 1 for each node that a row passes."""
     n_rows = len(leaf_nodes)
     rows, columns = [], []
     for number, tree in enumerate(trees):
@@ -264,7 +266,7 @@ def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int3
 
 
 def impurity_importance(tree: TreeArrays, n_features: int, criterion: Any) -> Floats:
-    """-> (p,) mean decrease of impurity at the splits on each feature, summing to one (or all zero)."""
+    """-> (p,) mean decrease of impurity at the splits on each feature; they sum to one, or are all zero."""
     impurity = tree.evidence.amount * tree.evidence.impurity(criterion)
     inner = np.flatnonzero(~tree.is_leaf)
     kept = np.flatnonzero((tree.parent >= 0) & ~tree.is_borrowed)
@@ -292,7 +294,7 @@ def _lines(
 
 
 def _questions(node: TreeNode, decimals: int) -> list[str]:
-    """The condition of each child, in words."""
+    """The condition of each child as text."""
     if node.is_leaf:
         return []
     tree, number = node.tree, node.number
