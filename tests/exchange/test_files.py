@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestClassifier as Peer
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.reference.models import MODELS, Fitted, frame, labels, numbers
+from tests.reference.models import MODELS, Fitted, frame, labels, numbers, tampered
 
 import hedgerow
 from hedgerow import (
@@ -34,6 +34,7 @@ from hedgerow import (
 from hedgerow.belief import all_rules
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.estimators.trees import TreesEstimator
+from hedgerow.exchange.files import describe_file
 from hedgerow.exchange.files.model import ESTIMATORS
 from hedgerow.exchange.named import estimator_named
 from hedgerow.judge.fitted import fitted_of
@@ -51,18 +52,6 @@ def saved(model: Any) -> bytes:
 def loaded(data: bytes) -> Any:
     """The model `load` makes of bytes."""
     return hedgerow.load(io.BytesIO(data))
-
-
-def tampered(data: bytes, change: Any) -> bytes:
-    """Change the JSON of the model, and leave everything else."""
-    n_header = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + n_header])
-    model = json.loads(header["__metadata__"]["model"])
-    change(header["__metadata__"], model)
-    header["__metadata__"]["model"] = json.dumps(model)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + data[8 + n_header :]
 
 
 def same_answers(one: Any, other: Any, asked: Any) -> None:
@@ -172,7 +161,6 @@ def test_parameters_come_back_as_they_were() -> None:
         "categorical_features": None,
         "max_features": 0.5,
         "random_state": 2**32 - 1,
-        "n_jobs": -1,
         "max_samples": 30,
     }
     X = numbers(0, 60)
@@ -180,6 +168,45 @@ def test_parameters_come_back_as_they_were() -> None:
     again = loaded(saved(model)).get_params()
     assert all(np.array_equal(again[name], value) for name, value in model.get_params().items())
     assert again["monotonic_cst"].dtype == given["monotonic_cst"].dtype
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if "n_jobs" in estimator_named(name)().get_params()])
+def test_the_file_is_the_same_on_any_number_of_threads(name: str) -> None:
+    X = numbers(0, 60)
+    y = X[:, 0] > 0 if name.endswith("Classifier") else np.nan_to_num(X[:, 0])
+    models = [estimator_named(name)(8, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 1, 2, 10**6)]
+    assert len({saved(model) for model in models}) == 1
+    assert loaded(saved(models[2])).n_jobs is None
+
+
+@pytest.mark.parametrize(("stored", "read"), [(None, None), (1, 1), (-1, -1), (1024, joblib.cpu_count())])
+def test_the_threads_of_an_older_file_are_no_more_than_the_machine_has(stored: Any, read: Any, small: Fitted) -> None:
+    older = tampered(saved(small.model), lambda metadata, model: model["parameters"].update(n_jobs=stored))
+    assert loaded(older).n_jobs == read
+    assert describe_file(io.BytesIO(older)).parameters["n_jobs"] == read
+
+
+@pytest.mark.parametrize("reason", [MemoryError(), RuntimeError("no thread"), RecursionError("too deep")])
+def test_what_runs_out_while_a_file_is_read_is_the_same_one_exception(
+    reason: Exception, small: Fitted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_out(*_: Any, **__: Any) -> Any:
+        raise reason
+
+    data = saved(small.model)
+    monkeypatch.setattr("hedgerow.exchange.files.forests.counted_rows", run_out)
+    with pytest.raises(ModelFileError) as refused:
+        loaded(data)
+    assert str(refused.value).endswith(str(reason) or "more than there is")
+
+
+def test_a_file_that_memory_does_not_hold_is_the_same_one_exception() -> None:
+    class Endless(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise MemoryError
+
+    with pytest.raises(ModelFileError, match="must fit into memory"):
+        hedgerow.load(Endless())
 
 
 def test_what_the_training_rows_must_teach_is_learned_before_saving() -> None:
@@ -357,7 +384,6 @@ class Unregistered(Dominance):
         {"decision": Unregistered()},
         {"rule": "no such rule"},
         {"caution": -1.0},
-        {"n_jobs": 10**6},
         {"class_weight": {str(number): 1.0 for number in range(100_000)}},
     ],
     ids=lambda parameters: next(iter(parameters)),

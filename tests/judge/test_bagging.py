@@ -232,7 +232,7 @@ def test_the_trace_of_numbers_is_the_error_of_ever_larger_forests(criterion: str
         error = np.mean(np.abs(off)) if criterion == "absolute_error" else np.mean(off**2)
         assert trace[n_trees - 1] == pytest.approx(error, rel=1e-12)
     assert np.array_equal(pickle.loads(pickle.dumps(forest)).oob_trace_, trace)
-    with pytest.raises(ValueError, match="oob_trace_ must be asked"):
+    with pytest.raises(AttributeError, match="oob_trace_ must be asked"):
         _ = RandomForestRegressor(3, bootstrap=False).fit(X, y).oob_trace_
 
 

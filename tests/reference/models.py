@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -144,3 +145,15 @@ UNLABELLED_MODELS: dict[str, Callable[[], Fitted]] = {
     "embedding": lambda: _unlabelled(RandomTreesEmbedding(4, max_depth=3, random_state=0)),
     "unsupervised": lambda: _unlabelled(UnsupervisedForest(4, max_depth=4, random_state=0)),
 }
+
+
+def tampered(data: bytes, change: Any) -> bytes:
+    """Change the JSON of the model, and leave everything else."""
+    n_header = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + n_header])
+    model = json.loads(header["__metadata__"]["model"])
+    change(header["__metadata__"], model)
+    header["__metadata__"]["model"] = json.dumps(model)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[8 + n_header :]

@@ -27,7 +27,6 @@ NODES = "forest/nodes.py"
 
 # What is not yet as it should be. These lists may only become shorter; an entry that is no longer needed fails.
 TOO_LONG = {
-    "estimators/classifier.py": 461,
     "exchange/export/recorded.py": 516,
 }
 SHIFT_NODE_BITS: set[str] = set()

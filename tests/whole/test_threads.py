@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.reference.models import tampered
 
+import hedgerow
 from hedgerow import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 #: How often the model is fitted again while others ask it; more by hand, to look for what is rare.
@@ -112,3 +118,53 @@ def test_what_is_learned_on_bags_is_learned_once_however_many_ask() -> None:
         asker.join()
     assert len(found) == 4
     assert len(set(found)) == 1
+
+
+# ---- threads that cannot start ----------------------------------------------------------------------------------
+
+#: A process to which the system gives a thread or two fits, answers and loads with many.
+UNDER_A_LIMIT = """
+import hashlib, io, os, resource, sys
+import numpy as np
+from hedgerow import RandomForestClassifier, load
+X = np.random.default_rng(0).normal(size=(3000, 6))
+data = open(sys.argv[2], "rb").read()
+load(io.BytesIO(data))  # what is imported when first used, another user may not read
+if sys.argv[1] == "memory":
+    pages = int(open("/proc/self/statm").read().split()[0])
+    most = pages * resource.getpagesize() + (400 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+else:
+    if os.getuid() == 0:  # whom no such limit binds
+        os.setuid(65534)
+    resource.setrlimit(resource.RLIMIT_NPROC, (3, 3))
+fitted = RandomForestClassifier(64, random_state=0, n_jobs=8).fit(X, X[:, 0] > X[:, 1])
+for model in (fitted, load(io.BytesIO(data)).set_params(n_jobs=8)):
+    print(hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest())
+"""
+
+
+def few_large_stacks() -> None:
+    """256 MB for each thread of a process, so that few fit."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_STACK, (256 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits bind threads on Linux only")
+@pytest.mark.parametrize("limit", ["memory", "processes"])
+def test_those_that_start_do_the_work_of_those_that_cannot(limit: str, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(3000, 6))
+    model, file = RandomForestClassifier(64, random_state=0).fit(X, X[:, 0] > X[:, 1]), tmp_path / "model.hedge"
+    hedgerow.save(model, file)
+    older = tampered(file.read_bytes(), lambda metadata, model: model["parameters"].update(n_jobs=1024))
+    file.write_bytes(older)
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_A_LIMIT, limit, str(file)],
+        capture_output=True,
+        text=True,
+        preexec_fn=few_large_stacks,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest()] * 2

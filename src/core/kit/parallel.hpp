@@ -8,6 +8,8 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -48,7 +50,8 @@ private:
     unsigned ticks_ = 0;
 };
 
-// Runs work(task, thread) for tasks 0 … n_tasks-1, handed out in order. Thread 0 is the caller.
+// Runs work(task, thread) for tasks 0 … n_tasks-1, handed out in order. Thread 0 is the caller, which works in any case:
+// where no further thread can be had, those that have started do everything.
 // An exception in a task stops the others and is thrown here; no thread outlives the call.
 inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& control,
                       const std::function<void(std::size_t, std::size_t)>& work) {
@@ -56,7 +59,7 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
     std::exception_ptr failure;
     std::mutex mutex;
     std::condition_variable finished;
-    std::size_t n_running = 0;
+    std::size_t n_finished = 0;
 
     auto loop = [&](std::size_t thread) {
         try {
@@ -75,18 +78,22 @@ inline void run_tasks(std::size_t n_tasks, std::size_t n_threads, Control& contr
 
     n_threads = std::max<std::size_t>(1, std::min(n_threads, n_tasks));
     std::vector<std::thread> threads;
-    n_running = n_threads - 1;
-    for (std::size_t thread = 1; thread < n_threads; ++thread)
-        threads.emplace_back([&, thread] {
-            loop(thread);
-            const std::lock_guard<std::mutex> lock(mutex);
-            --n_running;
-            finished.notify_one();
-        });
+    try {
+        threads.reserve(n_threads - 1);
+        for (std::size_t thread = 1; thread < n_threads; ++thread)
+            threads.emplace_back([&, thread] {
+                loop(thread);
+                const std::lock_guard<std::mutex> lock(mutex);
+                ++n_finished;
+                finished.notify_one();
+            });
+    } catch (const std::system_error&) {  // the machine has no further thread to give
+    } catch (const std::bad_alloc&) {     // or no memory to start one with
+    }
     loop(0);
     if (!threads.empty()) {
         std::unique_lock<std::mutex> lock(mutex);
-        while (n_running > 0) {
+        while (n_finished < threads.size()) {
             finished.wait_for(lock, std::chrono::milliseconds(50));
             lock.unlock();
             try {

@@ -19,7 +19,7 @@ from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import STDIN, read_sheet
 from hedgerow.commands.talk import facts, listed, number_of, say, show, write_json
 from hedgerow.errors import CheckpointError
-from hedgerow.exchange.files.state import MAX_THREADS
+from hedgerow.exchange.files.parameters import MAX_THREADS
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.fields import Parameter, parameters_of
 from hedgerow.table import Factors, NamedColumns

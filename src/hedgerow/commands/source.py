@@ -27,10 +27,11 @@ def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
 
 
 def read_model(path: str) -> Any:
-    """A model file, fully checked -> fitted estimator."""
+    """A model file, fully checked -> fitted estimator that answers on all cores."""
     from hedgerow.exchange.files import load
 
-    return load(model_file(path))
+    model = load(model_file(path))
+    return model.set_params(n_jobs=-1) if "n_jobs" in model.get_params(deep=False) else model
 
 
 def model_file(path: str) -> Any:

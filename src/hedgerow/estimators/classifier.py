@@ -12,12 +12,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
-from hedgerow.estimators.trees import figure
+from hedgerow.estimators.trees import figure, or_not_there
 from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.later import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.answer import ClassAnswers, UncertaintyOf
 from hedgerow.judge.evidence import Evidence
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
@@ -368,7 +367,8 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     @property
     def oob_evidence_(self) -> Evidence:
         """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""
-        return self.__answers__().oob_evidence()
+        with or_not_there():
+            return self.__answers__().oob_evidence()
 
     @property
     def oob_errors_(self) -> BootstrapErrors:
@@ -386,27 +386,8 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         >>> errors.resubstitution < errors.err632 < errors.out_of_bag
         True
         """
-        return self.__answers__().oob_errors()
-
-    @property
-    def oob_trace_(self) -> NDArray[np.float64]:
-        """(n_trees,): out-of-bag error of the forest after each tree, under its rule; the last is that of the forest.
-
-        Computed in one pass when first asked for. Rules that learn tree weights weigh all trees alike here.
-        """
-        return self.__answers__().oob_trace().copy()
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """(n_features,): share of the decrease in impurity, measured on the evidence in the leaves.
-
-        Features with many values look more important than they are; permutation importance does not have this
-        bias.
-        """
-        fitted = fitted_of(self)
-        n_features, criterion = fitted.schema.n_features, fitted.criterion
-        mean = np.mean([impurity_importance(tree, n_features, criterion) for tree in fitted.trees()], axis=0)
-        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+        with or_not_there():
+            return self.__answers__().oob_errors()
 
     @property
     def classes_(self) -> NDArray[Any]:

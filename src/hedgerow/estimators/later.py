@@ -5,16 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimators.trees import TreesEstimator, figure
+from hedgerow.estimators.trees import TreesEstimator, figure, or_not_there
 from hedgerow.fit.later import grow_more
 from hedgerow.fit.parameters import require_count
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task
+from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of
 from hedgerow.judge.newcomers import compare, newcomers
+
+Floats = NDArray[np.float64]
 
 
 def leaves_are_sums(model: Any) -> bool:
@@ -128,6 +132,28 @@ class LaterEstimator(TreesEstimator):
     def oob_score_(self) -> float:
         """How good the forest is on rows its trees have not seen, with ``oob_score``."""
         return float(figure(fitted_of(self).figures.oob_score, "oob_score_", "after a fit with oob_score"))
+
+    @property
+    def oob_trace_(self) -> Floats:
+        """(n_trees,): out-of-bag error of the forest after each tree; the last is that of the forest.
+
+        Of a classifier under its rule, where rules that learn tree weights weigh all trees alike; of a regressor
+        squared, or absolute if trees reduce that. Computed in one pass when first asked for.
+        """
+        with or_not_there():
+            return np.array(self.__answers__().oob_trace())
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """(n_features,): share of the decrease in impurity, measured on the evidence in the leaves.
+
+        Of a regressor in squared error (in deviance, with criterion="poisson"). Features with many values look more
+        important than they are; permutation importance does not have this bias.
+        """
+        fitted = fitted_of(self)
+        n_features, criterion = fitted.schema.n_features, fitted.criterion
+        mean = np.mean([impurity_importance(tree, n_features, criterion) for tree in fitted.trees()], axis=0)
+        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     @property
     def max_features_(self) -> int:

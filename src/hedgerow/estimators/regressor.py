@@ -16,7 +16,6 @@ from hedgerow.fit.later import partial_fit
 from hedgerow.fit.number_task import NumberTask
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.number_answers import NumberAnswers, VarianceOf
 
@@ -212,25 +211,6 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         """
         now = self.__answers__()
         return now.quantiles(now.read(X), quantiles, weighting, interpolation)
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """(n_features,): share of the decrease in squared error (in deviance, with criterion="poisson").
-
-        Features with many values look more important than they are; permutation importance does not have this bias.
-        """
-        fitted = fitted_of(self)
-        n_features, criterion = fitted.schema.n_features, fitted.criterion
-        mean = np.mean([impurity_importance(tree, n_features, criterion) for tree in fitted.trees()], axis=0)
-        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
-
-    @property
-    def oob_trace_(self) -> Floats:
-        """(n_trees,): out-of-bag error of the forest after each tree: squared, or absolute if trees reduce that.
-
-        Computed in one pass when first asked for.
-        """
-        return self.__answers__().oob_trace().copy()
 
     @property
     def criterion_(self) -> str:

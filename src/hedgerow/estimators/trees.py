@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -275,6 +277,17 @@ def figure(value: Any, name: str, reason: str) -> Any:
     if value is None:
         raise AttributeError(f"{name} is there {reason}, got a model without it")
     return value
+
+
+@contextmanager
+def or_not_there() -> Iterator[None]:
+    """What a property cannot compute is not there: notebooks, `dir` and `hasattr` expect an AttributeError."""
+    try:
+        yield
+    except AttributeError:  # not fitted, among others
+        raise
+    except ValueError as reason:
+        raise AttributeError(str(reason)) from reason
 
 
 def _same_codes(forest: Forest, codes: Codes, own: Codes) -> bool:

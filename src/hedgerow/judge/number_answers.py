@@ -187,7 +187,7 @@ class NumberAnswers(Answers):
         def make() -> Floats:
             rows = self.fitted.bagged
             if rows is None:
-                raise ValueError(
+                raise AttributeError(
                     "oob_trace_ must be asked of a forest that still knows the rows its trees have not seen, got one"
                     " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
                 )

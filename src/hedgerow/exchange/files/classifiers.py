@@ -18,7 +18,6 @@ from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import (
     check_known,
     checked_number,
-    checked_threads,
     chosen_features_from_json,
     state_from_contents,
     state_to_contents,
@@ -51,7 +50,7 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     _check_reading(model, now.fitted)
     encoder = Encoder()
     classes, arrays = labels_to_arrays("classes", now.classes)
-    state, of_state = state_to_contents(now.fitted, model.n_jobs)
+    state, of_state = state_to_contents(now.fitted)
     arrays |= of_state | {"prior": now.about.prior}
     reported, of_fit = _fitted_to_contents(now, encoder)
     contents = {
@@ -72,9 +71,9 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
     if len(classes) > MAX_CLASSES:
         raise ModelFileError(f"a model must have at most {MAX_CLASSES} classes, got {len(classes)}")
     decoder = Decoder(arrays, len(classes))
-    model = kind(**decoder.parameters(given["parameters"], kind))
-    leaf_classes, n_trees = kind.__tree_shape__(len(classes))  # type: ignore[attr-defined]
-    state = state_from_contents(given, arrays, leaf_classes, model.n_jobs)
+    model = decoder.estimator(given["parameters"], kind)
+    leaf_classes, n_trees = model.__tree_shape__(len(classes))
+    state = state_from_contents(given, arrays, leaf_classes)
     if n_trees not in (None, state.forest.n_trees):
         raise ModelFileError(
             f"a {kind.__name__} of {len(classes)} classes must have {n_trees} trees, got {state.forest.n_trees}"
@@ -104,7 +103,6 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
 
 def _check_reading(model: Any, fitted: Fitted) -> None:
     """Refuse parameters that would fail in a prediction; parameters of a fit are checked by the next fit."""
-    checked_threads(model.n_jobs)
     rule, decision = resolve_rule(model.rule), resolve_decision(model.decision)
     caution = model.caution
     if caution == "auto":

@@ -97,6 +97,19 @@ def whole_file(path: Path_) -> Iterator[Path]:
 
 def read_file(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Contents:
     """Read a file, mapping its arrays into memory; an open binary file is read to its end instead."""
+    try:
+        return _read(path, memory_map)
+    except MemoryError as reason:
+        raise too_large() from reason
+
+
+def too_large() -> ModelFileError:
+    """The error for a file that memory does not hold."""
+    return ModelFileError("a model file must fit into memory, got one that needs more than there is")
+
+
+def _read(path: Path_ | BinaryIO, memory_map: bool) -> Contents:
+    """An open file, or the path of one -> its contents."""
     if not isinstance(path, str | os.PathLike):
         data = path.read()
         if not isinstance(data, bytes):

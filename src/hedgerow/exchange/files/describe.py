@@ -94,7 +94,7 @@ def _described(contents: Contents) -> ModelFile:
     arrays = dict(contents.arrays)
     classes = labels_from_arrays("classes", given["classes"], arrays) if "classes" in given else None
     decoder, kind = Decoder(arrays, 1 if classes is None else len(classes)), estimator_named(name)
-    parameters = kind(**decoder.parameters(given["parameters"], kind)).get_params(deep=False)
+    parameters = decoder.estimator(given["parameters"], kind).get_params(deep=False)
     bag, fitted = given["bag"], given.get("fitted", {})
     starts = [_last(arrays, f"forest.{each}_start") for each in ("node", "leaf")]
     caution = parameters.get("caution")

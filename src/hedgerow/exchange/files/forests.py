@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
@@ -11,15 +12,18 @@ from hedgerow.forest.counts import DENSE_CLASSES
 from hedgerow.forest.forest import TYPES, Forest, counted_rows
 from hedgerow.table.bins import Bins
 
+#: A further thread checks at least this many nodes: fewer take a few milliseconds.
+_NODES_PER_THREAD = 1_000_000
 
-def forest_to_arrays(forest: Forest, bins: Bins, n_threads: int = 1) -> Arrays:
+
+def forest_to_arrays(forest: Forest, bins: Bins) -> Arrays:
     """Forest -> its arrays, and the rows each tree counts."""
     arrays = {f"forest.{name}": array for name, array in forest.arrays().items()}
-    return arrays | {"forest.rows": tree_rows(forest, bins, n_threads)}
+    return arrays | {"forest.rows": tree_rows(forest, bins)}
 
 
 def forest_from_arrays(
-    arrays: Arrays, bins: Bins, n_classes: int, *, weighted: bool, n_threads: int, moments: tuple[str, ...] = ()
+    arrays: Arrays, bins: Bins, n_classes: int, *, weighted: bool, moments: tuple[str, ...] = ()
 ) -> tuple[Forest, NDArray[np.uint64]]:
     """The inverse of `forest_to_arrays`, everything checked -> the forest, and the rows each tree counts."""
     absent = set() if n_classes > DENSE_CLASSES else {"entry_start", "entry_class"}
@@ -27,16 +31,16 @@ def forest_from_arrays(
     absent |= {"values", "means", "variances"} - set(moments)
     given = {name: take(arrays, f"forest.{name}", dtype) for name, dtype in TYPES.items() if name not in absent}
     forest = Forest.from_arrays(n_classes, given)
-    counted = tree_rows(forest, bins, n_threads)
+    counted = tree_rows(forest, bins)
     rows = take(arrays, "forest.rows", np.uint64, length=forest.n_trees)
     if not np.array_equal(rows, counted):
         raise ModelFileError("counts must add up to the rows of each tree, got other sums")
     return forest, rows
 
 
-def tree_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
+def tree_rows(forest: Forest, bins: Bins) -> NDArray[np.uint64]:
     """A forest -> (T,): rows that each tree counts; a ModelFileError says what is wrong with a tree."""
     try:
-        return counted_rows(forest, bins, n_threads)
+        return counted_rows(forest, bins, max(1, min(cpu_count(), len(forest.nodes) // _NODES_PER_THREAD)))
     except ValueError as reason:
         raise ModelFileError(str(reason)) from None

@@ -13,7 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files import classifiers, regressors, unlabelled
-from hedgerow.exchange.files.container import Contents, Path_, dump_json, parse_object, read_file, write_file
+from hedgerow.exchange.files.container import (
+    Contents,
+    Path_,
+    dump_json,
+    parse_object,
+    read_file,
+    too_large,
+    write_file,
+)
 from hedgerow.exchange.files.values import Arrays
 from hedgerow.exchange.named import estimator_named
 
@@ -132,7 +140,8 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is not a model, is damaged, or has a newer major version of the format.
+        If the file is not a model, is damaged, needs more memory than there is, or has a newer major version of the
+        format.
     OSError
         If the file cannot be opened.
 
@@ -149,12 +158,14 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
 
 @contextmanager
 def one_exception() -> Iterator[None]:
-    """Turn every error of rules, decisions and estimators about their parameters into a ModelFileError."""
+    """Turn every error of rules, decisions and estimators about what a file holds into a ModelFileError."""
     try:
         yield
     except ModelFileError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as reason:
+    except MemoryError as reason:
+        raise too_large() from reason
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as reason:
         raise ModelFileError(f"a model file must hold a valid model, got one that is not: {reason}") from reason
 
 

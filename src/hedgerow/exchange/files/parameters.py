@@ -17,6 +17,7 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 
 from hedgerow.belief import Rule, resolve_rule, rule_names
@@ -30,6 +31,10 @@ Json: TypeAlias = Any
 _ARRAY_TYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 _ODD_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DEEPEST = 20
+#: Most threads that a file or a command may ask for.
+MAX_THREADS = 1024
+#: How the work is done and not what comes out: a file does not hold it, so that it is the same on every machine.
+_UNSAVED = frozenset({"n_jobs"})
 
 
 class Encoder:
@@ -70,9 +75,9 @@ class Encoder:
         raise _not_data(where, value)
 
     def parameters(self, estimator: Any, where: str = "") -> dict[str, Json]:
-        """An object with scikit-learn's ``get_params`` -> JSON of its own parameters."""
+        """An object with scikit-learn's ``get_params`` -> JSON of its own parameters, but for the number of threads."""
         own = estimator.get_params(deep=False)
-        return {name: self.encode(value, f"{where}{name}") for name, value in own.items()}
+        return {name: self.encode(value, f"{where}{name}") for name, value in own.items() if name not in _UNSAVED}
 
     def _integer(self, value: int, where: str) -> Json:
         if not -(2**63) <= value < 2**64:
@@ -134,6 +139,13 @@ class Decoder:
         if isinstance(value, dict):
             return self._tagged(value, depth + 1)
         raise ModelFileError(f"parameters must be JSON, got {type(value).__name__}")
+
+    def estimator(self, given: Json, kind: type) -> Any:
+        """JSON of an estimator's parameters -> the estimator, not fitted."""
+        parameters = self.parameters(given, kind)
+        if "n_jobs" in parameters:  # of a file that an earlier hedgerow has written
+            parameters["n_jobs"] = _checked_threads(parameters["n_jobs"])
+        return kind(**parameters)
 
     def parameters(self, given: Json, kind: type, depth: int = 0) -> dict[str, Any]:
         """JSON of an object's parameters -> dict; names that the class does not have are refused."""
@@ -219,6 +231,17 @@ class Decoder:
                     f"{each} of a calibrated decision must be one number per class, got something else"
                 )
             setattr(decision, each, value)
+
+
+def _checked_threads(n_jobs: Any) -> int | None:
+    """``n_jobs`` of a file, no more than the machine has cores; refused if no machine has so many."""
+    if n_jobs is None:
+        return None
+    if type(n_jobs) is not int or n_jobs == 0 or abs(n_jobs) > MAX_THREADS:
+        raise ModelFileError(
+            f"n_jobs must be None or an int from -{MAX_THREADS} to {MAX_THREADS}, not 0, got {str(n_jobs)[:40]}"
+        )
+    return min(n_jobs, int(cpu_count()))
 
 
 def _decision_classes() -> dict[str, type[Decision]]:

@@ -15,7 +15,6 @@ from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import (
     check_known,
     checked_number,
-    checked_threads,
     chosen_features_from_json,
     state_from_contents,
     state_to_contents,
@@ -42,7 +41,7 @@ def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     now: NumberAnswers = answers_of(model)
     _check_reading(model)
     encoder = Encoder()
-    state, arrays = state_to_contents(now.fitted, model.n_jobs)
+    state, arrays = state_to_contents(now.fitted)
     arrays |= {"range": np.array([now.about.low, now.about.high])}
     reported, of_fit = _fitted_to_contents(now, model, encoder)
     contents = {
@@ -60,9 +59,9 @@ def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
     """The inverse of `regressor_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     decoder = Decoder(arrays, 1)
-    model = kind(**decoder.parameters(given["parameters"], kind))
+    model = decoder.estimator(given["parameters"], kind)
     moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
-    state = state_from_contents(given, arrays, 1, model.n_jobs, moments=moments)
+    state = state_from_contents(given, arrays, 1, moments=moments)
     low, high = _finite("range", take(arrays, "range", np.float64, length=2)).tolist()
     if not low <= high:
         raise ModelFileError(f"range must go from the lowest to the highest target, got {low} and {high}")
@@ -96,7 +95,6 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
 
 def _check_reading(model: Any) -> None:
     """Refuse parameters that would fail in a prediction."""
-    checked_threads(model.n_jobs)
     checked_caution(model.caution, "a number >= 0")
     _checked_criterion(model.criterion)
 

@@ -15,16 +15,12 @@ from hedgerow.exchange.files.values import Arrays
 from hedgerow.fit.run import MAX_ROWS
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import COUNT_SENSES
-from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint
 from hedgerow.judge.fitted import Figures, Fitted
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
 
 Json: TypeAlias = Any
-
-#: Most threads that a file may ask for.
-MAX_THREADS = 1024
 
 
 class State(NamedTuple):
@@ -37,21 +33,21 @@ class State(NamedTuple):
     fingerprint: Fingerprint | None
 
 
-def state_to_contents(fitted: Fitted, n_jobs: Any) -> tuple[dict[str, Json], Arrays]:
+def state_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     """A fit -> its table, seed and bags as JSON, and the arrays of table, bins and forest."""
     table, arrays = schema_to_arrays(fitted.schema)
-    arrays |= bins_to_arrays(fitted.bins) | forest_to_arrays(fitted.forest, fitted.bins, reading_threads(n_jobs))
+    arrays |= bins_to_arrays(fitted.bins) | forest_to_arrays(fitted.forest, fitted.bins)
     return {"table": table, "seed": fitted.seed, "bag": _bag_to_json(fitted.fingerprint)}, arrays
 
 
 def state_from_contents(
-    given: dict[str, Json], arrays: Arrays, n_classes: int, n_jobs: Any, *, moments: tuple[str, ...] = ()
+    given: dict[str, Json], arrays: Arrays, n_classes: int, *, moments: tuple[str, ...] = ()
 ) -> State:
     """The inverse of `state_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     schema = schema_from_arrays(given["table"], arrays)
     bins = bins_from_arrays(arrays, schema)
-    weighted, n_threads = given.get("weighted") is True, reading_threads(n_jobs)
-    forest, rows = forest_from_arrays(arrays, bins, n_classes, weighted=weighted, n_threads=n_threads, moments=moments)
+    weighted = given.get("weighted") is True
+    forest, rows = forest_from_arrays(arrays, bins, n_classes, weighted=weighted, moments=moments)
     fingerprint = _bag_from_json(given["bag"], rows)
     return State(schema, bins, forest, checked_number("seed", given["seed"], int, 0, 2**63 - 1), fingerprint)
 
@@ -82,23 +78,6 @@ def checked_number(name: str, value: Any, kind: type, least: float, most: float)
     if not right or not least <= value <= most:
         raise ModelFileError(f"{name} must be a number from {least} to {most}, got {str(value)[:40]!r}")
     return kind(value)
-
-
-def checked_threads(n_jobs: Any) -> int | None:
-    """``n_jobs``, refused if it asks for more threads than any machine has."""
-    if n_jobs is None:
-        return None
-    if type(n_jobs) is not int or n_jobs == 0 or abs(n_jobs) > MAX_THREADS:
-        raise ValueError(
-            f"n_jobs must be None or an int from -{MAX_THREADS} to {MAX_THREADS}, not 0, got {str(n_jobs)[:40]};"
-            " -1 uses all cores"
-        )
-    return n_jobs
-
-
-def reading_threads(n_jobs: Any) -> int:
-    """Number of threads that check the trees: as many as the model predicts with."""
-    return thread_count(checked_threads(n_jobs))
 
 
 def _bag_to_json(bag: Fingerprint | None) -> Json:

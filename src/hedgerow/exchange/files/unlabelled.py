@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.parameters import Decoder, Encoder
-from hedgerow.exchange.files.state import checked_threads, state_from_contents, state_to_contents
+from hedgerow.exchange.files.state import state_from_contents, state_to_contents
 from hedgerow.exchange.files.values import Arrays, take
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
 from hedgerow.target.base import About, AboutRows
@@ -20,9 +20,8 @@ KEYS = frozenset({"parameters", "table", "seed", "bag", "fitted"})
 
 def unlabelled_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     """Fitted trees -> JSON and arrays; the training table is not saved."""
-    checked_threads(model.n_jobs)
     encoder, fitted = Encoder(), fitted_of(model)
-    state, arrays = state_to_contents(fitted, model.n_jobs)
+    state, arrays = state_to_contents(fitted)
     if isinstance(fitted.about, AboutRows) and fitted.about.ranges is not None:
         arrays |= {"ranges": fitted.about.ranges}
     contents = {"parameters": encoder.parameters(model), **state, "fitted": {}}
@@ -32,9 +31,8 @@ def unlabelled_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 def unlabelled_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
     """The inverse of `unlabelled_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     names: tuple[str, ...] = kind.__leaf_names__  # type: ignore[attr-defined]
-    model = kind(**Decoder(arrays, len(names)).parameters(given["parameters"], kind))
-    checked_threads(model.n_jobs)
-    state = state_from_contents(given, arrays, len(names), model.n_jobs)
+    model = Decoder(arrays, len(names)).estimator(given["parameters"], kind)
+    state = state_from_contents(given, arrays, len(names))
     about = About(np.array(names))
     if len(names) == 1:
         ranges = take(arrays, "ranges", np.float64, shape=(state.schema.n_features, 2)).copy()
