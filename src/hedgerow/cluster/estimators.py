@@ -5,11 +5,9 @@ No other module of this room uses the private parts of estimators.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
-
-from sklearn.base import is_regressor
 
 from hedgerow.cluster.classes import TableClasses
 from hedgerow.cluster.engine import Engine
@@ -20,6 +18,7 @@ from hedgerow.cluster.progress import progress_on_cluster
 from hedgerow.cluster.target import TableTarget
 from hedgerow.cluster.training import ClusterTable, read_on_cluster
 from hedgerow.fit.parameters import check_parameters, refuse_unsettled, resolve_settings
+from hedgerow.fit.run import check_constraints
 from hedgerow.fit.settings import most_trees
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
@@ -27,6 +26,12 @@ from hedgerow.forest.prune import prune
 from hedgerow.forest.training import Fingerprint
 from hedgerow.judge.fitted import Fitted, with_fitted
 from hedgerow.table import Schema
+
+#: What an estimator predicts -> its target, before anything is read.
+_TARGETS: dict[str, Callable[[Any], TableTarget]] = {
+    "classes": lambda estimator: TableClasses(estimator.class_weight),
+    "numbers": lambda estimator: TableNumbers(),
+}
 
 
 def fit_on_cluster(
@@ -40,7 +45,7 @@ def fit_on_cluster(
     """Fit an estimator to partitions, which the engine can read; the two limits are those of `Limits`."""
     refuse_unsettled(estimator, f"on {engine.name}", "training rows, which would settle it, stay where they are")
     target = checked_target(estimator)
-    n_trees = 1 if estimator._one_tree else most_trees(estimator.n_estimators)
+    n_trees = most_trees(estimator)
     with engine, progress_on_cluster(estimator.verbose, n_trees) as show:
         show(0, f"reading {len(partitions)} partitions")
         categorical = estimator.categorical_features
@@ -58,14 +63,13 @@ def fit_on_cluster(
 def checked_target(estimator: Any) -> TableTarget:
     """Check the parameters of an estimator, as far as this is possible before reading -> what it predicts."""
     check_parameters(estimator)
-    return TableNumbers() if is_regressor(estimator) else TableClasses(estimator.class_weight)
+    return _TARGETS[estimator.__task__.kind](estimator)
 
 
 def settings_of(estimator: Any, schema: Schema, n_rows: int, n_classes: int) -> GrowSettings:
     """How an estimator grows trees on a table with so many rows and classes."""
     settings = resolve_settings(estimator, n_rows, schema.n_features, schema.names, n_classes)
-    if any(sign and nominal for sign, nominal in zip(settings.monotonic or [], schema.nominal, strict=False)):
-        raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
+    check_constraints(settings, schema)
     return settings
 
 

@@ -9,7 +9,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import FAN_IN
-from hedgerow.cluster.partitions import partitions_from
+from hedgerow.cluster.partitions import has_index, partitions_from
 from hedgerow.cluster.rows import rows_from
 from hedgerow.judge.tally import judge
 from hedgerow.metrics.tally import add_tallies
@@ -53,14 +53,14 @@ def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
     True
     """
     told = _Told(model, method, args, tuple(sorted(options.items())))
-    if hasattr(X, "map_partitions"):
+    if has_index(X):
         return _frames(X, told)
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
     row = np.zeros((1, X.shape[1]), dtype=X.dtype if X.dtype.kind in "fiub" else np.float64)
     example = told(row)
     if isinstance(example, tuple):
         parts = _blocks_of_parts(X, told, [np.asarray(part) for part in example])
-        return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
+        return type(example)(*parts) if _has_names(example) else tuple(parts)
     return _blocks(X, told, np.asarray(example))
 
 
@@ -231,7 +231,7 @@ def _tables(result: Any, told: _Told, index: Any) -> Any:
     """A result -> a data frame or series; a list of them if it has parts without names."""
     import pandas as pd
 
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
+    if _has_names(result):
         return pd.DataFrame(dict(zip(result._fields, result, strict=True)), index=index)
     if isinstance(result, tuple):
         return [_tables(part, told, index) for part in result]
@@ -239,6 +239,11 @@ def _tables(result: Any, told: _Told, index: Any) -> Any:
     if result.ndim == 1:
         return pd.Series(result, index=index, name=told.method.removeprefix("predict_"))
     return pd.DataFrame(result.reshape(len(result), -1), index=index, columns=_columns(told, result))
+
+
+def _has_names(result: Any) -> bool:
+    """Whether a result is of several parts that have names."""
+    return isinstance(result, tuple) and hasattr(result, "_fields")
 
 
 def _columns(told: _Told, result: NDArray[Any]) -> list[str]:

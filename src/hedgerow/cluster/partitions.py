@@ -50,6 +50,11 @@ def is_dask(X: Any) -> bool:
     return bool(is_dask_collection(X))
 
 
+def has_index(X: Any) -> bool:
+    """Whether a dask collection is a data frame or a series; an array has no index."""
+    return hasattr(X, "map_partitions")
+
+
 def partitions_from(X: Any, y: Any, sample_weight: Any = None) -> Partitions:
     """Dask collections of features, targets and weights -> their partitions; refused if these do not match."""
     for name, given in (("y", y), ("sample_weight", sample_weight)):
@@ -175,8 +180,8 @@ def _blocks(name: str, given: Any, n_blocks: int) -> list[Any]:
 
 
 def _is_frame(X: Any) -> bool:
-    return hasattr(X, "map_partitions") and X.ndim == 2
+    return has_index(X) and X.ndim == 2
 
 
 def _is_series(X: Any) -> bool:
-    return hasattr(X, "map_partitions") and X.ndim == 1
+    return has_index(X) and X.ndim == 1

@@ -40,8 +40,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     `rule`, `caution` and `decision` change nothing that was fitted.
     """
 
-    _task: ClassVar[Task] = ClassTask()
-    _same_when_merged: ClassVar[tuple[str, ...]] = ("monotonic_cst",)
+    __task__: ClassVar[Task] = ClassTask()
 
     rule: Any
     decision: Any
@@ -436,7 +435,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     @classmethod
     def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
         """K -> classes that a leaf counts, and how many trees there must be (None: any number)."""
-        return n_classes, 1 if cls._one_tree else None
+        return n_classes, 1 if cls.__one_tree__ else None
 
     def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:
         return ClassAnswers(self, fitted)

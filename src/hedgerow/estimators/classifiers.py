@@ -67,8 +67,8 @@ class DecisionTreeClassifier(TreesClassifier):
     label_rounds: int = 5
     ccp_alpha: float = 0.0
 
-    _one_tree = True
-    _keeps_rows = False
+    __one_tree__ = True
+    __keeps_rows__ = False
 
     @property
     def tree_(self) -> Tree:
@@ -202,7 +202,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
 
     bootstrap: bool = False
 
-    _splitter = "random"
+    __splitter__ = "random"
 
 
 @estimator
@@ -247,4 +247,4 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     n_jobs: int | None = None
     verbose: int = 0
 
-    _splitter = "random_decision"
+    __splitter__ = "random_decision"

@@ -36,11 +36,9 @@ def leaves_are_sums(model: Any) -> bool:
 class LaterEstimator(TreesEstimator):
     """What classifiers and regressors share: figures of rows outside bags, and rows that arrive later."""
 
-    _can_be_added_to: ClassVar[bool] = True
+    __takes_rows__: ClassVar[bool] = True
     #: What a fit does in its own way for what is to be predicted.
-    _task: ClassVar[Task]
-    #: Parameters that say what the leaves are.
-    _same_when_merged: ClassVar[tuple[str, ...]]
+    __task__: ClassVar[Task]
 
     @with_callbacks
     def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
@@ -116,7 +114,7 @@ class LaterEstimator(TreesEstimator):
         now = self.__answers__()
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
-        classes = self._task.drift_classes(now.fitted, y)
+        classes = self.__task__.drift_classes(now.fitted, y)
         new = self._newcomers(now, X, y, classes)
         old = None
         if reference is not None:
@@ -170,4 +168,4 @@ class LaterEstimator(TreesEstimator):
 
     def _newcomers(self, now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Any:
         codes = now.read(X)
-        return newcomers(codes, None if y is None else self._task.drift_labels(y, codes.shape[1], classes))
+        return newcomers(codes, None if y is None else self.__task__.drift_labels(y, codes.shape[1], classes))

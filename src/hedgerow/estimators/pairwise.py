@@ -37,6 +37,8 @@ _CAUTION = "How many unseen rows each leaf keeps in reserve; 1 is Dempster's app
 class PairTask(ClassTask):
     """A tree for each pair of classes, each grown on the rows of its two."""
 
+    one_table = False
+
     def read_target(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> ReadTarget:
@@ -143,9 +145,8 @@ class PairwiseTreesClassifier(TreesClassifier):
     explain = _NotOffered("ask predict_mass")
     report = _NotOffered("ask predict_mass")
     predict_uncertainty = _NotOffered("measure that of predict_mass, see hedgerow.belief")
-    _task = PairTask()
-    _can_be_added_to = False
-    _draws_from_one_table = False
+    __task__ = PairTask()
+    __takes_rows__ = False
     partial_fit = _NotOffered("fit it again")
     grow_more = _NotOffered("there is one for each pair")
     drift = _NotOffered("ask a RandomForestClassifier")

@@ -25,8 +25,7 @@ Floats = NDArray[np.float64]
 class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
     """What all tree and forest regressors share; the public classes are presets of it."""
 
-    _task: ClassVar[Task] = NumberTask()
-    _same_when_merged: ClassVar[tuple[str, ...]] = ("criterion", "monotonic_cst")
+    __task__: ClassVar[Task] = NumberTask()
 
     criterion: str
 

@@ -62,7 +62,7 @@ class DecisionTreeRegressor(TreesRegressor):
     leaf_rows: bool = False
     ccp_alpha: float = 0.0
 
-    _one_tree = True
+    __one_tree__ = True
 
     @property
     def tree_(self) -> NumberTree:
@@ -164,4 +164,4 @@ class ExtraTreesRegressor(RandomForestRegressor):
 
     bootstrap: bool = False
 
-    _splitter = "random"
+    __splitter__ = "random"

@@ -38,14 +38,15 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
     parameters the estimator has at that moment (`__answers__`); so an estimator can be asked while it is fitted again.
     """
 
-    _splitter: ClassVar[str] = "best"
-    _one_tree: ClassVar[bool] = False
-    #: Whether all trees are about the same classes and rows.
-    _draws_from_one_table: ClassVar[bool] = True
+    # What other rooms ask of a class.
+    #: How a split is found: "best", "random" or "random_decision".
+    __splitter__: ClassVar[str] = "best"
+    #: Whether it is a single tree.
+    __one_tree__: ClassVar[bool] = False
     #: Whether rows that arrive later can be counted in the leaves.
-    _can_be_added_to: ClassVar[bool] = False
+    __takes_rows__: ClassVar[bool] = False
     #: Whether the binned training rows stay with the fitted model.
-    _keeps_rows: ClassVar[bool] = True
+    __keeps_rows__: ClassVar[bool] = True
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """The leaf each sample reaches, as the number of the node within its tree.
@@ -62,7 +63,7 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         now = self.__answers__()
         codes = now.read(X)
         nodes: NDArray[np.int32] = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
-        return nodes[:, 0] if self._one_tree else nodes
+        return nodes[:, 0] if self.__one_tree__ else nodes
 
     def decision_path(self, X: Any) -> Any:
         """The nodes each sample passes.
@@ -83,7 +84,7 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         codes = now.read(X)
         nodes = now.forest.leaf_nodes(codes, now.threads(codes.shape[1]))
         path: sparse.csr_array = decision_path(now.forest, now.fitted.trees(), nodes)
-        return path if self._one_tree else (path, now.forest.node_start.copy())
+        return path if self.__one_tree__ else (path, now.forest.node_start.copy())
 
     def proximity(self, X: Any = None, Y: Any = None, *, oob: bool = False, top: int | None = None) -> sparse.csr_array:
         """Share of the trees in which two rows fall into the same leaf, for the pairs that ever do.

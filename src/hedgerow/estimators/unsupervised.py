@@ -138,9 +138,9 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     verbose: int = 0
     criterion: str = parameter(default="squared_error", init=False, like=NUMBER_CRITERION)
 
-    _splitter = "random"
+    __splitter__ = "random"
     max_features = 1
-    _keeps_rows = False
+    __keeps_rows__ = False
     #: What the counts of a leaf are called.
     __leaf_names__ = ("rows",)
 

@@ -24,6 +24,8 @@ from hedgerow.target.uncertain import read_labels
 class ClassTask(Task):
     """Labels are read, rules judge, new classes may come."""
 
+    kind = "classes"
+
     def read_target(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> ReadTarget:

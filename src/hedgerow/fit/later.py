@@ -29,11 +29,11 @@ Floats = NDArray[np.float64]
 def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
     """Add the evidence of new rows to the leaves that exist; the first rows are fitted."""
     if before is None:
-        return fit(model, X, y, sample_weight, classes=model._task.first_classes(classes))
+        return fit(model, X, y, sample_weight, classes=model.__task__.first_classes(classes))
     check_parameters(model)
     before = with_origins(before)
     codes = _read_later(model, before, X)
-    target, kept = model._task.read_later(model, y, sample_weight, codes.shape[1], before, classes)
+    target, kept = model.__task__.read_later(model, y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
         raise ValueError(f"X must bring the rows seen to fewer than 2**31, got {target.n_rows} more; fit again")
@@ -48,13 +48,13 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
     """Add trees that are grown on all rows seen so far."""
     before = with_origins(fitted_of(model) if before is None else before)
     n_more = require_count("n", n)
-    if model._one_tree or before.fingerprint is None or not _of_one_table(before.origins):
+    if model.__one_tree__ or before.fingerprint is None or not _of_one_table(before.origins):
         raise ValueError(
             "grow_more must be asked of a forest whose trees have all counted the same rows, got a single tree, a"
             " merged forest, or one warm-started on other rows; fit another forest and hedgerow.merge the two"
         )
     rows = _rows_seen(model, before, X, y, sample_weight)
-    settings = replace(model._task.settings(model, rows.target, before.schema), seed=before.seed)
+    settings = replace(model.__task__.settings(model, rows.target, before.schema), seed=before.seed)
     if rows.target.known is not None:
         settings = settings_for_shares(settings, rows.n_rows)
     first = before.origins[0]
@@ -178,8 +178,8 @@ def _rows_seen(model: Any, before: Fitted, X: Any, y: Any, sample_weight: Any) -
             )
         return before.rows
     table = read_table(X, before.schema)
-    target, kept = model._task.read_target(model, y, sample_weight, table.n_rows, before, before.about.names)
-    settings = model._task.settings(model, target, before.schema)
+    target, kept = model.__task__.read_target(model, y, sample_weight, table.n_rows, before, before.about.names)
+    settings = model.__task__.settings(model, target, before.schema)
     settings = replace(settings, seed=before.seed)
     all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))
     rows = TrainingRows.of(all_codes, kept, target, settings)

@@ -87,14 +87,14 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
 def _check_alike(first: Any, second: Any) -> None:
     """Refuse what cannot be merged."""
     for model in (first, second):
-        if not getattr(type(model), "_can_be_added_to", False) or model._one_tree:
+        if not getattr(type(model), "__takes_rows__", False) or model.__one_tree__:
             raise TypeError(f"merge must be given forests of hedgerow, got {type(model).__name__}")
         fitted_of(model)
     if type(first) is not type(second):
         raise TypeError(
             f"forests must be of one class to be merged, got {type(first).__name__} and {type(second).__name__}"
         )
-    for name in first._same_when_merged:
+    for name in first.__task__.same_when_merged:
         pair = [model.get_params(deep=False).get(name) for model in (first, second)]
         if repr(pair[0]) != repr(pair[1]):
             raise ValueError(f"{name} must be the same in forests to be merged, got {pair[0]!r} and {pair[1]!r}")

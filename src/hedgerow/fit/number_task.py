@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 class NumberTask(Task):
     """Numbers are read, leaves hold the rows of their bags, and there are no classes to declare."""
 
+    kind = "numbers"
+    same_when_merged = ("criterion", "monotonic_cst")
+
     def read_target(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> ReadTarget:

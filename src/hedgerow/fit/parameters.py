@@ -365,7 +365,7 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     settled = {name: row.settle(getattr(estimator, name), size) for name, row in rows if row.settle}
     return GrowSettings(
         **settled,
-        splitter=estimator._splitter,
+        splitter=estimator.__splitter__,
         bag_mean=bag_mean(estimator.bootstrap, estimator.max_samples, n_rows),
         seed=seed_from(estimator.random_state),
         monotonic=signs_from(estimator.monotonic_cst, n_features, names, n_classes),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.parameters import check_parameters
@@ -81,7 +81,7 @@ class Fit:
 
     def published(self, forest: Forest) -> Fitted:
         """The trees -> what the fit publishes, before it is judged on out-of-bag rows."""
-        rows = self.rows if self.fingerprint is not None and self.model._keeps_rows else None
+        rows = self.rows if self.fingerprint is not None and self.model.__keeps_rows__ else None
         return Fitted(
             schema=self.schema,
             bins=self.bins,
@@ -90,7 +90,7 @@ class Fit:
             criterion=self.settings.criterion,
             seed=self.settings.seed,
             fingerprint=self.fingerprint,
-            origins=_origins_after(self, forest) if self.model._can_be_added_to else (),
+            origins=_origins_after(self, forest) if self.model.__takes_rows__ else (),
             rows=rows,
             figures=self.figures,
         )
@@ -98,6 +98,13 @@ class Fit:
 
 class Task(ABC):
     """What a fit does in its own way for what is to be predicted: `ClassTask`, `NumberTask`."""
+
+    #: What is to be predicted: "classes" or "numbers".
+    kind: ClassVar[str]
+    #: Parameters that say what the leaves are, which forests must share to be merged.
+    same_when_merged: ClassVar[tuple[str, ...]] = ("monotonic_cst",)
+    #: Whether all trees are about the same classes and rows.
+    one_table: ClassVar[bool] = True
 
     @abstractmethod
     def read_target(
@@ -146,13 +153,13 @@ def fit(
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     before = _earlier(model)
     table = _read(model, X, before)
-    target, kept = model._task.read_target(model, y, sample_weight, table.n_rows, before, classes)
-    settings = model._task.settings(model, target, table.schema)
+    target, kept = model.__task__.read_target(model, y, sample_weight, table.n_rows, before, classes)
+    settings = model.__task__.settings(model, target, table.schema)
     if before:  # trees go on as if all had been grown at once
         settings = replace(settings, seed=before.seed)
     if saved:
         settings = replace(settings, seed=saved.seed(model.random_state, settings.seed))
-    _check_constraints(settings, table.schema)
+    check_constraints(settings, table.schema)
     n_threads = thread_count(model.n_jobs)
     bins = before.bins if before else find_bins(table, rows=kept, n_threads=n_threads)
     rows = TrainingRows.of(encode(table, bins, n_threads=n_threads), kept, target, settings)
@@ -166,14 +173,14 @@ def finish(begun: Fit) -> Fitted:
     """From binned rows to a fitted forest: choose what is open, grow, judge on out-of-bag rows."""
     begun = _choose_features(_settle_criterion(begun))
     begun = replace(begun, figures=replace(begun.figures, label_shares=begun.rows.target.shares))
-    forest: Forest = begun.model._task.grow(begun)
+    forest: Forest = begun.model.__task__.grow(begun)
     return begun.model.__answers__(begun.published(forest)).judged()  # type: ignore[no-any-return]
 
 
 def grow(begun: Fit) -> Forest:
     """The trees, with those of an earlier fit in front."""
     model, before, there = begun.model, begun.before, begun.there
-    wanted = begun.n_trees or (1 if model._one_tree else most_trees(model.n_estimators))
+    wanted = begun.n_trees or most_trees(model)
     if wanted < there:
         raise ValueError(f"n_estimators must not be below the {there} trees there are in a warm start, got {wanted}")
     if wanted == there and before:
@@ -182,7 +189,7 @@ def grow(begun: Fit) -> Forest:
     if begun.checkpoint:
         made_of = (begun.rows.target.for_core(), begun.rows.codes, begun.bins, begun.settings, model.ccp_alpha)
         make = begun.checkpoint.around(make, type(model).__name__, *made_of, n_threads=begun.n_threads)
-    open_ended = not model._one_tree and isinstance(model.n_estimators, str) and not begun.n_trees
+    open_ended = not model.__one_tree__ and isinstance(model.n_estimators, str) and not begun.n_trees
     watch = _watch(begun) if open_ended else None
     if has_callbacks(model):
         spans = list(stages()) if watch else batches(there, wanted, begun.n_threads)
@@ -216,6 +223,13 @@ def with_shares(
     return replace(rows, target=rows.target.with_shares(shares)), settings
 
 
+def check_constraints(settings: GrowSettings, schema: Schema) -> None:
+    """Refuse a monotonic constraint on a nominal feature, which has no order."""
+    signs = zip(settings.monotonic or [], schema.nominal, strict=False)
+    if any(sign and nominal for sign, nominal in signs):
+        raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
+
+
 # ---- reading ------------------------------------------------------------------------------------
 
 
@@ -240,16 +254,9 @@ def _read(model: Any, X: Any, before: Fitted | None) -> Table:
     return table
 
 
-def _check_constraints(settings: GrowSettings, schema: Schema) -> None:
-    """Refuse a monotonic constraint on a nominal feature, which has no order."""
-    signs = zip(settings.monotonic or [], schema.nominal, strict=False)
-    if any(sign and nominal for sign, nominal in signs):
-        raise ValueError("monotonic_cst must be 0 for nominal features, got a constraint on one")
-
-
 def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
     """What all trees share; a warm start on other rows or bags cannot give out-of-bag figures."""
-    if not model._draws_from_one_table:
+    if not model.__task__.one_table:
         return None
     found = rows.fingerprint(of_rows=bool(model.warm_start))
     if before is None or before.fingerprint == found:
@@ -275,7 +282,7 @@ def _settle_criterion(begun: Fit) -> Fit:
         return begun
     if begun.before:
         return replace(begun, settings=replace(settings, criterion=begun.before.criterion))
-    n_trees = 1 if model._one_tree else most_trees(model.n_estimators)
+    n_trees = most_trees(model)
     n_features = settings.max_features or resolve_max_features("sqrt", rows.codes.shape[0])  # not chosen yet
     tried = replace(settings, max_features=n_features)
     criterion = choose_lam(rows.codes, begun.bins, rows.target.for_core(), tried, n_trees, begun.n_threads)
@@ -300,7 +307,7 @@ def _choose_features(begun: Fit) -> Fit:
             grown = grow_forest(
                 rows.codes, begun.bins, labels, pilot.settings, n_trees=PILOT_TREES, n_threads=begun.n_threads
             )
-            errors[number] = begun.model._task.oob_error(grown, pilot)
+            errors[number] = begun.model.__task__.oob_error(grown, pilot)
         best = min(errors, key=errors.__getitem__)
     figures = replace(begun.figures, max_features=best, max_features_errors=errors)
     return replace(begun, settings=replace(settings, max_features=best), figures=figures)
@@ -311,7 +318,7 @@ def _choose_features(begun: Fit) -> Fit:
 
 def _watch(begun: Fit) -> Callable[[Forest], bool]:
     """With ``n_estimators="auto"``: a forest so far -> whether its out-of-bag error no longer falls."""
-    trace = begun.model._task.trace(begun)
+    trace = begun.model.__task__.trace(begun)
 
     def enough(forest: Forest) -> bool:
         trace.extend(forest, begun.n_threads)

@@ -16,9 +16,11 @@ from hedgerow.judge.oob import MOST_TREES
 TO_BE_CHOSEN = 0
 
 
-def most_trees(n_estimators: Any) -> int:
-    """``n_estimators`` -> how many trees there may be at most."""
-    return MOST_TREES if isinstance(n_estimators, str) else int(n_estimators)
+def most_trees(estimator: Any) -> int:
+    """An estimator -> how many trees there may be at most."""
+    if estimator.__one_tree__:
+        return 1
+    return MOST_TREES if isinstance(estimator.n_estimators, str) else int(estimator.n_estimators)
 
 
 def seed_from(random_state: Any) -> int:

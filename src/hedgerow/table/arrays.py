@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from hedgerow.table.categories import ADVICE_ON_DATES, factors_from_cells, factors_from_numbers, is_missing
+from hedgerow.table.categories import ADVICE_ON_DATES, factors_from_cells, factors_from_numbers, is_date, is_missing
 from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, block_width, label
 
 
@@ -155,7 +155,7 @@ def _number_from_cell(cell: object, where: str) -> float:
         return float(cell)  # type: ignore[arg-type]
     except TypeError:
         # scikit-learn's estimator checks look for the words "argument must be … string … number".
-        advice = ADVICE_ON_DATES if hasattr(cell, "year") else "convert the column to numbers"
+        advice = ADVICE_ON_DATES if is_date(cell) else "convert the column to numbers"
         raise TypeError(
             f"{where}: argument must be a string or a number, got {type(cell).__name__}; {advice}"
         ) from None

@@ -115,6 +115,11 @@ def is_missing(value: object) -> bool:
         return False
 
 
+def is_date(value: object) -> bool:
+    """Whether a value is a date, whatever library it is of."""
+    return hasattr(value, "year") or isinstance(value, (np.datetime64, np.timedelta64))
+
+
 def _nominal_by_mask(mask: Array, n_features: int) -> list[bool]:
     """Boolean mask -> (n_features,) bool."""
     if len(mask) != n_features:
@@ -203,8 +208,7 @@ def _objects_of_one_kind(values: Array, where: str) -> Array:
 
 def _not_a_category(value: object, where: str) -> ValueError:
     """The error for a value that is neither text nor a number."""
-    is_date = hasattr(value, "year") or isinstance(value, (np.datetime64, np.timedelta64))
-    advice = ADVICE_ON_DATES if is_date else "convert them to text"
+    advice = ADVICE_ON_DATES if is_date(value) else "convert them to text"
     return ValueError(
         f"{where} must hold numbers, text or categories, got {type(value).__name__} values such as "
         f"{str(value)[:40]}; {advice}"

@@ -251,7 +251,9 @@ def _factors_from_native(values: nw.Series[Any]) -> Factors:
         codes, distinct = native.factorize()
         return Factors(codes, np.asarray(distinct))
     if library.is_pyarrow():
-        encoded = native if hasattr(native.type, "value_type") else native.dictionary_encode()
+        import pyarrow
+
+        encoded = native if pyarrow.types.is_dictionary(native.type) else native.dictionary_encode()
         whole = encoded.unify_dictionaries().combine_chunks()
         codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return Factors(codes, whole.dictionary.to_numpy(zero_copy_only=False))

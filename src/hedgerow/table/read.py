@@ -165,8 +165,8 @@ def remember_features(estimator: Any, schema: Schema) -> None:
     estimator.n_features_in_ = schema.n_features
     if schema.names is not None:
         estimator.feature_names_in_ = np.array(schema.names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
+    else:
+        vars(estimator).pop("feature_names_in_", None)
 
 
 def _source_from(X: Any) -> Source:

@@ -81,7 +81,7 @@ def to_sklearn(forest: Any) -> Any:
             " or use to_onnx"
         )
     theirs = _template(forest, now, kind)
-    places = [theirs] if not hasattr(theirs, "estimators_") else theirs.estimators_
+    places = [theirs] if forest.__one_tree__ else theirs.estimators_
     for place, tree in zip(places, trees, strict=True):
         place.tree_ = _their_tree(place.tree_, tree, now.node_answers(tree)[0], theirs.criterion)
     return theirs
@@ -91,10 +91,10 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of zeros."""
     parameters = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     parameters["criterion"] = kind.criterion(forest.criterion)
-    if forest._one_tree:
+    if forest.__one_tree__:
         theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
     else:
-        name = "RandomForest" if forest._splitter == "best" else "ExtraTrees"
+        name = "RandomForest" if forest.__splitter__ == "best" else "ExtraTrees"
         theirs = getattr(ensemble, f"{name}{kind.ending}")(now.forest.n_trees, **parameters)
     labels, schema = kind.labels(now), now.fitted.schema
     theirs.fit(np.zeros((len(labels), schema.n_features)), labels)

@@ -100,8 +100,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
     """
     from hedgerow import __version__
 
-    if not (isinstance(path, str | os.PathLike) or hasattr(path, "write")):
-        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}; pass a path")
+    _check_path(path, "write")
     if hasattr(model, "to_local"):  # fitted on a cluster: save the ordinary estimator
         model = model.to_local()
     name, kind = type(model).__name__, ESTIMATORS.get(type(model).__name__)
@@ -149,8 +148,7 @@ def load(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Any:
     --------
     save
     """
-    if not (isinstance(path, str | os.PathLike) or hasattr(path, "read")):
-        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}; pass a path")
+    _check_path(path, "read")
     contents = read_file(path, memory_map=memory_map)
     with one_exception():
         return _model_from(contents)
@@ -167,6 +165,12 @@ def one_exception() -> Iterator[None]:
         raise too_large() from reason
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as reason:
         raise ModelFileError(f"a model file must hold a valid model, got one that is not: {reason}") from reason
+
+
+def _check_path(path: Any, method: str) -> None:
+    """Refuse what is neither a path nor a file with this method."""
+    if not (isinstance(path, str | os.PathLike) or hasattr(path, method)):
+        raise TypeError(f"path must be a str, a path or an open binary file, got {type(path).__name__}; pass a path")
 
 
 def _model_from(contents: Contents) -> Any:
