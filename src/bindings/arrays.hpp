@@ -1,4 +1,4 @@
-// Arrays: Python's arrays, dictionaries and functions -> what the core takes, and back.
+// Arrays: Python's arrays, dictionaries and functions -> the types of the core, and back.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -54,11 +54,11 @@ Box<double, n_axes> box_of(const OutBox<n_axes>& array) {
     for (std::size_t axis = 0; axis < n_axes; ++axis) box.shape[axis] = array.shape(axis);
     return box;
 }
-// Codes lie feature after feature.
+// Codes are stored feature after feature.
 template <class Code>
 CodeColumns<Code> columns_of(const InTable<Code>& codes) { return {codes.data(), codes.shape(0), codes.shape(1)}; }
 
-// The values of a dictionary by name, and what keeps its arrays alive.
+// The values of a dictionary by name, and the objects that keep its arrays alive.
 struct Values {
     explicit Values(const nb::dict& dictionary);
     Given given;
@@ -90,10 +90,10 @@ nb::dict to_dict(Fields&& fields);
 
 // ---- work -----------------------------------------------------------------------------------------------
 
-// Python's view of running work: Ctrl-C raises, and a progress function that returns true stops it.
+// What is called while work runs: Ctrl-C raises an exception, and a progress function that returns true stops the work.
 std::function<bool(std::size_t)> look_on_with(nb::object progress);
 
-// Runs work(control) while other threads of Python go on.
+// Runs work(control) without the GIL, so that other threads of Python go on.
 template <class Work>
 auto without_gil(Work&& work, const nb::object& progress = nb::none()) {
     Control control(look_on_with(progress));

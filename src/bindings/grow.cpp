@@ -1,4 +1,4 @@
-// Grow: what Python asks of growers, and of parts of a table that lie in many places.
+// Grow: the functions of Python for growing trees, and for parts of a table on many machines.
 #include "bindings/arrays.hpp"
 #include "core/grow/arrive.hpp"
 #include "core/grow/forest.hpp"
@@ -19,7 +19,7 @@ nb::dict grow(const InTable<Code>& codes, const nb::dict& bins, const nb::dict& 
     }, progress));
 }
 
-// Rows of a part that have come to some nodes of the top of a tree: rows, times, start.
+// The rows of a part that reach some nodes of the top of a tree: rows, times, start.
 template <class Code>
 nb::tuple arrived_of(const InTable<Code>& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
                      const In<std::uint64_t>& set_words, const In<std::int32_t>& place, std::size_t n_places, std::uint64_t seed,

@@ -30,7 +30,7 @@ Given::Value Values::value_of(nb::handle object, const std::string& name) {
         is(std::uint64_t{}), is(double{});
         if (value.index() != 0) return value;
     }
-    // Somebody else keeps the function, as long as the dictionary.
+    // The caller keeps the function alive, as long as the dictionary.
     if (PyCallable_Check(object.ptr()))
         return OutsideFunction([object](const std::vector<double>& amounts) {
             const nb::gil_scoped_acquire gil;

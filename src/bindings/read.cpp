@@ -1,4 +1,4 @@
-// Read: what Python asks of the arrays of a forest, and of the rows in its leaves.
+// Read: the functions of Python for reading forests and the rows in their leaves.
 #include <nanobind/stl/tuple.h>
 
 #include "bindings/arrays.hpp"

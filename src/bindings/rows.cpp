@@ -1,4 +1,4 @@
-// Rows: what Python asks of columns and bags.
+// Rows: the functions of Python for columns and bags.
 #include "bindings/arrays.hpp"
 #include "core/rows/bag.hpp"
 #include "core/rows/bins.hpp"
@@ -7,7 +7,7 @@
 namespace hedgerow {
 namespace {
 
-// Columns of Python arrays, and copies of those whose memory cannot be read as it lies.
+// Columns of Python arrays, with copies of those whose memory cannot be read directly.
 struct Columns {
     std::vector<Column> columns;
     nb::list kept;

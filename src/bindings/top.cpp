@@ -1,4 +1,4 @@
-// Top: what Python asks of trees whose table lies in many places.
+// Top: the class of Python for trees whose table is on many machines.
 #include "bindings/arrays.hpp"
 #include "core/grow/top.hpp"
 
@@ -51,7 +51,7 @@ public:
 
 private:
     Values bins_, target_;
-    nb::dict target_there_;  // keeps the function that a criterion may be
+    nb::dict target_there_;  // keeps the function alive that a criterion may be
     Top top_;
 };
 

@@ -1,4 +1,4 @@
-// Arrive: rows of a part of the table, and the top of a tree -> those that have come to some of its nodes.
+// Arrive: the rows of a part of the table, and the top of a tree -> the rows that reach some of its nodes.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -14,35 +14,35 @@
 
 namespace hedgerow {
 
-// The rows of place i are rows[start[i]] … rows[start[i + 1] - 1], ascending, and how often the bag holds each.
+// The rows of place i are rows[start[i]] … rows[start[i + 1] - 1], in ascending order; times says how often the bag holds each.
 struct Arrived {
     std::vector<std::uint32_t> rows, times;
     std::vector<std::int64_t> start;
 };
 
-// Which ends of a top are asked for: node i as place[i], -1 for the others.
+// Which ends of a top are wanted: node i becomes place[i], or -1 if it is not wanted.
 struct Places {
     std::span<const std::int32_t> place;
     std::size_t n_places = 0;
 };
 
-// Rows go down together, as they did when the tree grew, and leave as soon as no node below is asked for: the deeper a
-// top, the fewer rows are still on their way. They come in blocks that the cache holds, and all of it happens in two
-// buffers: workers of a cluster give memory back at once, and large buffers, or one for each node, take three times as long.
+// Rows go down level by level, as they did when the tree grew, and are dropped as soon as no node below them is wanted: the
+// deeper a top, the fewer rows are left. They are taken in blocks that fit into the cache, in two buffers: workers of a
+// cluster return memory to the system at once, so large buffers, or one for each node, take three times as long.
 template <class Code>
 class Arrival {
 public:
     Arrival(const TreeView& tree, const CodeView<Code>& view, const Places& asked)
         : tree_(tree), view_(view), asked_(asked), of_place_(asked.n_places) {
         wanted_.assign(asked.place.size(), 0);
-        for (std::size_t at = asked.place.size(); at-- > 0;) {  // children stand after their parents
+        for (std::size_t at = asked.place.size(); at-- > 0;) {  // children come after their parents
             const auto node = static_cast<std::uint32_t>(at);
             wanted_[at] = asked.place[at] >= 0;
             for (std::uint32_t side = 0; side < n_children(tree, node); ++side) wanted_[at] |= wanted_[first_child(tree, node) + side];
         }
     }
 
-    // Rows of one block (the first n_rows of the vector, which has room for one more), after those of the blocks before.
+    // Takes the rows of one block: the first n_rows of the vector, which has room for one more.
     void take(std::vector<std::uint32_t>& rows, std::size_t n_rows) {
         others_.resize(rows.size());
         waiting_.push_back({0, 0, n_rows});
@@ -74,13 +74,13 @@ private:
         std::size_t first = 0, n_rows = 0;
     };
 
-    // Puts the rows of one child after those of another, and both on the list.
+    // Puts the rows of one child after those of the other, and both children on the list.
     void divide(const Span& span, std::uint32_t* all_rows) {
         const Code* column = view_.column(split_feature(tree_, span.node));
         const std::uint32_t child = first_child(tree_, span.node), n_sides = n_children(tree_, span.node);
         std::uint32_t *rows = all_rows + span.first, *kept = rows;
         std::size_t n_left = span.n_rows;
-        // Both lists are written to, and one of them goes on: no branch that could be mispredicted.
+        // Both lists are written to, and only one of them advances, so there is no branch that could be mispredicted.
         for (std::uint32_t side = 0; side + 1 < n_sides; ++side) {
             std::uint32_t* other = others_.data();
             std::uint32_t* mine = kept;
@@ -103,13 +103,13 @@ private:
     TreeView tree_;
     CodeView<Code> view_;
     Places asked_;
-    std::vector<std::uint8_t> wanted_;  // whether the node, or one below it, is asked for
+    std::vector<std::uint8_t> wanted_;  // whether the node, or one below it, is wanted
     std::vector<std::vector<std::uint32_t>> of_place_;
     std::vector<std::uint32_t> others_;
     std::vector<Span> waiting_;
 };
 
-// The part begins with row `first_row` of the table; rows that are not in the bag are found only if `outside` is wanted.
+// The part begins with row `first_row` of the table; rows that are not in the bag are included only with `outside`.
 template <class Code>
 Arrived find_arrived(const TreeView& tree, const CodeColumns<Code>& codes, const Places& asked, const Bag& bag, std::size_t first_row,
                      bool outside) {

@@ -1,4 +1,4 @@
-// Assemble: the tops of trees, what has grown below them and what their leaves count -> trees, node for node as one
+// Assemble: the tops of trees, the trees grown below them and the counts of their leaves -> trees, node for node as one
 // machine writes them.
 #pragma once
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace hedgerow {
 
-// Tree number `number` of a forest whose arrays are given.
+// Tree `number` of a forest whose arrays are given.
 inline GrownTree tree_from(const Given& arrays, std::size_t number) {
     const auto span_in = [&](const char* name) { return some<std::int64_t>(arrays, name, number, number + 2); };
     const auto node = span_in("node_start"), leaf = span_in("leaf_start"), word = span_in("set_start");
@@ -31,19 +31,19 @@ inline GrownTree tree_from(const Given& arrays, std::size_t number) {
     return tree;
 }
 
-// What lies at the ends of tops.
+// What is below the ends of tops.
 class AnyEnds {
 public:
     virtual ~AnyEnds() = default;
-    // Whether what a leaf holds can be counted part by part; otherwise its rows are gathered.
+    // Whether the evidence of a leaf can be summed part by part; otherwise its rows are gathered.
     virtual bool leaves_add_up() const = 0;
-    // Factors that make classes weigh the same in a bag of these cells; none where they need not.
+    // Factors that make classes weigh the same in a bag with these cells; empty if classes are not balanced.
     virtual std::vector<double> balance_of(const double* cells) const = 0;
-    // A tree below a node.
+    // Takes a tree that has grown below a node.
     virtual void graft(std::size_t tree, std::uint32_t node, const Given& arrays, std::size_t number) = 0;
-    // What the rows of a node are counted as, and their weight in units, by class.
+    // Takes the counts of the rows of a node, and their weights in units, by class.
     virtual void count(std::size_t tree, std::uint32_t node, const Heritage& heritage, const std::int64_t* counts, const std::int64_t* weights) = 0;
-    // -> the arrays of a forest of one tree; its ends are given up
+    // -> the arrays of a forest of one tree; its ends are freed
     virtual Fields assemble(std::size_t number, const TopTree& top) = 0;
 };
 

@@ -3,7 +3,8 @@
 // Most nodes of a full tree are that small, and there every pair of rows can be compared in registers: each row is a
 // candidate, "codes up to mine go left", four to a register, in single precision with a bound on the error. The few
 // candidates that may be the best are then scored exactly, so this finds what the general search (split.hpp) finds.
-// Features that are nominal or have missing values are left to that. Measured: 0.89 of its time for a tree of 10k × 20.
+// Features that are nominal or have missing values are left to the general search. Measured: 0.89 of its time for a tree
+// of 10k × 20.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -28,7 +29,7 @@ public:
     using Target = Moments<SquaredError>;
     static constexpr std::uint32_t max_rows = 16, lanes = 4, declined = 0xffffffff;
 
-    // Notes the rows of a node that the target has entered.
+    // Stores the rows of a node that the target has entered.
     void enter(const Row* rows, std::uint32_t n_rows, const Target& target) {
         n_rows_ = n_rows;
         if (n_rows > max_rows) return;
@@ -45,8 +46,8 @@ public:
         all_ = static_cast<float>(target.total().weight);
     }
 
-    // Looks at up to four features of that node, and keeps the best threshold in `best` if it beats it.
-    // -> how many of the features vary; `declined`, and nothing kept, where they are not for this search
+    // Looks at up to four features of that node, and stores the best threshold in `best` if it is better.
+    // -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle them
     std::uint32_t look(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row* rows, std::uint32_t, const Target& target, Split& best) {
         if (n_rows_ > max_rows) return declined;
@@ -61,7 +62,7 @@ public:
     }
 
 private:
-    // Sums of up to 16 parts, none above 1, are off by less than this.
+    // The rounding error of a sum of up to 16 terms, none above 1, is below this.
     static constexpr float error = 16 * 16 * 0x1.0p-24f;
 
     template <int n_registers>
@@ -69,12 +70,12 @@ private:
                           const Target& target, Split& best) {
         constexpr std::uint32_t width = 4 * n_registers;
         std::int32_t codes[lanes * width];
-        float highest[lanes * width];  // what the score of a candidate may be at most
+        float highest[lanes * width];  // an upper bound of the score of each candidate
         for (std::uint32_t i = 0; i < width; ++i) {
-            const Code* row = view.codes + rows[i < n_rows_ ? i : 0].offset * view.row_stride;  // twice is no harm
+            const Code* row = view.codes + rows[i < n_rows_ ? i : 0].offset * view.row_stride;  // a row may come twice
             for (std::uint32_t f = 0; f < n_numbers; ++f) codes[f * width + i] = row[numbers[f] * view.feature_stride];
         }
-        // What the best of them reaches at least, or what must be beaten.
+        // A lower bound of the best score, at least the score that must be beaten.
         Floats lowest = Floats{} + static_cast<float>(best.score * scale_ * scale_) * (1 - 0x1.0p-16f);
         std::uint32_t n_varying = 0;
         for (std::uint32_t f = 0; f < n_numbers; ++f)
@@ -92,7 +93,7 @@ private:
         return n_varying;
     }
 
-    // The sums of the rows right of each candidate, and between what its score lies. -> whether the feature varies
+    // The sums of the rows to the right of each candidate, and bounds of its score. -> whether the feature varies
     template <int n_registers>
     bool score_roughly(const std::int32_t* codes, float* highest, Floats& lowest) const {
         Integers own[n_registers], differs{};
@@ -113,7 +114,7 @@ private:
             const Floats both = weight[r] * (all_ - weight[r]), share = (1.0f + 0x1.0p-18f) / both;
             const Floats least = size > error ? size - error : Floats{};
             const Floats low = least * least * share * (1.0f - 0x1.0p-16f), high = (size + error) * (size + error) * share;
-            const Floats nothing = Floats{} - 1;  // no rows on the right: no candidate
+            const Floats nothing = Floats{} - 1;  // no rows on the right, so not a candidate
             const Floats most = weight[r] > 0 ? high : nothing;
             lowest = ((weight[r] > 0) & (low > lowest)) ? low : lowest;
             std::memcpy(highest + 4 * r, &most, sizeof most);
@@ -121,7 +122,7 @@ private:
         return any(differs);
     }
 
-    // Scores a candidate exactly; of equals that of the earliest feature, then of the smallest code, wins.
+    // Scores a candidate exactly; among equal ones the earliest feature wins, then the smallest code.
     void judge(std::int64_t i, std::uint32_t width, const std::int32_t* codes, const Row* rows, const Target& target, Split& best,
                std::int64_t& at) const {
         const std::int32_t* own = codes + i / width * width;

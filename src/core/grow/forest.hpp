@@ -1,4 +1,4 @@
-// Forest: what a caller needs to have a forest grown, without compiling a grower.
+// Forest: what a caller needs in order to grow a forest, without compiling a grower.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@ struct WhichTrees {
     std::size_t first_tree = 0, n_trees = 0, n_threads = 1;
 };
 
-// Codes, and by name their bins, the target, the options and, where trees are the parts below nodes that were reached
-// elsewhere, those nodes -> the arrays of a forest; defined in growers.hpp.
+// Codes, and by name their bins, the target, the options and, if trees are grown below nodes that were reached elsewhere,
+// these nodes -> the arrays of a forest; defined in growers.hpp.
 template <class Code>
 Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Given& target, const Given& given,
                    const Given* below, const WhichTrees& which, Control& control);

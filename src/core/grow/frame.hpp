@@ -9,12 +9,12 @@
 
 namespace hedgerow {
 
-// Nominal features that were used on the way to a node, by random decision trees: lists that share their ends.
+// Nominal features that random decision trees have used on the way to a node: linked lists that share their tails.
 class UsedFeatures {
 public:
     static constexpr std::uint32_t none = 0xffffffff;
 
-    // The list `above` and one feature more.
+    // Adds one feature to the list `above`. -> the new list
     std::uint32_t add(std::uint32_t feature, std::uint32_t above) {
         links_.push_back({feature, above});
         return static_cast<std::uint32_t>(links_.size() - 1);
@@ -38,7 +38,7 @@ private:
     std::vector<Link> links_;
 };
 
-// A node's draws follow from its key, and its key from its parent's and its side.
+// The draws of a node depend on its key, which is derived from the key of its parent and its side.
 struct Heritage {
     std::uint64_t key = 0;
     std::uint32_t depth = 0;
@@ -53,7 +53,7 @@ struct Heritage {
         key = derive_key(key, std::uint64_t{side});
         ++depth;
     }
-    // One child of many, below a nominal feature that is used up now.
+    // One child of a multiway split, whose nominal feature has now been used.
     void descend(std::uint32_t category, std::uint32_t used_now) {
         key = derive_key(key, std::uint64_t{category} + 2);
         used = used_now;
@@ -64,13 +64,13 @@ struct Heritage {
     }
 };
 
-// Whether a node is too deep or too small to be split. Rows that may be of several classes have several entries.
+// Whether a node is too deep or too small to be split. A row that may have several classes has several entries.
 inline bool must_end(const GrowOptions& options, const Heritage& node, std::uint64_t n_rows, std::uint64_t n_entries) {
     return n_rows < options.min_samples_split || node.depth >= options.max_depth ||
            n_entries < 2 * std::uint64_t{options.min_samples_leaf} || n_entries < 2;
 }
 
-// Below a monotonic split, both sides stay on their side of the mean of the two shares. share_of(side) tells them.
+// Below a monotonic split, each side stays on its side of the mean of the two shares, which share_of(side) returns.
 template <class ShareOf>
 inline void bound_sides(int sign, Heritage& left, Heritage& right, ShareOf&& share_of) {
     if (sign == 0) return;

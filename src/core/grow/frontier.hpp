@@ -1,8 +1,8 @@
-// Frontier: what nodes add up to over all parts of a table -> the tops of trees, level by level.
+// Frontier: sums over all parts of a table -> the tops of trees, level by level.
 //
-// For tables that lie in many places. Who drives it lets every part sum up what `questions` name and hands the sums to
-// `answer`, until there are no questions left. Nodes settle, inherit and split by the rules of the grower (frame.hpp), so
-// the trees are those that one machine would grow.
+// This is for tables whose rows are in many places. The caller lets every part compute the sums that `questions` names and
+// passes them to `answer`, until there are no questions left. Nodes end, inherit and split by the rules of the grower
+// (frame.hpp), so the trees are those that one machine would grow.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -28,7 +28,7 @@
 namespace hedgerow {
 
 struct TopNode : Heritage {
-    // Open until it is split, a leaf, gathered to be grown in one place, or borrowed: a leaf without rows.
+    // A node is open until it is split, a leaf, gathered (to be grown in one place), or borrowed (a leaf without rows).
     enum class State { open, split, leaf, gathered, borrowed };
 
     explicit TopNode(const Heritage& heritage) : Heritage(heritage) {}
@@ -36,18 +36,18 @@ struct TopNode : Heritage {
     bool is_split() const { return state == State::split; }
 
     State state = State::open;
-    bool is_early = false;              // a leaf from the moment it was made, rather than for want of a split
-    std::vector<double> totals;         // of its rows in the bag; how many there are comes last
+    bool is_early = false;              // a leaf from the beginning, not because no split was found
+    std::vector<double> totals;         // sums over its rows in the bag; the last is their number
     NodeSplit split;
     std::uint32_t first_child = 0, n_children = 0;
     // While it is open:
     std::vector<std::uint32_t> needed;  // features to be summed next
-    std::map<std::uint32_t, std::vector<double>> sums;  // of features that are known
-    std::vector<double> first{1, 0};    // in a regression, the amount and the sum of the first of its rows
+    std::map<std::uint32_t, std::vector<double>> sums;  // by feature, for those that have been summed
+    std::vector<double> first{1, 0};    // in a regression, the amount and the sum of its first row
     std::uint32_t n_asked = 0;
 };
 
-// Nodes in the order they were made, children side by side.
+// Nodes in the order in which they were made; the children of a node are neighbours.
 struct TopTree {
     SplitRules rules;
     UsedFeatures used;
@@ -55,7 +55,7 @@ struct TopTree {
     std::deque<TopNode> nodes;
 };
 
-// The top of a tree as parts route their rows through it: nodes without a split are its ends.
+// The top of a tree in the form in which parts send their rows through it: nodes without a split are its ends.
 inline GrownTree sketch_of(const TopTree& top) {
     GrownTree tree;
     for (std::uint32_t at = 0; at < top.nodes.size(); ++at) {
@@ -67,7 +67,7 @@ inline GrownTree sketch_of(const TopTree& top) {
     return tree;
 }
 
-// Which features of which nodes of a tree to sum up: those of node i are features[start[i]] … features[start[i + 1] - 1].
+// The nodes and features of a tree to sum: those of node i are features[start[i]] … features[start[i + 1] - 1].
 struct TreeQuestions {
     std::size_t tree = 0;
     std::vector<std::uint32_t> nodes, features;
@@ -76,7 +76,7 @@ struct TreeQuestions {
 
 class Frontier {
 public:
-    // `n_rows` of the whole table; nodes for which at most `gather_rows` rows must be gathered are.
+    // `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered.
     Frontier(std::vector<Feature> features, const GrowOptions& options, std::unique_ptr<AnySumSearch> search, std::size_t n_rows,
              std::size_t n_trees, std::size_t gather_rows)
         : features_(std::move(features)), options_(options), n_rows_(n_rows), gather_rows_(gather_rows), search_(std::move(search)),
@@ -87,7 +87,7 @@ public:
     TopTree& tree(std::size_t number) { return trees_.at(number); }
     std::size_t n_trees() const { return trees_.size(); }
 
-    // totals (trees, cells): what the rows in the bag of each tree add up to.
+    // totals (trees, cells): sums over the rows in the bag of each tree.
     void plant(const Table<const double>& totals) {
         const std::size_t n_cells = search_->n_cells();
         if (totals.n_rows != trees_.size() || totals.n_columns != n_cells)
@@ -104,7 +104,7 @@ public:
         }
     }
 
-    // What must be summed next; at most so many bytes of sums, or one node. None when no node is open.
+    // What must be summed next, at most so many bytes of sums, or one node. Empty if no node is open.
     std::vector<TreeQuestions> questions(std::size_t most_bytes) {
         if (!asked_.empty()) throw std::logic_error("questions must be answered before others are asked");
         std::size_t n_bytes = 0;
@@ -121,13 +121,13 @@ public:
             }
         return grouped();
     }
-    // How far it is: the number of the level, and the nodes and trees that are open in it.
+    // Progress: the number of the level, and the numbers of open nodes and trees in it.
     std::size_t n_levels() const { return n_levels_; }
     std::size_t n_open() const { return n_open_; }
     std::size_t n_open_trees() const { return n_open_trees_; }
 
-    // sums: what the questions asked for, one after another. seen (nodes, 4), in a regression: the lowest and the highest
-    // number of each node, and the amount and the sum of its first row.
+    // sums: those that the questions ask for, one after another. seen (nodes, 4), in a regression: the smallest and the
+    // largest number of each node, and the amount and the sum of its first row.
     void answer(std::span<const double> sums, const std::optional<Table<const double>>& seen) {
         std::size_t size = 0;
         for (const Place& place : asked_) size += bytes_of(node_at(place)) / sizeof(double);
@@ -142,7 +142,7 @@ public:
     }
 
 private:
-    // A node of at most so many rows is gathered whatever the limits: so few rows are split by other means.
+    // A node of at most this many rows is always gathered, because nodes of few rows are split by another search.
     static constexpr std::uint32_t few_rows = 64;
 
     struct Place {
@@ -151,7 +151,7 @@ private:
     };
     TopNode& node_at(const Place& place) { return trees_[place.tree].nodes[place.node]; }
 
-    // -> whether there is any node to ask about
+    // -> whether there is an open node
     bool begin_level() {
         if (!level_.empty()) return true;
         if (below_.empty()) return false;
@@ -208,12 +208,12 @@ private:
         below_.push_back(place);
     }
 
-    // Features that have just been summed, and their sums.
+    // Features that have been summed last, and their sums.
     struct NewSums {
         std::vector<std::uint32_t> features;
         std::vector<const double*> sums;
     };
-    // Looks for the split of a node by what is known, and gives it its children, or makes it a leaf; or notes what it needs.
+    // Looks for the split of a node in the sums so far; makes its children, or a leaf, or stores which sums it needs.
     void look(const Place& place, const NewSums& fresh) {
         TopTree& tree = trees_[place.tree];
         TopNode& node = node_at(place);
@@ -235,7 +235,7 @@ private:
         node.needed.clear();
     }
 
-    // Gives a node its children.
+    // Makes the children of a node.
     void divide(const Place& place, const NodeSplit& split, const double* bins) {
         TopTree& tree = trees_[place.tree];
         TopNode& node = node_at(place);
@@ -262,7 +262,7 @@ private:
         for (std::uint32_t side = 0; side < n_children; ++side) settle(place.tree, node.first_child + side);
     }
 
-    // A new node: a leaf at once where nothing could split it, gathered where it is small, otherwise open.
+    // A new node: a leaf if it may not be split, gathered if it is small, otherwise open.
     void settle(std::size_t number, std::uint32_t at) {
         const TopTree& tree = trees_[number];
         TopNode& node = trees_[number].nodes[at];

@@ -1,4 +1,4 @@
-// Grow: codes and what rows are labelled with -> one tree and what its leaves hold, or the part of one below a node.
+// Grow: codes and a target -> one tree and the evidence of its leaves, or the part of a tree below a node.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -21,16 +21,16 @@
 
 namespace hedgerow {
 
-// A node that was reached elsewhere: which rows of the table are its own, in the order of the whole table, and what it
-// inherits from above. Weights of the labels are then those inside its tree, multiplicities included.
+// A node that was reached elsewhere: its rows in the table, in the order of the whole table, and what it inherits from
+// above. Weights of labels are then multiplied by how often the bag holds the row.
 struct Start {
     std::uint32_t begin = 0, end = 0;
     const std::uint16_t* times = nullptr;  // how often the bag of the tree holds each row of the table
     Heritage node;
     std::int64_t total_amount = 0;         // of the tree
-    std::vector<std::uint32_t> used;       // nominal features used above, by random decision trees
+    std::vector<std::uint32_t> used;       // nominal features that a random decision tree has used above
 
-    // Arrays over nodes -> the nodes; `used` are the features of all of them, one after another.
+    // Arrays over nodes -> the nodes; `used` has the features of all nodes, one node after another.
     static std::vector<Start> all_from(const Given& given, std::size_t n_rows) {
         const auto keys = given.array<std::uint64_t>("key");
         const std::size_t n = keys.size();
@@ -56,7 +56,7 @@ struct Start {
     }
 };
 
-// One per thread; its memory serves tree after tree.
+// Each thread has one, whose memory is used for one tree after another.
 template <class Code, class Target>
 class Grower {
 public:
@@ -87,7 +87,7 @@ public:
     }
 
 private:
-    // A node waiting to be split.
+    // A node that waits to be split.
     struct Frame : Heritage, RowSpan {
         std::uint32_t node = 0;
         Frame(const Heritage& heritage, const RowSpan& span, std::uint32_t number) : Heritage(heritage), RowSpan(span), node(number) {}
@@ -135,10 +135,10 @@ private:
         }
     }
 
-    // The node with the largest gain is split next, until the tree has its leaves.
+    // Splits the node with the largest gain next, until the tree has enough leaves.
     void grow_best_first(const Frame& root) {
         std::priority_queue<Candidate> frontier;
-        std::uint32_t n_ends = 1;  // leaves, were growing to stop now
+        std::uint32_t n_ends = 1;  // number of leaves if growing stopped now
         settle(root);
         for (;;) {
             while (!stack_.empty()) {
@@ -161,14 +161,14 @@ private:
         return search_.find(frame, {rows_.view(frame), rows_.inside(frame), frame.size()}, split, gain);
     }
 
-    // A new node: a leaf at once where nothing could split it, otherwise it waits on the stack.
+    // A new node: a leaf if it may not be split, otherwise it waits on the stack.
     void settle(const Frame& frame) {
         writer_.reach(frame.depth);
         const bool is_end = must_end(options_, frame, n_rows_in(frame), frame.size()) || (!options_.is_blind() && is_pure(frame));
         if (is_end) make_leaf(frame); else stack_.push_back(frame);
     }
 
-    // Rows, not entries.
+    // The number of rows, not of entries.
     std::uint32_t n_rows_in(const Frame& frame) const {
         std::uint32_t n_rows = frame.size();
         if (Row::rows_of(source_) != nullptr)
@@ -232,7 +232,7 @@ private:
             return code == missing_code<Code> ? !missing_left : !((words[code >> 6] >> (code & 63)) & 1);
         };
         left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
-        // Categories that were not in the node, and missing values when there were none, follow the larger side.
+        // Categories that do not occur in the node, and missing values if there are none in it, go to the larger side.
         const bool larger_left = 2 * left.size() > frame.size();
         if (larger_left) write_subset(split, larger_left, words, n_words);
         if (!split.missing_seen) missing_left = larger_left;
@@ -242,7 +242,7 @@ private:
 
     // ---- random decision trees --------------------------------------------------------------------------
 
-    // Labels are never looked at: draw a feature, draw a threshold, accept what keeps enough rows.
+    // Labels are never used: draw a feature, draw a threshold, accept a split that keeps enough rows on both sides.
     bool split_randomly(const Frame& frame) {
         Draws draws(frame.key);
         const std::uint32_t n_features = table_.n_features();
@@ -275,7 +275,7 @@ private:
         return true;
     }
 
-    // One child per category and one for missing values; a nominal feature is used once on a path.
+    // One child for each category and one for missing values; a path uses a nominal feature only once.
     bool try_multiway(const Frame& frame, std::uint32_t number) {
         if (used_.has(frame.used, number)) return false;
         const CodeView<Code>& view = rows_.view(frame);

@@ -1,6 +1,6 @@
 // Growers: a table and a target -> a forest, on several threads.
 //
-// There are twenty targets, each for codes of one and of two bytes: bytes.cpp and words.cpp compile them, side by side.
+// There are twenty targets, each for codes of one and of two bytes; bytes.cpp and words.cpp are compiled in parallel.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace hedgerow {
 
-// Trees by number or, where there are any, the parts of trees below some nodes.
+// Grows trees by their numbers or, if nodes are given, the parts of trees below them.
 template <class Code, class Target>
 auto grow_trees(const CodeTable<Code>& table, const typename Target::Source& source, const GrowOptions& options,
                 const std::vector<Start>& starts, const WhichTrees& which, const Target& target, Control& control) {

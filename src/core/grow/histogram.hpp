@@ -1,4 +1,4 @@
-// Histogram: rows of some nodes -> what they add up to in the bins of some features.
+// Histogram: rows of some nodes -> their sums in the bins of some features.
 //
 // Sums are whole numbers, so the parts of a table can be added in any order.
 #pragma once
@@ -19,25 +19,25 @@ struct Requests {
     std::span<const std::uint32_t> features;
 };
 
-// What rows add to their bins: to the cell of its class (or the only one) a row's amount; in a regression its amount and
-// its sum; and to the last cell always one row. Those of node i are rows[start[i]] … rows[start[i + 1] - 1].
+// What rows add to their bins. A row adds its amount to the cell of its class (or to the only one); in a regression it adds
+// its amount and its sum; and it adds 1 to the last cell. The rows of node i are rows[start[i]] … rows[start[i + 1] - 1].
 template <class Cell>
 struct RowAmounts {
     std::span<const std::int64_t> start;
     std::span<const std::uint32_t> rows;
     std::span<const Cell> amounts;                               // in the order of `rows`
-    std::optional<std::span<const Cell>> sums;                   // of a regression, likewise
-    std::optional<std::span<const std::uint16_t>> labels;        // of all rows of the part; none: all rows alike
+    std::optional<std::span<const Cell>> sums;                   // in a regression, in the same order
+    std::optional<std::span<const std::uint16_t>> labels;        // of all rows of the part; absent if rows have no classes
     std::uint32_t n_cells = 2;                                   // of a bin
 
     void check(std::size_t n_rows) const {
         if (labels && labels->size() != n_rows) throw std::invalid_argument("labels must have one entry for each row");
         if (amounts.size() != rows.size() || (sums && sums->size() != rows.size()))
-            throw std::invalid_argument("amounts must have one entry for each row that has come to a node");
+            throw std::invalid_argument("amounts must have one entry for each row that reaches a node");
     }
 };
 
-// One feature after the other: n_bins + 1 bins, the last for missing values, of n_cells each.
+// One feature after the other; each has n_bins + 1 bins, the last for missing values, and a bin has n_cells.
 template <class Code, class Cell>
 std::vector<Cell> sum_bins(const CodeColumns<Code>& codes, std::span<const std::int64_t> n_bins, const RowAmounts<Cell>& given,
                            const Requests& requests) {

@@ -1,4 +1,4 @@
-// Occupancy: which bins of a feature a small node touches, found without looking at the empty ones.
+// Occupancy: the rows of a small node -> the bins of a feature that they occupy, found without a scan of empty bins.
 #pragma once
 #include <array>
 #include <bit>
@@ -6,7 +6,7 @@
 
 namespace hedgerow {
 
-// One bit per code, and above them one bit per word of 64, so that a few rows in 65,536 bins are found quickly.
+// One bit for each code, and one for each word of 64 codes, so that a few rows in 65,536 bins are found quickly.
 template <class Code>
 class Occupancy {
 public:
@@ -14,7 +14,7 @@ public:
         words_[code >> 6] |= std::uint64_t{1} << (code & 63);
         if constexpr (sizeof(Code) > 1) summary_[code >> 12] |= std::uint64_t{1} << ((code >> 6) & 63);
     }
-    // Hands out the marked codes in ascending order and forgets them. Codes are below n_bins, or missing.
+    // Visits the marked codes in ascending order and unmarks them. Codes are below n_bins, or missing.
     template <class Visit>
     void drain(std::uint32_t n_bins, Visit&& visit) {
         if constexpr (sizeof(Code) == 1) {

@@ -1,4 +1,4 @@
-// Options: how trees are grown, whatever the target.
+// Options: how trees are grown, for every target.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct GrowOptions {
     std::uint32_t max_depth = 0xffffffff;
     std::uint32_t min_samples_split = 2;
     std::uint32_t min_samples_leaf = 1;
-    double min_weight_fraction_leaf = 0;   // share of the tree's weight each side of a split must keep
+    double min_weight_fraction_leaf = 0;   // share of the weight of the tree that each side of a split must have
     std::uint32_t max_leaf_nodes = 0;      // 0: no limit, depth first; otherwise best first
     double min_impurity_decrease = 0;
     double bag_mean = 0;                   // expected multiplicity of a row; 0: every row once
@@ -45,7 +45,7 @@ struct GrowOptions {
         return options;
     }
 
-    // Random decision trees never look at labels.
+    // Random decision trees never use labels.
     bool is_blind() const { return splitter == Splitter::random_decision; }
     bool counts_outside() const { return count_sense == CountSense::all || count_sense == CountSense::oob; }
     LeafRules leaf_rules() const { return {count_sense == CountSense::inbag, !monotonic.empty()}; }
@@ -56,8 +56,8 @@ struct GrowOptions {
 struct SplitRules {
     std::uint32_t min_samples_leaf = 1;
     std::int64_t total_amount = 0;         // of the tree
-    std::int64_t min_amount_leaf = 0;      // weight each side of a split must keep
-    bool bounded = false;                  // some feature has a sign to follow
+    std::int64_t min_amount_leaf = 0;      // weight that each side of a split must have
+    bool bounded = false;                  // whether some feature has a monotonic constraint
 
     SplitRules() = default;
     SplitRules(const GrowOptions& options, std::int64_t total)
@@ -65,7 +65,7 @@ struct SplitRules {
           min_amount_leaf(static_cast<std::int64_t>(std::ceil(options.min_weight_fraction_leaf * static_cast<double>(total)))),
           bounded(!options.monotonic.empty()) {}
 
-    // Whether any feature of any node has more to respect than the gain.
+    // Whether any split must respect more than the gain.
     bool restricted() const { return min_samples_leaf > 1 || min_amount_leaf > 0 || bounded; }
     bool counts_rows() const { return min_samples_leaf > 1; }
 };

@@ -1,4 +1,4 @@
-// Order: a node's draws -> the features it looks at, one after another, until it has its split.
+// Order: the draws of a node -> the features to look at, one after another, until the node has its split.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace hedgerow {
 
-// Features in random order: one step of a Fisher–Yates shuffle a draw, undone after each node, so that the draws of a
-// node depend on its key alone.
+// Features in random order. Each draw is one step of a Fisher–Yates shuffle, which is undone after each node, so that the
+// draws of a node depend only on its key.
 class FeatureOrder {
 public:
     explicit FeatureOrder(std::uint32_t n_features) : permutation_(n_features), swaps_(n_features) {
@@ -34,8 +34,8 @@ private:
     std::uint32_t n_drawn_ = 0;
 };
 
-// Draws features until max_features of them vary in the node the target has entered, and keeps the best split among
-// those. look(wanted) looks at up to `wanted` more features. -> how many of them vary
+// Draws features until max_features of them vary in the node that the target has entered, and keeps the best split among
+// them. look(wanted) looks at up to `wanted` more features and returns how many of them vary.
 template <class Target, class Look>
 inline void search_features(const Target& target, FeatureOrder& order, std::uint32_t max_features, Split& best, Look&& look) {
     best.score = no_score;
@@ -56,8 +56,8 @@ inline bool gains_enough(const Split& best, double gain, std::int64_t total_amou
     return gain / static_cast<double>(total_amount) + 1e-15 >= min_impurity_decrease;
 }
 
-// The threshold of a random decision tree: the value of a row drawn in proportion to its weight. It is found by counting
-// through the values in ascending order, so the order of the rows, and on how many machines they lie, does not matter.
+// The threshold of a random decision tree: the value of a row that is drawn in proportion to its weight. It is found by
+// passing the values in ascending order, so it does not depend on the order of the rows, or on how many machines have them.
 class DrawnValue {
 public:
     DrawnValue(Draws& draws, std::uint64_t amount)
@@ -66,13 +66,13 @@ public:
     void miss(std::uint64_t amount, std::uint32_t n_rows) {
         if (missing_left_) amount_left_ += amount, n_left_ += n_rows;
     }
-    // A value that is not missing; ascending.
+    // Takes the next value in ascending order; missing values are not passed.
     void pass(std::uint32_t code, std::uint64_t amount, std::uint32_t n_rows) {
         const bool reached = !found_ && drawn_ < (passed_ += amount);
         if (reached) found_ = true, value_ = code;
         if (!found_ || (reached && inclusive_)) amount_left_ += amount, n_left_ += n_rows;
     }
-    // Whether the sides of the threshold are worth it; then `split` is the split.
+    // Whether both sides of the threshold have enough rows; if so, stores the split.
     bool settle(std::uint32_t feature, std::uint32_t n_rows, const Limits& limits, Split& split) const {
         if (!found_ || (value_ == 0 && !inclusive_) || !limits.allow_rows(n_left_, n_rows - n_left_) ||
             !limits.allow_amounts(static_cast<std::int64_t>(amount_left_), static_cast<std::int64_t>(amount_ - amount_left_)))
@@ -91,7 +91,7 @@ private:
     std::uint32_t n_left_ = 0, value_ = 0;
 };
 
-// Whether at least two children have rows enough.
+// Whether at least two children have enough rows.
 inline bool divides(const std::vector<std::uint32_t>& child_rows, std::uint32_t min_samples_leaf) {
     std::uint32_t largest = 0, second = 0;
     for (const std::uint32_t n_rows : child_rows) {
@@ -101,8 +101,8 @@ inline bool divides(const std::vector<std::uint32_t>& child_rows, std::uint32_t 
     return second >= std::max(1U, min_samples_leaf);
 }
 
-// The bits of the categories that go left, as a node keeps them: categories that were not in the node follow the larger
-// side.
+// Writes the bits of the categories that go left, as a node stores them; categories that do not occur in the node go to
+// the larger side.
 inline void write_subset(const Split& split, bool larger_left, std::uint64_t* words, std::size_t n_words) {
     std::fill(words, words + n_words, larger_left ? ~std::uint64_t{0} : 0);
     for (std::uint16_t code : larger_left ? split.right_codes : split.left_codes) words[code / 64] ^= std::uint64_t{1} << (code & 63);

@@ -18,8 +18,8 @@ inline std::vector<std::uint64_t> bits_of(const std::vector<Node>& nodes) {
     return bits;
 }
 
-// Takes the completed trees, up to the first that is not: a forest of fewer trees, not one with holes. Each tree is given
-// up as soon as it is copied.
+// Takes the completed trees before the first one that is not, so that there are fewer trees, but no gaps. Each tree is
+// freed as soon as it is copied.
 template <class Leaves, class Source>
 Fields pack_trees(std::vector<std::optional<Grown<Leaves>>>&& trees, const Source& source, const LeafRules& rules) {
     Leaves leaves(source, rules);

@@ -1,10 +1,10 @@
 // Pairs: rows of two classes and a few numeric features -> the best threshold among all of them, at once.
 //
-// This is where most forests spend most of their time: nodes of two to a few hundred rows, where a branch guessed
-// wrong costs as much as ten rows. So nothing here depends on the data before the very end: the places of up to
-// four features stand one after another and are scored in one pass, four at a time.
+// Most forests spend most of their time here: in nodes of two to a few hundred rows, where a mispredicted branch costs
+// as much as ten rows. So there are almost no branches on data: the places of up to four features are put one after
+// another and scored in one pass, four at a time.
 // Features that are nominal or have missing values are left to the general search (split.hpp), which finds the same
-// split. Measured: 0.80 of the general search's time for a tree of 10k × 20.
+// split. Measured: 0.80 of the time of the general search for a tree of 10k × 20.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -32,8 +32,8 @@ public:
 
     void enter(const Row*, std::uint32_t, const Target&) {}
 
-    // Looks at up to four features of a node that the target has entered, and keeps the best threshold in `best` if
-    // it beats it. -> how many of the features vary; `declined`, and nothing kept, where they are not for this search
+    // Looks at up to four features of a node that the target has entered, and stores the best threshold in `best` if
+    // it is better. -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle them
     std::uint32_t look(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row* rows, std::uint32_t n_rows, Target& target, Split& best) {
         for (std::uint32_t f = 0; f < n_numbers; ++f)
@@ -54,8 +54,8 @@ private:
     static constexpr std::uint32_t max_bins = 0x7fff;     // a code is compared as a signed number of 16 bits
     static constexpr std::uint32_t few_rows = 16;
     static constexpr std::int64_t few_amount = 255;       // the count of a class fits one byte
-    static constexpr std::uint32_t dense_node = 256;      // from here on most bins are occupied: no need for marks
-    static constexpr std::int64_t exact_in_float = 4096;  // up to here the product of two counts is
+    static constexpr std::uint32_t dense_node = 256;      // from this many rows on most bins are occupied, so marks do not pay
+    static constexpr std::int64_t exact_in_float = 4096;  // the product of two counts up to this is exact in a float
 
     struct Node {
         const CodeView<Code>& view;
@@ -74,8 +74,8 @@ private:
 
     // ---- a few rows: every pair of them is compared -------------------------------------------------------
 
-    // Every row is a candidate: "codes up to mine go left". What goes left of eight candidates stands in one
-    // register, the counts of both classes in the two bytes of a number.
+    // Every row is a candidate: "codes up to mine go left". One register has the left counts of eight candidates; the
+    // counts of both classes are the two bytes of a number.
     template <int n_numbers, int n_registers>
     std::uint32_t compare_rows(const Node& node, Split& best) {
         constexpr std::uint32_t width = 8 * n_registers;
@@ -83,7 +83,7 @@ private:
         const Code* columns[n_numbers];
         for (int f = 0; f < n_numbers; ++f) columns[f] = node.view.column(node.numbers[f]);
         for (std::uint32_t i = 0; i < width; ++i) {
-            const Row& row = node.rows[i < node.n_rows ? i : 0];  // a candidate more than once is no harm
+            const Row& row = node.rows[i < node.n_rows ? i : 0];  // a candidate may come more than once
             amounts[i] = static_cast<std::int16_t>(row.multiplicity << (8 * row.label));
             for (int f = 0; f < n_numbers; ++f)
                 codes[f * width + i] = static_cast<std::int16_t>(columns[f][row.offset * node.view.row_stride]);
@@ -112,7 +112,7 @@ private:
         return any(differs);
     }
 
-    // The best candidate; of equals that of the earliest feature, then of the smallest code. -1: none beats `best`.
+    // The best candidate; among equal ones that of the earliest feature, then of the smallest code. -1 if none beats `best`.
     static std::int64_t best_candidate(const std::int16_t* left, const std::int16_t* codes, std::uint32_t n_candidates,
                                        std::uint32_t width, const Target& target, Split& best) {
         float rough[lanes * few_rows];
@@ -149,7 +149,7 @@ private:
         for (int f = 0; f < n_numbers; ++f) {
             const std::uint32_t n_occupied = list(f, node.features[node.numbers[f]].n_bins, node.n_rows, n_places);
             n_varying += n_occupied > 1;
-            // Up to a full register with places that leave nothing on the right, which never win.
+            // The register is filled up with places that leave nothing on the right, which never win.
             for (int i = 0; i < 3; ++i) sums_[n_places + n_occupied + i] = node.target.total();
             ends[f] = n_places += (n_occupied + 3) & ~3U;
         }
@@ -161,7 +161,7 @@ private:
         return n_varying;
     }
 
-    // Several features a pass: while the sum of one waits for its memory, the others go on.
+    // Several features in one pass: while one sum waits for memory, the others go on.
     template <int n_numbers>
     void fill(const Node& node) {
         const Code* columns[n_numbers];
@@ -183,7 +183,7 @@ private:
         else add_rows([](int, Code) {});
     }
 
-    // Lists the occupied bins of a lane from `start` on, with their running sums, and empties them. -> how many
+    // Lists the occupied bins of a lane from `start` on, with their running sums, and clears them. -> how many there are
     std::uint32_t list(int lane, std::uint32_t n_bins, std::uint32_t n_rows, std::uint32_t start) {
         std::uint64_t* bins = bins_.data() + lane * n_codes;
         std::uint64_t* sums = sums_.data() + start;
@@ -210,7 +210,7 @@ private:
         return n;
     }
 
-    // The best place, of equals the first. -1: none beats `best`.
+    // The best place, the first among equal ones. -1 if none beats `best`.
     std::int64_t best_place(std::uint32_t n_places, Target& target, Split& best) {
         std::int64_t at = -1;
         const auto judge = [&](std::int64_t i) {
@@ -239,8 +239,8 @@ private:
 
     // ---- rough scores -------------------------------------------------------------------------------------
 
-    // Gini scores (see score_gini_pairs) in single precision: right to a millionth, since the difference is exact,
-    // for a fifth of the time. -> the highest; a place without right side is no number
+    // Gini scores (see score_gini_pairs) in single precision, in a fifth of the time. They are right to a millionth,
+    // because the difference is exact. -> the highest; a place without a right side has the score NaN
     template <class Load>
     static float score_roughly(std::uint32_t n_places, std::uint64_t total, float* scores, Load&& load) {
         const auto [total0, total1] = halves(total);

@@ -1,4 +1,4 @@
-// Question: a node whose rows lie in many places, and what is known of their sums -> its split, or what must be summed
+// Question: a node whose rows are in many places, and the sums so far -> its split, or the features that must be summed
 // first.
 #pragma once
 #include <cstddef>
@@ -21,13 +21,13 @@ struct Question {
     SplitRules rules;                     // of its tree
     const UsedFeatures* used = nullptr;   // of its tree
     std::vector<double> totals;           // of its rows, cell by cell
-    std::vector<double> first;            // in a regression, the amount and the sum of the first of its rows
-    // For each feature its bins, the missing one last, of as many cells as `totals`; null where nobody has summed them.
+    std::vector<double> first;            // in a regression, the amount and the sum of its first row
+    // For each feature its bins, that of missing values last, of as many cells as `totals`; null if they are not summed yet.
     std::vector<const double*> bins;
     std::uint32_t n_rows() const { return static_cast<std::uint32_t>(totals.back()); }
 };
 
-// How a node sends its rows on, as a tree keeps it.
+// The split of a node, as a tree stores it.
 struct NodeSplit {
     NodeKind kind = NodeKind::threshold;
     std::uint32_t feature = 0, code = 0;
@@ -48,7 +48,7 @@ struct NodeSplit {
     }
 };
 
-// A split, or the features to be summed before the question is asked again; neither for a leaf.
+// A split, or the features that must be summed before the question is asked again; neither if the node is a leaf.
 struct Answer {
     std::optional<NodeSplit> split;
     std::vector<std::uint32_t> needed;
@@ -57,10 +57,10 @@ struct Answer {
 class AnySumSearch {
 public:
     virtual ~AnySumSearch() = default;
-    // `spare`: how many features to ask for beyond those the node will look at if all of them vary.
+    // `spare`: how many features to ask for in addition to those that the node needs if all of them vary.
     virtual Answer choose(const Question& question, std::uint32_t spare) = 0;
-    // What the cells of a node say: how many there are, what its rows weigh, whether their labels are all alike (unless
-    // that must be asked), and the share of the last class, or the place of the mean.
+    // From the cells of a node: their number, the weight of its rows, whether their labels are all equal (unless this must
+    // be asked for), and the share of the last class or the place of the mean.
     virtual std::size_t n_cells() const = 0;
     virtual std::int64_t amount_of(const std::vector<double>& cells) const = 0;
     virtual bool is_pure(const std::vector<double>& cells) const = 0;

@@ -1,4 +1,4 @@
-// Rows: the rows of a tree -> where those of each node lie, from the root down.
+// Rows: the rows of a tree -> the rows of each node, from the root down.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace hedgerow {
 
-// The rows of a node: a range of those in the bag, one of those outside it, which only travel along to be counted.
+// The rows of a node: a range of the rows in the bag, and one of the rows outside it, which are only counted in leaves.
 struct RowSpan {
     std::uint32_t begin = 0, end = 0, outside_begin = 0, outside_end = 0;
     int level = 0;  // 0: rows point into the table; above: into codes copied side by side
@@ -23,16 +23,16 @@ struct RowSpan {
     std::uint32_t outside_size() const { return outside_end - outside_begin; }
 };
 
-// One per grower; its memory serves tree after tree.
+// Each grower has one, whose memory is used for one tree after another.
 template <class Code, class Row>
 class TreeRows {
 public:
     explicit TreeRows(const CodeTable<Code>& table) : table_(table) {
-        // A row-major table that fits the cache is read as it is; a larger one column by column until compacted.
+        // A row-major table that fits into the cache is read directly; a larger one column by column until compacted.
         views_[0] = table.by_row.codes && table.n_rows <= level_rows[1] ? table.by_row : table.by_column;
     }
 
-    // Every entry is written to both lists and kept in one of them: no branch to guess wrong.
+    // Every entry is written to both lists and kept in one of them, so there is no branch to mispredict.
     template <class Source>
     RowSpan take(const Source& source, const Bag& bag, bool counts_outside) {
         const std::uint32_t* row_of = Row::rows_of(source);
@@ -52,7 +52,7 @@ public:
         Row::balance(source, inside_, outside_);
         return all;
     }
-    // The rows begin, …, end - 1 of the table, which come with their multiplicities and their weights inside the tree.
+    // Rows begin, …, end - 1 of the table, with multiplicities that are given and weights that include them.
     template <class Source>
     RowSpan take(const Source& source, const std::uint16_t* times, std::uint32_t begin, std::uint32_t end, bool counts_outside) {
         inside_.resize(end - begin);
@@ -72,12 +72,12 @@ public:
         return sum;
     }
 
-    // Copies the codes of a node's rows side by side once it is small enough, and lets the rows point there:
-    // the whole subtree then works in cache.
+    // Copies the codes of the rows of a node side by side once it is small enough, and lets the rows point there, so
+    // that the whole subtree works in the cache.
     void compact(RowSpan& span) {
         int level = span.level;
         while (level + 1 < n_levels && span.size() <= level_rows[level + 1]) ++level;
-        // Not worth it for a handful of rows, or when most of the rows around would be copied.
+        // It does not pay for a handful of rows, or if most of the rows around would be copied.
         const std::uint64_t around = span.level == 0 ? table_.n_rows : level_rows[span.level];
         if (level == span.level || !table_.by_row.codes || span.size() < 32 || 4 * std::uint64_t{span.size()} > around) return;
         const CodeView<Code> source = span.level == 0 ? table_.by_row : views_[span.level];
@@ -91,7 +91,7 @@ public:
         span.level = level;
     }
 
-    // Puts those that go left first, each side in its order. -> where the right side begins
+    // Puts the rows that go left first and keeps the order on each side. -> where the right side begins
     template <class GoesRight>
     std::uint32_t divide_inside(const RowSpan& span, std::uint32_t feature, GoesRight&& goes_right) {
         return divide(inside_, span.begin, span.end, view(span), feature, goes_right);
@@ -131,13 +131,13 @@ private:
         for (std::uint32_t i = 0; i < n_rows; ++i) rows[i].offset = first + i;
     }
 
-    // A row moves as one to three words, not member by member.
+    // A row is moved as one to three words, not member by member.
     using Bits = std::conditional_t<sizeof(Row) == 8, std::uint64_t, std::array<std::uint64_t, sizeof(Row) / 8>>;
     static std::uint32_t offset_in(const Bits& bits) {
         if constexpr (sizeof(Row) > 8) return static_cast<std::uint32_t>(bits[0]); else return static_cast<std::uint32_t>(bits);
     }
 
-    // Stable and without branches: rows that go right wait in scratch.
+    // Stable and without branches; rows that go right are kept in scratch memory meanwhile.
     template <class GoesRight>
     std::uint32_t divide(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, const CodeView<Code>& view,
                          std::uint32_t feature, GoesRight&& goes_right) {

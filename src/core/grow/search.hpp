@@ -16,7 +16,7 @@
 namespace hedgerow {
 
 // Draws features of a node that the target has entered until max_features of them vary, and keeps the best split among
-// those. look(draws, wanted, best) looks at up to `wanted` more features. -> whether the split may be made
+// them. look(draws, wanted, best) looks at up to `wanted` more features. -> whether the split may be made
 template <class Target, class Look>
 inline bool find_split(Target& target, FeatureOrder& order, const std::vector<Feature>& features, const GrowOptions& options,
                        const SplitRules& rules, std::uint64_t key, std::uint32_t max_features, Split& best, double& gain, Look&& look) {
@@ -27,7 +27,8 @@ inline bool find_split(Target& target, FeatureOrder& order, const std::vector<Fe
     return gains_enough<typename Target::Criterion>(best, gain, rules.total_amount, options.min_impurity_decrease);
 }
 
-// A search written in vectors, for targets that have one: it finds what the general search finds, sooner, or declines.
+// A search in vector instructions, for targets that have one: it finds the same split as the general search, but faster,
+// or declines.
 template <class Code, class Target>
 struct QuickSearch {
     static constexpr bool exists = false;
@@ -48,7 +49,7 @@ struct QuickSearch<Code, Moments<SquaredError>> : FewRows<Code> {
 };
 #endif
 
-// Rows of a node, where they lie in one place.
+// The rows of a node, if they are in one place.
 template <class Code, class Row>
 struct NodeRows {
     const CodeView<Code>& view;
@@ -83,10 +84,10 @@ public:
 private:
     using Quick = QuickSearch<Code, Target>;
 
-    // Looks at up to `wanted` more features, as many as one pass takes. -> how many of them vary
+    // Looks at up to `wanted` more features, as many as one pass can take. -> how many of them vary
     std::uint32_t try_best(const Heritage& node, const Rows& rows, Draws& draws, std::uint32_t wanted, Split& best) {
         constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
-        // A few rows are often told apart by the first feature that varies: look at one at a time.
+        // The first feature that varies often separates a few rows perfectly, so features are looked at one at a time.
         const std::uint32_t n_numbers = rows.n_rows <= (Quick::exists ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
         std::uint32_t numbers[lanes] = {};
         for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = order_.draw(draws);

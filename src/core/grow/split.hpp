@@ -18,13 +18,13 @@ struct Split {
     NodeKind kind = NodeKind::threshold;
     std::uint32_t feature = 0;
     std::uint32_t threshold = 0;               // last code that goes left
-    std::uint32_t next_code = 0;               // the code after it in the node; above it when not settled yet
+    std::uint32_t next_code = 0;               // the next code that occurs in the node; above the threshold until that is settled
     bool missing_left = false;
-    bool missing_seen = false;                 // otherwise missing values follow the larger side
-    std::vector<std::uint16_t> left_codes;     // of a subset: the categories that go left …
-    std::vector<std::uint16_t> right_codes;    // … and right; the others were not in the node
+    bool missing_seen = false;                 // otherwise missing values go to the larger side
+    std::vector<std::uint16_t> left_codes;     // for a subset: the categories that go left …
+    std::vector<std::uint16_t> right_codes;    // … and right; the others do not occur in the node
 
-    // Puts the threshold half way between the two codes it was found between; once per node, not per feature.
+    // Puts the threshold half way between the two codes around it; once for each node, not for each feature.
     void settle_threshold(const Feature& feature) {
         if (kind == NodeKind::threshold && next_code > threshold)
             threshold = code_between(feature.centers, threshold, next_code, 0.5);
@@ -42,7 +42,7 @@ public:
 
     explicit SplitSearch(const Target& target) : target(target), lanes_(lanes) {}
 
-    // Adds up the rows of a node by bin for up to `lanes` features in one pass.
+    // Sums the rows of a node by bin for up to `lanes` features in one pass.
     void fill(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
               int n_numbers, const Row* rows, std::uint32_t n_rows, bool restricted, bool counts_rows) {
         switch (n_numbers) {
@@ -61,7 +61,7 @@ public:
         }
     }
 
-    // Looks at a filled feature; keeps the split in `best` if it beats it. False when the feature is constant here.
+    // Looks at a filled feature; stores its split in `best` if it is better. False if the feature is constant in the node.
     bool try_best(int filled, const Feature& feature, std::uint32_t number, const Row* rows, std::uint32_t n_rows,
                   const Limits& limits, Split& best) {
         Lane& lane = lanes_[filled];
@@ -77,7 +77,7 @@ public:
         for (int i = 0; i < n_filled; ++i) lanes_[i].empty(target);
     }
 
-    // What the rows of a node add up to in each bin of a feature, the missing one last; made elsewhere.
+    // Sums of the rows of a node in each bin of a feature, that of missing values last; computed elsewhere.
     struct Summed {
         const Bin* bins = nullptr;
         const std::uint32_t* rows = nullptr;
@@ -97,7 +97,7 @@ public:
         lane.rows_in_bin[missing] = summed.rows[feature.n_bins];
     }
 
-    // Extremely randomised: one random threshold or subset per feature, judged like any other.
+    // Extremely randomised trees: one random threshold or subset for each feature, scored like any other.
     bool try_random(const CodeView<Code>& view, const Feature& feature, std::uint32_t number, const Row* rows,
                     std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
         const Code* column = view.column(number);
@@ -145,7 +145,7 @@ public:
 private:
     static constexpr Code missing = missing_code<Code>;
     static constexpr std::size_t n_codes = std::size_t{missing} + 1;
-    static constexpr std::uint32_t dense_node = 512;  // from here on most bins are occupied: no need for marks
+    static constexpr std::uint32_t dense_node = 512;  // from this many rows on most bins are occupied, so marks do not pay
 
     // The sums of one feature over the rows of a node.
     struct Lane {
@@ -157,7 +157,7 @@ private:
         Zeroed<Bin> sums{Target::sums_up ? n_codes + 3 : 0};  // running sums of the occupied bins, in place of the bins themselves
         bool has_missing = false, rows_counted = false, summed = false;
 
-        // Lists the occupied bins, adds them up and empties them, all in one go.
+        // Lists the occupied bins, sums them and clears them, all in one pass.
         void sum_up(std::uint32_t n_bins, bool dense) {
             if constexpr (Target::sums_up) {
                 Bin sum{};
@@ -219,7 +219,7 @@ private:
         }
     };
 
-    // Several features a pass: while the sum of one waits for its memory, the others go on.
+    // Several features in one pass: while one sum waits for memory, the others go on.
     template <int n_lanes>
     void fill_lanes(const CodeView<Code>& view, const std::uint32_t* numbers, const Row* rows, std::uint32_t n_rows) {
         if constexpr (n_lanes <= lanes) {
@@ -248,7 +248,7 @@ private:
     void best_threshold(Lane& lane, const Feature& feature, std::uint32_t number, const Row* rows,
                         std::uint32_t n_rows, const Limits& limits, Split& best) {
         for (int missing_left = 0; missing_left <= lane.has_missing; ++missing_left) {
-            // With missing values on the right, "all values left" is a place too.
+            // If missing values go right, "all values go left" is a place too.
             const std::int64_t n_places = std::int64_t{lane.n_occupied} - !(lane.has_missing && !missing_left);
             const Place place = scan(lane, missing_left, n_places, rows, n_rows, limits);
             if (!(place.score > best.score)) continue;
@@ -263,12 +263,12 @@ private:
         }
     }
 
-    // Orders the categories by the share of a class and cuts that order. For two classes the best of all
-    // subsets is among the cuts; for more, every common class gets its own order and the best cut wins.
+    // Orders the categories by the share of a class and cuts that order. With two classes the best of all subsets is
+    // among the cuts; with more, every common class gives an order, and the best cut of all orders wins.
     void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows, const Limits& limits,
                      Split& best) {
         const std::uint32_t n_values = lane.n_occupied;
-        if (lane.has_missing) lane.order[lane.n_occupied++] = missing;  // missing is one more category
+        if (lane.has_missing) lane.order[lane.n_occupied++] = missing;  // missing values are one more category
         target.ordering_classes([&](std::uint32_t label) {
             ranked_.clear();
             for (std::uint32_t i = 0; i < lane.n_occupied; ++i)
@@ -312,7 +312,7 @@ private:
         return place;
     }
 
-    // Moves bin after bin to the left and asks each time whether the limits allow it.
+    // Moves bin after bin to the left and checks each time whether the limits allow the split.
     Place scan_bins(const Lane& lane, bool missing_left, std::int64_t n_places, std::uint32_t n_rows,
                     const Limits& limits) {
         const bool restricted = limits.restricted();
@@ -334,7 +334,7 @@ private:
                limits.allow_shares(target.left_share(), target.right_share());
     }
 
-    // A random split of the codes that occur; false when there is but one.
+    // A random split of the codes that occur; false if there is only one.
     template <class ForEachCode>
     bool draw(const Feature& feature, std::uint32_t number, ForEachCode&& for_each_code, Draws& draws) {
         return feature.nominal ? draw_subset(feature, number, for_each_code, draws)
@@ -382,7 +382,7 @@ private:
         return true;
     }
 
-    // The score of the drawn split, whose left side `move_left` moves; false when the limits forbid it.
+    // The score of the drawn split, whose left side `move_left` moves; false if the limits forbid it.
     template <class MoveLeft>
     bool judge_drawn(const Row* rows, std::uint32_t n_rows, const Limits& limits, MoveLeft&& move_left) {
         if (drawn_.kind == NodeKind::subset)

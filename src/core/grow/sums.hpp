@@ -1,7 +1,7 @@
-// Sums: what a node's rows add up to in the bins of some features -> its split, or the features it must see first.
+// Sums: sums of the rows of a node in the bins of some features -> its split, or the features that must be summed first.
 //
-// The same search, by the same draws, as where the rows themselves lie in one place (search.hpp): for tables that lie in
-// many. A node is taken to have more than a handful of rows; small ones are grown where their rows are gathered.
+// For tables whose rows are in many places. It is the same search, with the same draws, as for rows in one place
+// (search.hpp). A node must have more than a handful of rows; the rows of small nodes are gathered and grown in one place.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace hedgerow {
 
-// Rows that go left, and the rest of what a node keeps of its split.
+// A split -> the answer: rows that go left, and the rest of what a node stores.
 inline Answer answer_from(const Split& split, const Feature& feature, const Question& question) {
     const std::size_t width = question.totals.size();
     const auto rows_in = [&](std::uint32_t bin) { return question.bins[split.feature][bin * width + width - 1]; };
@@ -70,7 +70,7 @@ private:
     using Search = SplitSearch<Code, Target>;
     using Bin = typename Target::Bin;
     using Row = typename Target::Row;
-    // What a feature that nobody has summed is taken to find: something that anything beats.
+    // The score that is assumed for a feature that is not summed yet; any other score beats it.
     static constexpr double some_score = no_score / 2;
 
     bool find(const Question& question, std::uint32_t max_features, Split& best) {
@@ -86,7 +86,7 @@ private:
         return found;
     }
 
-    // A feature that must be summed first is taken to vary, so the features after it are the likely ones.
+    // A feature that is not summed yet is assumed to vary, so the features after it are those that will likely be needed.
     std::uint32_t try_best(const Question& question, Draws& draws, std::uint32_t wanted, Split& best) {
         const std::uint32_t n_numbers = std::min({wanted, order_.n_left(), std::uint32_t{Search::lanes}});
         std::uint32_t numbers[Search::lanes] = {}, n_varying = 0;
@@ -131,8 +131,8 @@ private:
         }
     }
 
-    // A feature's bins in the words of the target. Those of a target whose bins are lists of rows have rows that stand for
-    // all of their class in a bin.
+    // The bins of a feature in the form of the target. If its bins are lists of rows, one row stands for all rows of a class
+    // in a bin.
     typename Search::Summed summed(const Question& question, std::uint32_t number) {
         const std::size_t width = question.totals.size(), n_bins = features_[number].n_bins + 1;
         const double* cells = question.bins[number];

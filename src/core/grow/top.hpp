@@ -1,8 +1,8 @@
 // Top: sums and counts over the parts of a table, and trees grown below nodes -> whole trees.
 //
-// Whoever drives it asks every part for what it names, in this order: `plant` takes the totals of roots; `questions` and
-// `answer` find splits until no node is open (frontier.hpp); `groups` are grown where their rows are gathered, and `graft`
-// takes what has grown; `count` takes what the leaves of the top hold; `tree` is the tree.
+// The caller uses its methods in this order and asks every part for what they need: `plant` takes the totals of roots;
+// `questions` and `answer` find splits until no node is open (frontier.hpp); the rows of `groups` are gathered and trees
+// grown on them, which `graft` takes; `count` takes the counts of the leaves of the top; `tree` returns the tree.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Group {
     std::size_t n_bytes = 0;
 };
 
-// The trees of a forest whose table lies in many places, from their roots to their leaves.
+// The trees of a forest whose rows are in many places, from their roots to their leaves.
 class Top {
 public:
     Top(Frontier&& frontier, std::unique_ptr<AnyEnds> ends)
@@ -38,7 +38,7 @@ public:
     Frontier& frontier() { return frontier_; }
     const std::vector<double>& balance(std::size_t tree) const { return balances_.at(tree); }
 
-    // totals (trees, cells). -> whether trees are planted; otherwise classes must be balanced, and totals are asked for again
+    // totals (trees, cells). -> whether the roots are made; otherwise classes must be balanced first, and new totals be given
     bool plant(const Table<const double>& totals) {
         if (!balanced_ && !frontier_.options().is_blind() && totals.n_rows == balances_.size()) {
             balanced_ = true;
@@ -49,7 +49,7 @@ public:
         return true;
     }
 
-    // Nodes of a tree below which trees are grown elsewhere, in groups of at most so many bytes, or one node.
+    // Nodes whose rows are to be gathered and grown elsewhere, in groups of at most so many bytes, or of one node.
     std::vector<Group> groups(std::size_t number, std::size_t row_bytes, std::size_t most_bytes) const {
         const TopTree& tree = frontier_.tree(number);
         std::vector<Group> groups;
@@ -80,7 +80,7 @@ public:
         return {{"key", std::move(key)}, {"depth", std::move(depth)}, {"lower", std::move(lower)}, {"upper", std::move(upper)},
                 {"used", std::move(used)}, {"used_start", std::move(used_start)}, {"total_amount", std::move(total_amount)}};
     }
-    // The trees of a forest, one below each of these nodes; `early` are those whose rows are all alike.
+    // Takes the trees of a forest, one below each of these nodes; `early` marks nodes whose rows are all equal.
     void graft(std::size_t number, std::span<const std::uint32_t> nodes, const Given& arrays, std::span<const std::uint8_t> early) {
         if (early.size() != nodes.size()) throw std::invalid_argument("early must have a mark for each node");
         TopTree& tree = frontier_.tree(number);
@@ -90,14 +90,14 @@ public:
         }
     }
 
-    // Nodes whose rows must be counted: leaves of the top, and splits some of whose categories have no rows. For each the
-    // ends of the top where its rows are.
+    // Nodes whose rows must be counted: leaves of the top, and splits with categories that have no rows. For each node, the
+    // ends of the top that its rows reach.
     std::vector<std::vector<std::uint32_t>> counted(std::size_t number) const {
         std::vector<std::vector<std::uint32_t>> all;
         for (const std::uint32_t at : counted_nodes(number)) all.push_back(ends_below(frontier_.tree(number), at));
         return all;
     }
-    // (2, counted nodes, classes): how often they count their rows, and the weight of these in units.
+    // Takes (2, counted nodes, classes): how often rows count, and their weights in units.
     void count(std::size_t number, std::span<const std::int64_t> sums) {
         const std::vector<std::uint32_t> nodes = counted_nodes(number);
         const std::size_t width = nodes.empty() ? 0 : sums.size() / (2 * nodes.size());
@@ -107,7 +107,7 @@ public:
                          sums.data() + (nodes.size() + i) * width);
     }
 
-    // The arrays of a forest of one tree, all of whose ends are known; they are given up.
+    // The arrays of a forest of one tree, all of whose ends are known; the ends are freed.
     Fields tree(std::size_t number) {
         Fields arrays = ends_->assemble(number, frontier_.tree(number));
         frontier_.tree(number) = {};
@@ -145,7 +145,7 @@ private:
     bool balanced_ = false;
 };
 
-// `n_rows` of the whole table; nodes for which at most `gather_rows` rows must be gathered are.
+// `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered.
 inline Top top_from(const Given& bins, const Given& target, const Given& given, std::size_t n_rows, std::size_t n_trees,
                     std::size_t gather_rows) {
     const std::vector<Feature> features = features_from(bins);

@@ -1,7 +1,7 @@
 // Write: splits and leaves in the order they are made -> the nodes of a tree, numbered.
 //
-// Children are numbered when their parent is split, side by side, and leaves when they are made. Both follow from the
-// order in which nodes are settled and taken up again, which is the same wherever a tree is grown: see settle_children.
+// Children get neighbouring numbers when their parent is split, and leaves get theirs when they are made. Both depend only
+// on the order in which nodes are settled and split, which is the same wherever a tree is grown: see settle_children.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hedgerow {
 
-// A tree as it is grown: the node arrays, owned.
+// A tree that is being grown; it owns its arrays.
 struct GrownTree {
     std::vector<Node> nodes;
     std::vector<std::int32_t> payload;
@@ -25,7 +25,7 @@ struct GrownTree {
     TreeView view() const { return {nodes.data(), payload.data(), set_words.data(), has_nominal}; }
 };
 
-// A tree, and what its leaves hold.
+// A tree, and the evidence of its leaves.
 template <class Leaves>
 struct Grown {
     GrownTree tree;
@@ -34,7 +34,7 @@ struct Grown {
 
 class TreeWriter {
 public:
-    // A tree of one node, which is not written yet.
+    // Starts a tree of one node, which is not written yet.
     void begin() {
         tree_ = GrownTree{};
         tree_.nodes.emplace_back();
@@ -50,7 +50,7 @@ public:
         tree_.payload.resize(first + how_many, 0);
         return static_cast<std::uint32_t>(first);
     }
-    // Zeros for the bits of a subset; the pointer is good until the next call.
+    // Words of zeros for the bits of a subset; the pointer is valid until the next call.
     std::uint64_t* add_words(std::size_t n_words) {
         const std::size_t start = tree_.set_words.size();
         tree_.set_words.resize(start + n_words, 0);
@@ -58,7 +58,7 @@ public:
     }
     static std::size_t n_words_for(std::uint32_t n_categories) { return (n_categories + 63) / 64; }
 
-    // A subset is that of the last `n_words` words.
+    // The last `n_words` words are the subset of the split.
     void split(std::uint32_t node, Node split, std::size_t n_words = 0) {
         tree_.nodes[node] = split;
         tree_.has_nominal |= split.kind() != NodeKind::threshold;
@@ -68,14 +68,14 @@ public:
         tree_.nodes[node] = Node::leaf(node);
         tree_.payload[node] = static_cast<std::int32_t>(tree_.n_leaves++);
     }
-    // A leaf without rows, which says what leaf number `lender` does.
+    // A leaf without rows, which repeats leaf number `lender`.
     void borrowed_leaf(std::uint32_t node, std::int32_t lender) {
         tree_.nodes[node] = Node::leaf(node, true);
         tree_.payload[node] = lender;
     }
     std::int32_t last_leaf() const { return static_cast<std::int32_t>(tree_.n_leaves) - 1; }
 
-    // A whole tree in the place of a node; its other nodes, its leaves and its words follow those there are.
+    // Puts a whole tree in the place of a node; its other nodes, its leaves and its words are appended.
     void graft(std::uint32_t node, const GrownTree& tree) {
         const auto n_nodes = static_cast<std::uint32_t>(tree.nodes.size());
         const std::uint32_t rest = add_children(n_nodes - 1);
@@ -98,9 +98,9 @@ private:
     GrownTree tree_;
 };
 
-// New children are settled from the last to the first: settle(side) makes a leaf at once, or puts the node on a stack, so
-// that the first is taken up next. Children without rows share one leaf that holds what the node itself does, which
-// make_leaf(child) makes.
+// New children are settled from the last to the first: settle(side) makes a leaf, or puts the node on a stack, so that the
+// first child is split next. Children without rows share one leaf, made by make_leaf(child), which holds the evidence of the
+// node itself.
 template <class HasRows, class Settle, class MakeLeaf>
 inline void settle_children(TreeWriter& writer, std::uint32_t first, std::uint32_t n_children, HasRows&& has_rows, Settle&& settle,
                             MakeLeaf&& make_leaf) {

@@ -1,4 +1,4 @@
-// Named: what comes from outside by name -> the numbers, words and arrays that are asked for; and arrays that are handed out.
+// Named: values by name from outside -> numbers, words and arrays; and arrays by name to return.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace hedgerow {
 
-// A function of some amounts that somebody else computes.
+// A function of some amounts that is computed outside the core.
 using OutsideFunction = std::function<double(const std::vector<double>&)>;
 
-// Values by name, whose arrays belong to somebody else. Asking for what is not there, or is of another type, throws.
+// Values by name; it does not own their arrays. Asking for a value that is absent or of another type throws.
 class Given {
 public:
     using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, OutsideFunction,
@@ -45,7 +45,7 @@ public:
         }, at(name));
     }
     const std::string& word(const std::string& name) const { return as<std::string>(name, "a word"); }
-    // Which of some words it is.
+    // The position of the word among some words.
     int choice(const std::string& name, std::initializer_list<const char*> words) const {
         const auto found = std::find(words.begin(), words.end(), word(name));
         if (found == words.end()) throw wrong(name, "one of the words that are known, got '" + word(name) + "'");
@@ -63,7 +63,7 @@ public:
         if (found.size() != size) throw wrong(name, "of length " + std::to_string(size) + ", got " + std::to_string(found.size()));
         return found.data();
     }
-    // The same, or null where there is none.
+    // The same, or null if the value is absent.
     template <class T>
     const T* array_if_given(const std::string& name, std::size_t size) const {
         return has(name) ? array<T>(name, size) : nullptr;
@@ -88,7 +88,7 @@ private:
     std::map<std::string, Value> values_;
 };
 
-// An array that is handed out, or nothing where there is nothing to tell.
+// An array to return, or nothing.
 struct Field {
     std::string name;
     std::variant<std::monostate, std::vector<std::uint16_t>, std::vector<std::int32_t>, std::vector<std::uint32_t>,

@@ -1,4 +1,4 @@
-// Parallel: numbered tasks -> threads, with a caller who may look on and stop them.
+// Parallel: numbered tasks -> threads; the caller can watch them and stop them.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -16,10 +16,10 @@
 
 namespace hedgerow {
 
-// Thrown inside a task that notices it should stop; never leaves run_tasks.
+// Thrown inside a task that notices that it should stop; it never leaves run_tasks.
 struct Stopped {};
 
-// Shared between the tasks of one call and the thread that called.
+// Shared between the tasks of one call and the calling thread.
 class Control {
 public:
     // look_on(done) runs on the calling thread a few times a second; true means stop.
@@ -28,7 +28,7 @@ public:
     void stop() { stopping_.store(true, std::memory_order_relaxed); }
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
-    // Called by tasks every so often (once per node). Cheap: one load, and on the calling thread a clock
+    // Called by tasks often, for instance once for each node. It is cheap: one load, and on the calling thread a clock
     // reading every 64 calls.
     void tick(bool calling_thread) {
         if (stopping()) throw Stopped{};

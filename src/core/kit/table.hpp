@@ -1,4 +1,4 @@
-// Table: rows and columns of numbers, somebody else's or our own.
+// Table: rows and columns of numbers, as a view or with memory of its own.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Box {
     std::array<std::size_t, n_axes> shape{};
 };
 
-// Memory that is not written to beforehand.
+// Memory that is not initialised.
 template <class T>
 struct OwnTable {
     std::unique_ptr<T[]> data;

@@ -1,7 +1,7 @@
-// Vectors: short vectors of numbers, where the compiler knows them.
+// Vectors: short vectors of numbers, if the compiler has them.
 //
-// GCC and Clang do, for every processor. Elsewhere, and where HEDGEROW_PORTABLE is defined (a test does), the general
-// search takes the place of those written in vectors and finds the same splits.
+// GCC and Clang have them for every processor. With other compilers, and if HEDGEROW_PORTABLE is defined (as in a test), the
+// general search replaces those written in vectors and finds the same splits.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -11,10 +11,10 @@
 
 namespace hedgerow {
 
-// Room for 65,536 bins costs 3 ms to write and nothing to reserve; a small table touches only a page of it.
+// It takes 3 ms to write memory for 65,536 bins and no time to reserve it; a small table touches only a page of it.
 //
-// Large arrays come from the system: calloc takes memory that was used before, once there is some, and writes all of it
-// (one tree on 500 rows: 1.7 ms become 0.3).
+// Large arrays come from the system: calloc reuses memory, if there is some, and then writes all of it (one tree on 500
+// rows: 1.7 ms become 0.3).
 template <class T>
 class Zeroed {
 public:
@@ -25,7 +25,7 @@ public:
     const T& operator[](std::size_t i) const { return data_[i]; }
 
 private:
-    static constexpr std::size_t large = std::size_t{1} << 16;  // bytes from which on a system call pays
+    static constexpr std::size_t large = std::size_t{1} << 16;  // from this many bytes on a system call pays
     static std::size_t bytes_for(std::size_t size) { return (size ? size : 1) * sizeof(T); }
 
 #if defined(__unix__) || defined(__APPLE__)

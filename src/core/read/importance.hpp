@@ -23,10 +23,10 @@ struct BaggedRows {
     double bag_mean = 0;
 };
 
-// What a leaf's answer is worth to a row of a class.
-enum class Worth : int { vote = 0, share = 1 };  // vote: 1 if its class leads, shared by ties; share: of its class
+// How good the answer of a leaf is for a row of a class.
+enum class Worth : int { vote = 0, share = 1 };  // vote: 1 if its class leads, divided among ties; share: the share of its class
 
-// `own`: the leaf has counted the row, which is taken out. A leaf without rows prefers no class.
+// `own`: the leaf has counted the row, so the row is taken out. A leaf without rows prefers no class.
 inline double worth_of(const LeafView& leaves, std::int64_t leaf, std::uint16_t label, bool own, Worth worth) {
     const bool dense = leaves.entry_start == nullptr;
     const std::int64_t begin = dense ? leaf * leaves.n_classes : leaves.entry_start[leaf];
@@ -47,12 +47,12 @@ inline double worth_of(const LeafView& leaves, std::int64_t leaf, std::uint16_t 
     return mine == largest ? 1.0 / n_largest : 0.0;
 }
 
-// What the answer of a leaf is worth to a row that reaches it: at home, or led astray by another's values.
+// How good the answer of a leaf is for a row: of the leaf it reaches, or of the one it reaches with values of another row.
 struct ClassJudge {
     const LeafView& leaves;
     const std::uint16_t* labels;
     Worth worth;
-    bool counted;  // leaves have counted rows outside the bag, and so the row itself
+    bool counted;  // whether leaves have counted rows outside the bag, and so the row itself
 
     double at_home(std::size_t row, std::int64_t leaf) const { return worth_of(leaves, leaf, labels[row], counted, worth); }
     double astray(std::size_t row, std::int64_t leaf) const { return worth_of(leaves, leaf, labels[row], false, worth); }
@@ -76,7 +76,7 @@ struct FeatureGroups {
     std::size_t n_groups = 0;
 };
 
-// How much a tree's answers to the rows outside its bag lose when a group of features is permuted among these rows.
+// How much worse the answers of a tree for the rows outside its bag get if a group of features is permuted among these rows.
 template <class Code, class Judge>
 class OutsidePermuter {
 public:
@@ -84,7 +84,7 @@ public:
                     std::uint64_t key, std::size_t n_repeats)
         : forest_(forest), rows_(rows), groups_(groups), judge_(judge), key_(key), n_repeats_(n_repeats) {}
 
-    // decrease[group]: mean over the rows outside and the repeats, NaN when there are no such rows.
+    // decrease[group]: mean over the rows outside the bag and over the repeats; NaN if there are no such rows.
     void permute(std::size_t number, double* decrease) {
         take_rows(number);
         std::fill(decrease, decrease + groups_.n_groups, outside_.empty() ? std::nan("") : 0.0);
@@ -98,7 +98,7 @@ public:
     }
 
 private:
-    // Rows outside the bag, side by side; their leaves; and for each feature the rows whose path looks at it.
+    // Collects the rows outside the bag, their leaves, and for each feature the rows whose path depends on it.
     void take_rows(std::size_t number) {
         tree_ = forest_.tree(number);
         first_leaf_ = forest_.leaf_start[number];
@@ -148,7 +148,7 @@ private:
         touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
     }
 
-    // -> what the rows lose together
+    // -> the sum of what all rows lose
     double permute_once(std::size_t number, std::size_t group, std::size_t repeat) {
         const std::size_t p = rows_.n_features, n = outside_.size();
         Draws draws(derive_key(derive_key(derive_key(derive_key(key_, Purpose::permute), number), group), repeat));
@@ -210,10 +210,10 @@ void permute_outside(const ForestView& forest, const BaggedRows<Code>& rows, con
     });
 }
 
-// What is to be told about rows: for each class 1 for its rows and 0 for the others, or one number a row.
+// What splits should predict: for each class 1 for its rows and 0 for the others, or one number for each row.
 struct Responses {
-    std::vector<std::uint32_t> rows, start;   // the rows that are not 0 in response k: from start[k] to start[k + 1]
-    const double* amounts = nullptr;          // by row; nullptr: 1 each
+    std::vector<std::uint32_t> rows, start;   // the rows whose response k is not 0: from start[k] to start[k + 1]
+    const double* amounts = nullptr;          // by row; nullptr means 1 for each
 
     static Responses of_classes(const std::uint16_t* labels, std::size_t n_rows, std::uint32_t n_classes) {
         Responses responses{std::vector<std::uint32_t>(n_rows), std::vector<std::uint32_t>(n_classes + 1, 0)};
@@ -231,19 +231,19 @@ struct Responses {
     std::size_t n_responses() const { return start.size() - 1; }
 };
 
-// How much the splits on each feature of a tree tell about the rows outside its bag.
+// How much the splits on each feature of a tree say about the rows outside its bag.
 //
-// A split sends each of the rows at its node to a child, whose rows in the bag have a mean response. Its gain is the sum
-// of response times mean over the rows outside, less what it would be had the same children been dealt out to them at
-// random. With the bag's own rows in the place of those outside, this is the decrease of Gini impurity or of squared
-// error; outside, it is zero on average for a feature that has nothing to do with the responses of the rows at a node.
+// A split sends each row at its node to a child, and the rows of the bag in that child have a mean response. The gain is the
+// sum of response times mean over the rows outside the bag, minus its expectation if these rows were sent to the same
+// children at random. Computed on the rows of the bag instead, it would be the decrease of Gini impurity or of squared
+// error. Outside the bag it is zero on average for a feature that is unrelated to the responses of the rows at a node.
 template <class Code>
 class OutsideGains {
 public:
     OutsideGains(const ForestView& forest, const BaggedRows<Code>& rows, const Responses& responses)
         : forest_(forest), rows_(rows), responses_(responses), leaf_of_row_(rows.n_rows), times_(rows.n_rows) {}
 
-    // gains[feature]: per row outside, NaN when there are none.
+    // gains[feature]: for each row outside the bag on average; NaN if there are no such rows.
     void measure(std::size_t number, const Code* by_row, double* gains) {
         tree_ = forest_.tree(number);
         n_nodes_ = static_cast<std::size_t>(forest_.node_start[number + 1] - forest_.node_start[number]);
@@ -262,7 +262,7 @@ public:
     }
 
 private:
-    // Amounts of listed rows, as often as they are in the bag, and of those outside, summed up at every node.
+    // Sums the amounts of listed rows at every node: of rows in the bag as often as it holds them, and of rows outside.
     void sum_up(std::size_t begin, std::size_t end, const double* amounts, std::vector<double>& inside, std::vector<double>& outside) {
         inside.assign(n_nodes_, 0), outside.assign(n_nodes_, 0);
         for (; begin < end; ++begin) {
@@ -279,7 +279,7 @@ private:
         }
     }
 
-    // What one response of the rows outside gains by the split of a node. A child without rows of the bag says nothing.
+    // The gain of one response of the rows outside the bag at the split of a node. A child without rows of the bag adds 0.
     double gain_at(std::uint32_t at) const {
         double given = 0, means = 0, n_rows = 0, total = 0;
         for (std::uint32_t child = first_child(tree_, at); child < first_child(tree_, at) + n_children(tree_, at); ++child) {
@@ -312,7 +312,7 @@ void gain_outside(const ForestView& forest, const BaggedRows<Code>& rows, const 
     });
 }
 
-// first (trees, p): depth of the first split on a feature, the tree's depth where there is none.
+// first (trees, p): depth of the first split on a feature; the depth of the tree if there is none.
 inline void first_uses(const ForestView& forest, const std::int64_t* depth, std::size_t n_features, double* first) {
     std::vector<std::uint32_t> level;
     for (std::size_t number = 0; number < forest.n_trees; ++number) {

@@ -6,13 +6,13 @@
 namespace hedgerow {
 
 enum class NodeKind : std::uint32_t {
-    threshold = 0,  // left when the code is at most the threshold; a leaf is one that leads to itself
-    subset = 1,     // left when the category's bit is set
-    multiway = 2,   // one child per category, the last for missing and unseen ones
+    threshold = 0,  // left if the code is at most the threshold; a leaf is a threshold that leads to itself
+    subset = 1,     // left if the bit of the category is set
+    multiway = 2,   // one child for each category, and a last one for missing and new values
 };
 
 // Layout, low bits first: code 16, feature 17, kind 2, missing_left 1, child 28.
-// The right child stands directly after the left one.
+// The right child comes directly after the left one.
 class Node {
 public:
     static constexpr std::uint32_t max_feature = (1U << 17) - 1;
@@ -20,11 +20,11 @@ public:
 
     Node() = default;
     static Node from(std::uint64_t bits) { return std::bit_cast<Node>(bits); }
-    // A borrowed leaf stands for a child without rows and repeats the counts of its siblings' leaves.
+    // A borrowed leaf is a child without rows, and repeats the counts of the leaves of its siblings.
     static Node leaf(std::uint32_t self, bool borrowed = false) {
         return Node(0xffff, 0, NodeKind::threshold, borrowed, self);
     }
-    // Codes up to `code` go left, and missing values where told so.
+    // Codes up to `code` go left, and missing values too if `missing_left`.
     static Node split_at(std::uint32_t code, std::uint32_t feature, bool missing_left, std::uint32_t child) {
         return Node(code, feature, NodeKind::threshold, missing_left, child);
     }
@@ -35,17 +35,17 @@ public:
         return Node(n_categories, feature, NodeKind::multiway, false, child);
     }
 
-    // The same split, or leaf, with its children, or itself, elsewhere.
+    // The same split with its children elsewhere, or the same leaf elsewhere.
     Node moved_to(std::uint32_t child) const {
         Node moved = *this;
         moved.rest_ = (rest_ & 15) | child << 4;
         return moved;
     }
 
-    // Of a threshold the last code that goes left, of a multiway split the number of categories.
+    // For a threshold, the last code that goes left; for a multiway split, the number of categories.
     std::uint32_t code() const { return code_; }
     std::uint32_t feature() const { return feature_ | (rest_ & 1) << 16; }
-    std::uint32_t low_feature() const { return feature_; }  // the feature, of a table with at most 65,536
+    std::uint32_t low_feature() const { return feature_; }  // the feature, if the table has at most 65,536
     NodeKind kind() const { return static_cast<NodeKind>((rest_ >> 1) & 3); }
     std::uint32_t missing_left() const { return (rest_ >> 3) & 1; }
     std::uint32_t child() const { return rest_ >> 4; }
@@ -57,7 +57,7 @@ private:
         : code_(static_cast<std::uint16_t>(code)), feature_(static_cast<std::uint16_t>(feature)),
           rest_(feature >> 16 | static_cast<std::uint32_t>(kind) << 1 | std::uint32_t{missing_left} << 3 | child << 4) {}
 
-    // Parts that a step of a row loads one by one: shifting them out of one word took a third longer.
+    // A step of a row loads these parts one by one; shifting them out of one word took a third longer.
     std::uint16_t code_ = 0, feature_ = 0;
     std::uint32_t rest_ = 0;
 };

@@ -1,4 +1,4 @@
-// Proximity: the leaves rows fall into -> which rows meet there and how often, without looking at those that never do.
+// Proximity: the leaves that rows reach -> which rows meet there and how often, without looking at rows that never meet.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -12,10 +12,10 @@
 
 namespace hedgerow {
 
-// Which rows count as being in a leaf, and how often.
+// Which rows count as members of a leaf, and how often.
 enum class Present : int { all = 0, inbag = 1, distinct = 2, oob = 3 };
 
-// leaves[row · n_trees + tree]: numbers within the trees, whose leaves lie end to end from leaf_start[tree].
+// leaves[row · n_trees + tree]: numbers within the tree, whose leaves begin at leaf_start[tree] among those of all trees.
 struct LeafTable {
     const std::int32_t* leaves = nullptr;
     std::size_t n_rows = 0, n_trees = 0;
@@ -68,7 +68,7 @@ public:
     std::uint32_t row(std::int64_t at) const { return rows_[static_cast<std::size_t>(at)]; }
     double times(std::int64_t at) const { return times_.empty() ? 1.0 : times_[static_cast<std::size_t>(at)]; }
     bool is_outside(std::size_t row, std::size_t tree) const { return (outside_[row * n_words_ + tree / 64] >> (tree % 64)) & 1; }
-    // Trees that have seen neither of two rows.
+    // The number of trees whose bags hold neither of two rows.
     int n_outside_both(std::size_t a, std::size_t b) const {
         int both = 0;
         for (std::size_t word = 0; word < n_words_; ++word) both += std::popcount(outside_[a * n_words_ + word] & outside_[b * n_words_ + word]);
@@ -87,15 +87,15 @@ private:
     std::vector<std::int64_t> start_, next_;
     std::vector<double> total_;
     std::size_t n_words_;
-    std::vector<std::uint64_t> outside_;  // for each row, a bit for every tree that has not seen it
+    std::vector<std::uint64_t> outside_;  // for each row, a bit for every tree whose bag does not hold it
     std::vector<std::uint32_t> rows_, times_;
 };
 
-// What two rows that meet in a leaf are worth to each other.
+// What a meeting of two rows in a leaf adds to their proximity.
 enum class Meeting : int {
     share_of_trees = 0,   // 1 / trees
-    share_of_outside = 1, // rows of one table: 1 / trees that have seen neither
-    share_of_leaf = 2,    // the row's part of the leaf, 1 / trees whose leaf is not empty: the weights of an average
+    share_of_outside = 1, // rows of one table: 1 / trees whose bags hold neither
+    share_of_leaf = 2,    // the part of the row in the leaf / trees whose leaf is not empty: the weights of an average
 };
 
 // Rows of a sparse table, end to end.
@@ -105,14 +105,14 @@ struct SparseRows {
     std::vector<double> values;
 };
 
-// The rows that one row meets, found tree by tree. Amount: whole numbers where meetings are counted, else double.
+// The rows that one row meets, found tree by tree. Amount is an integer if meetings are counted, otherwise a double.
 template <class Amount>
 class Meetings {
 public:
     Meetings(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row, std::size_t most)
         : table_(table), others_(others), meeting_(meeting), first_row_(first_row), most_(most), amount_(others.n_rows(), Amount{0}) {}
 
-    // The rows met, in ascending order: all, or (most > 0) those met most, the earlier of equals.
+    // The rows met, in ascending order: all, or if most > 0 those with the largest amounts, the earlier among equal ones.
     void append(std::size_t row, SparseRows& part) {
         add_up(row);
         if (most_ > 0 && found_.size() > most_) {
@@ -135,8 +135,8 @@ private:
         double value;
     };
 
-    // Where a row has about as many meetings as there are rows, looking through all of them is faster than noting whom
-    // it meets and sorting that.
+    // If a row has about as many meetings as there are rows, a scan of all rows is faster than a list of the rows met that
+    // must be sorted.
     void add_up(std::size_t row) {
         const std::size_t n_rows = others_.n_rows();
         leaves_.clear();
@@ -192,8 +192,8 @@ private:
     bool in_order_ = false;
 };
 
-// For each row of the table the rows it meets. first_row: the number the table's first row has among the others
-// (share_of_outside).
+// For each row of the table the rows it meets. first_row: the number of its first row among the other rows
+// (for share_of_outside).
 template <class Amount>
 SparseRows meet_by(const LeafTable& table, const RowsInLeaves& others, Meeting meeting, std::size_t first_row, std::size_t most,
                    std::size_t n_threads, Control& control) {

@@ -1,4 +1,4 @@
-// Quantiles: the leaves some samples reach and the rows in them -> quantiles of the rows' numbers, for each sample.
+// Quantiles: the leaves that samples reach, and the rows in them -> quantiles of the targets of these rows for each sample.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 namespace hedgerow {
 
-// The training rows in the leaves of all trees, each row as often as the bag holds it and known by its rank: rows are
-// numbered in the order of their numbers.
+// The training rows in the leaves of all trees, each as often as the bag holds it. A row is named by its rank: rows are
+// numbered in the order of their targets.
 struct LeafRows {
     const std::int64_t* leaf_start = nullptr;  // n_trees + 1
-    const std::int64_t* row_start = nullptr;   // where the rows of a leaf begin, one more than leaves
+    const std::int64_t* row_start = nullptr;   // where the rows of each leaf begin; one entry more than leaves
     const std::uint32_t* ranks = nullptr;      // ascending within a leaf
     const double* values = nullptr;            // by rank, ascending
-    const double* weights = nullptr;           // by rank; null where all rows weigh the same
+    const double* weights = nullptr;           // by rank; null if all rows weigh the same
     std::size_t n_trees = 0, n_rows = 0;
 };
 
 struct QuantileOptions {
-    bool trees_alike = true;   // every tree weighs the same, whatever the size of its leaf; otherwise every row does
+    bool trees_alike = true;   // every tree weighs the same, whatever the size of its leaf; otherwise every row weighs the same
     bool inverse = false;      // the smallest number whose share is reached; otherwise between two numbers
 };
 
-// Quantiles of one sample after another; its memory serves again.
+// Finds the quantiles of one sample after another, and reuses its memory.
 class QuantileFinder {
 public:
     QuantileFinder(const LeafRows& rows, const QuantileOptions& options)
@@ -61,7 +61,7 @@ private:
             }
             all += of_leaf;
         }
-        // With weights, rows that weigh alike still add up to their number.
+        // The scale makes the weights of all rows add up to their number.
         const double scale = options_.trees_alike || !rows_.weights ? 1.0 : static_cast<double>(n_found) / all;
         if (touched_.size() * 16 < rows_.n_rows) std::sort(touched_.begin(), touched_.end());
         else list_all();
@@ -79,13 +79,13 @@ private:
             if (by_rank_[rank] != 0) touched_.push_back(rank);
     }
 
-    // The smallest number at or below which the share q of the weight lies.
+    // The smallest target such that at least the share q of the weight is at or below it.
     double inverse(double quantile) const {
-        const double wanted = quantile * passed_.back() * (1 - 0x1.0p-45);  // a share reached up to rounding is reached
+        const double wanted = quantile * passed_.back() * (1 - 0x1.0p-45);  // a share that is missed by rounding counts as reached
         const auto at = std::lower_bound(passed_.begin(), passed_.end(), wanted) - passed_.begin();
         return value_at(std::min<std::size_t>(at, touched_.size() - 1));
     }
-    // As if every number stood there as often as it weighs, and the quantile between the two nearest of them.
+    // As if every target occurred as often as it weighs: the quantile is interpolated between the two nearest.
     double between(double quantile) const {
         const double wanted = quantile * (passed_.back() - 1) + 1;
         const auto above = static_cast<std::size_t>(std::upper_bound(passed_.begin(), passed_.end(), wanted) - passed_.begin());
@@ -98,7 +98,7 @@ private:
 
     const LeafRows& rows_;
     const QuantileOptions options_;
-    std::vector<double> by_rank_, passed_;  // passed_[i]: weight up to and with touched_[i]
+    std::vector<double> by_rank_, passed_;  // passed_[i]: weight up to and including touched_[i]
     std::vector<std::uint32_t> touched_;    // ranks that occur, ascending
 };
 

@@ -1,4 +1,4 @@
-// Read: codes and trees -> leaves, and what the leaves say.
+// Read: codes and trees -> the leaves that rows reach, class shares, and merged states.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@ struct ForestView {
     std::size_t n_trees = 0;
     bool has_nominal = false;
 
-    // The arrays of a forest by name; that they fit together is checked elsewhere.
+    // The arrays of a forest by name; whether they fit together is checked elsewhere.
     static ForestView from(const Given& given) {
         const auto node_start = given.array<std::int64_t>("node_start");
         const auto nodes = given.array<std::uint64_t>("nodes");
@@ -43,11 +43,11 @@ struct ForestView {
     }
 };
 
-// What the leaves hold, over all trees; the layouts of LeafCounts end to end.
+// The evidence of the leaves of all trees, in the layouts of LeafCounts.
 struct LeafView {
     std::uint32_t n_classes = 0;
     const std::uint32_t* counts = nullptr;
-    const std::int64_t* entry_start = nullptr;   // null when dense
+    const std::int64_t* entry_start = nullptr;   // null if dense
     const std::uint16_t* entry_class = nullptr;
     const double* weights = nullptr;             // null without weights
 
@@ -60,11 +60,11 @@ struct LeafView {
     }
 };
 
-// How many rows to take through all trees together.
+// How many rows to send through all trees at once.
 //
-// Small trees stay in the cache whatever the block, so the block should too; several blocks a thread, so that none waits
-// long for the last one. A large tree comes through the cache once a block, and that is what costs: one block a thread
-// (12,500 rows or 50,000, in trees of 360,000 nodes: 214 or 145 ns a row and tree).
+// Small trees stay in the cache, so a block should fit into it too; each thread gets several blocks, so that none waits long
+// for the last one. A large tree has to be loaded into the cache once for each block, which dominates the cost, so each
+// thread gets one block (12,500 rows or 50,000, in trees of 360,000 nodes: 214 or 145 ns a row and tree).
 inline std::size_t rows_per_block(std::size_t n_rows, std::size_t bytes_per_row, std::size_t bytes_per_tree, std::size_t n_threads) {
     const bool large = bytes_per_tree > (std::size_t{1} << 18);
     const std::size_t budget = std::size_t{1} << (large ? 23 : 18), most = large ? 65536 : 4096;
@@ -74,7 +74,7 @@ inline std::size_t rows_per_block(std::size_t n_rows, std::size_t bytes_per_row,
     return std::min({roomy, fair, n_rows});
 }
 
-// Cuts the rows into blocks; each block is laid out row by row and handed over with its first row.
+// Cuts the rows into blocks; each block is laid out row by row and passed to work with its first row.
 // work(first_row, n_rows, view, thread)
 template <class Code, class Work>
 void for_row_blocks(const ForestView& forest, const Code* by_column, std::size_t n_rows, std::size_t n_features,
@@ -95,7 +95,7 @@ void for_row_blocks(const ForestView& forest, const Code* by_column, std::size_t
     });
 }
 
-// leaves[row · n_trees + tree] = number of the leaf (or the node) the row reaches in that tree.
+// leaves[row · n_trees + tree] = number of the leaf (or of its node) that the row reaches in that tree.
 template <class Code>
 void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_rows, std::size_t n_features,
                  std::size_t n_threads, bool as_nodes, std::int32_t* leaves, Control& control) {
@@ -111,31 +111,31 @@ void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_
     });
 }
 
-// How the states of the leaves a row reaches become the state of the row.
+// How the states of the leaves that a row reaches become the state of the row.
 enum class Merge : int { add = 0, largest = 1, both = 2 };  // both: the largest, then the sums, side by side
 
-// Which trees judge a row of the training table, and what they may remember of it.
+// Which trees judge a row of the training table, and whether the row is taken out of their leaves first.
 struct OutOfBag {
     std::uint64_t seed = 0;
     double bag_mean = 0;
-    const std::uint16_t* labels = nullptr;  // null: the leaves have not counted the row itself
+    const std::uint16_t* labels = nullptr;  // null if the leaves have not counted the row itself
 };
 
-// States of the leaves of some trees: one for each distinct content of a leaf, where `distinct` says which a leaf has;
-// or one per leaf; or, for rows that the leaves have counted, one per leaf and class: the state of the leaf without one
-// row of that class.
+// States of the leaves of some trees: one for each distinct content, and `distinct` says which one a leaf has; or one for
+// each leaf; or, for rows that the leaves have counted, one for each leaf and class, which is the state of the leaf without
+// one row of that class.
 struct StateTable {
     const double* states = nullptr;
     std::size_t width = 0;
     const std::int32_t* distinct = nullptr;        // over the leaves of all trees, or null
     std::size_t first_tree = 0, n_trees = 0;       // the trees whose states these are
-    const double* tree_weights = nullptr;          // n_trees, or null for equal ones
+    const double* tree_weights = nullptr;          // n_trees, or null if all are equal
 };
 
-// Stands for the state of a tree that does not judge a row.
+// Marks a tree that does not judge a row.
 inline constexpr std::uint32_t no_state = 0xffffffff;
 
-// The row of the state table that a sample with `label` finds at a leaf.
+// The row of the state table that holds the state of a leaf for a sample with `label`.
 inline std::uint32_t state_row(const LeafView& leaves, const StateTable& table, std::int64_t leaf, std::int64_t first_leaf,
                                const std::uint16_t* label) {
     if (table.distinct != nullptr) return static_cast<std::uint32_t>(table.distinct[leaf]);
@@ -146,10 +146,10 @@ inline std::uint32_t state_row(const LeafView& leaves, const StateTable& table, 
     return at < leaves.entry_start[leaf + 1] ? static_cast<std::uint32_t>(at - leaves.entry_start[first_leaf]) : no_state;
 }
 
-// Trees whose states a row takes in at a time: the row's own state then stays in registers in between.
+// The states of this many trees are merged at once, so that the state of the row stays in registers meanwhile.
 inline constexpr std::size_t trees_together = 8;
 
-// `columns` neighbouring columns of one row take in those of the states found for it, one for each tree.
+// Merges the states found for one row, one for each tree, into `columns` neighbouring columns of its state.
 template <Merge merge, bool weighted, std::size_t columns>
 inline void take_in_columns(const double* states, std::size_t width, const double* weights, const std::uint32_t* found,
                             std::size_t n_trees, double* merged) {
@@ -170,8 +170,8 @@ inline void take_in_columns(const double* states, std::size_t width, const doubl
     }
 }
 
-// merged[row · stride …] takes in the states found[row · trees_together …], eight columns at a time: all columns of a
-// row before the next row, because wide states would otherwise come through the cache several times (40 columns, largest
+// Merges the states found[row · trees_together …] into merged[row · stride …], eight columns at a time. All columns of a row
+// come before the next row, because wide states would otherwise be loaded into the cache several times (40 columns, largest
 // and sum: 81 ns a row and tree become 65).
 template <Merge merge, bool weighted, std::size_t last_columns>
 void take_in_rows(const StateTable& table, const double* weights, const std::uint32_t* found, std::size_t n_rows,
@@ -197,7 +197,7 @@ void take_in(const StateTable& table, const double* weights, const std::uint32_t
     by_last_columns[table.width % 8](table, weights, found, n_rows, n_trees, merged, stride);
 }
 
-// merged[row · stride …] takes in the states of the leaves that a block of rows reaches in the trees of the table.
+// Merges the states of the leaves that a block of rows reaches in the trees of the table into merged[row · stride …].
 template <class Code>
 void fold_block(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge, const OutOfBag* outside,
                 std::size_t n_rows_in_all, std::size_t first, std::size_t rows, const RowView<Code>& view, double* merged) {
@@ -234,8 +234,8 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
     }
 }
 
-// merged[row · width …] takes in the states of the leaves the row reaches in the trees of the table. Rows start
-// from what is there, so the trees of a forest can come in several calls; memory does not grow with rows × trees.
+// Merges the states of the leaves that rows reach in the trees of the table into merged[row · width …]. What is there
+// already is kept, so the trees of a forest can come in several calls; memory does not grow with rows × trees.
 template <class Code>
 void fold_states(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge,
                  const OutOfBag* outside, const Code* by_column, std::size_t n_rows, std::size_t n_features,
@@ -247,8 +247,8 @@ void fold_states(const ForestView& forest, const LeafView& leaves, const StateTa
     });
 }
 
-// probability[row · n_classes + class] = mean of the class shares of the leaves the row reaches, given the shares of each
-// distinct content of a leaf, none of them empty.
+// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches, given the shares of
+// each distinct content of a leaf; no leaf is empty.
 template <class Code>
 void average_states(const ForestView& forest, const LeafView& leaves, const StateTable& shares, const Code* by_column,
                     std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
@@ -263,7 +263,7 @@ void average_states(const ForestView& forest, const LeafView& leaves, const Stat
     });
 }
 
-// Adds the class shares of one leaf; an empty leaf adds nothing. -> whether it had something to say
+// Adds the class shares of one leaf; an empty leaf adds nothing. -> whether the leaf has rows
 inline bool add_shares(const LeafView& leaves, std::int64_t leaf, double* shares) {
     if (leaves.entry_start == nullptr) {
         const std::size_t start = static_cast<std::size_t>(leaf) * leaves.n_classes;
@@ -288,8 +288,8 @@ inline bool add_shares(const LeafView& leaves, std::int64_t leaf, double* shares
     return true;
 }
 
-// probability[row · n_classes + class] = mean of the class shares of the leaves the row reaches, uniform when
-// all of them are empty. No table of rows × trees is ever made.
+// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches, uniform if all of them
+// are empty. No table of rows × trees is made.
 template <class Code>
 void average_shares(const ForestView& forest, const LeafView& leaves, const Code* by_column, std::size_t n_rows,
                     std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
@@ -311,7 +311,7 @@ void average_shares(const ForestView& forest, const LeafView& leaves, const Code
     });
 }
 
-// Gives leaves of the same content the same number, in the order of their first appearance.
+// Numbers the distinct contents of leaves in the order of their first appearance.
 class DistinctLeaves {
 public:
     explicit DistinctLeaves(const LeafView& leaves) : leaves_(leaves) {}
@@ -326,10 +326,10 @@ public:
         return slot;
     }
 
-    std::vector<std::int64_t> examples;  // by number, the first leaf that has it
+    std::vector<std::int64_t> examples;  // for each number, the first leaf with that content
 
 private:
-    // Where a leaf's counts begin, and how many there are.
+    // Where the counts of a leaf begin, and how many there are.
     std::int64_t begin(std::int64_t leaf) const { return leaves_.entry_start ? leaves_.entry_start[leaf] : leaf * leaves_.n_classes; }
     std::int64_t size(std::int64_t leaf) const { return begin(leaf + 1) - begin(leaf); }
 
@@ -363,7 +363,7 @@ private:
     std::vector<std::int32_t> slots_;  // open addressing, a power of two of them; -1 is free
 };
 
-// distinct[leaf] = which distinct content the leaf has. -> for each, the first leaf that has it, whatever the threads
+// distinct[leaf] = which distinct content the leaf has. -> the first leaf of each content, for any number of threads
 inline std::vector<std::int64_t> find_distinct(const ForestView& forest, const LeafView& leaves, std::size_t n_threads,
                                                std::int32_t* distinct, Control& control) {
     std::vector<std::vector<std::int64_t>> examples(forest.n_trees);

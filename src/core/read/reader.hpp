@@ -1,4 +1,4 @@
-// Reader: the arrays of a forest, and what is asked of them from outside -> answers, once the question has been checked.
+// Reader: the arrays of a forest, and arguments from outside -> results, after the arguments have been checked.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace hedgerow {
 
-// States of the leaves of some trees, as StateTable has them.
+// States of the leaves of some trees, as in StateTable.
 struct StatesGiven {
     Table<const double> states;
     const std::int32_t* distinct = nullptr;
@@ -28,7 +28,7 @@ struct StatesGiven {
     const double* tree_weights = nullptr;
 };
 
-// Rows of the training table, how they were drawn into bags, and which features are permuted together, how often.
+// Rows of the training table, how bags were drawn from them, which features are permuted together, and how often.
 struct Permuting {
     std::uint64_t seed = 0;
     double bag_mean = 0;
@@ -48,7 +48,7 @@ public:
         average_shares(forest_, leaves_, codes.codes, codes.n_rows, codes.n_features, n_threads, probability.data.get(), control);
         return probability;
     }
-    // The mean of shares (D, K): distinct[leaf] says which of them a leaf has.
+    // The mean of shares (D, K); distinct[leaf] says which of them a leaf has.
     template <class Code>
     OwnTable<double> average_known(const CodeColumns<Code>& codes, const Table<const double>& shares,
                                    std::span<const std::int32_t> distinct, std::size_t n_threads, Control& control) const {
@@ -72,7 +72,7 @@ public:
         return found;
     }
 
-    // merged (n, S), or (n, 2S), takes in the states of the leaves.
+    // Merges the states of the leaves into merged (n, S), or (n, 2S).
     template <class Code>
     void fold(const CodeColumns<Code>& codes, const StatesGiven& given, Merge merge, const std::optional<OutOfBag>& outside,
               std::size_t n_threads, const Table<double>& merged, Control& control) const {
@@ -83,8 +83,8 @@ public:
                     codes.n_features, n_threads, merged.data, control);
     }
 
-    // values (n, p, S) and pairs (n, p, p, S), unless those are null, take in what the trees say of the rows: against the
-    // covers of leaves or, unless it is null, against a background of which no path has more than `most` features.
+    // Adds the Shapley values of the trees to values (n, p, S), and interactions to pairs (n, p, p, S) unless they are null.
+    // Unknown features follow the covers of leaves or, unless it is null, a background; no path has more than `most` features.
     template <class Code>
     void explain(const CodeColumns<Code>& codes, const StatesGiven& given, std::span<const double> covers,
                  const CodeColumns<Code>& background, std::size_t most, std::size_t n_threads,
@@ -100,7 +100,7 @@ public:
         else
             explain_paths(forest_, covers.data(), table, codes.codes, n, p, n_threads, values.data, pairs.data, control);
     }
-    // (leaves,): how likely each leaf is when nothing is known of a row but the covers of the leaves.
+    // (leaves,): the probability of each leaf if nothing is known about a row, from the covers of the leaves.
     std::vector<double> leaf_shares(std::span<const double> covers) const {
         require(covers.size() == forest_.n_leaves(), "covers must have one number per leaf");
         std::vector<double> reached(covers.size());
@@ -108,14 +108,14 @@ public:
         return reached;
     }
 
-    // decrease (trees, groups) of the worth of the trees' answers.
+    // decrease (trees, groups): how much worse the answers of the trees get.
     template <class Code>
     void permute(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, Worth worth, bool counted,
                  const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
         check_labels(labels, codes.n_rows);
         permute_by(ClassJudge{leaves_, labels.data(), worth, counted}, codes, how, n_threads, decrease, control);
     }
-    // The same where leaves predict numbers (leaves,) and a row is worth minus its squared error.
+    // The same if leaves predict numbers (leaves,); answers are measured by the squared error.
     template <class Code>
     void permute_numbers(const CodeColumns<Code>& codes, std::span<const double> targets, std::span<const double> predicted,
                          const Permuting& how, std::size_t n_threads, const Table<double>& decrease, Control& control) const {
@@ -124,7 +124,7 @@ public:
         permute_by(NumberJudge{predicted.data(), targets.data()}, codes, how, n_threads, decrease, control);
     }
 
-    // gains (trees, p) of the splits on each feature, by the rows outside the bags.
+    // gains (trees, p) of the splits on each feature, measured on the rows outside the bags.
     template <class Code>
     void gains(const CodeColumns<Code>& codes, std::span<const std::uint16_t> labels, std::uint64_t seed, double bag_mean,
                std::size_t n_threads, const Table<double>& gains, Control& control) const {

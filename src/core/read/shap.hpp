@@ -1,14 +1,14 @@
 // Shap: codes, trees and the values of their leaves -> what each feature adds to the value of a row.
 //
-// When only the features in S are known, a leaf is reached with the product, over the features on its path, of
-// `one` for the known (1 if the row obeys all its splits on the feature, else 0) and `zero` for the others (the share
-// of training rows that do). Shapley's weight of a set of s out of d - 1 features is ∫ t^s (1-t)^(d-1-s) dt over
+// If only the features in S are known, the probability to reach a leaf is a product over the features on its path: of
+// `one` for a known feature (1 if the row obeys all splits on it, else 0), and of `zero` for an unknown one (the share of
+// training rows that obey them). Shapley's weight of a set of s out of d - 1 features is ∫ t^s (1-t)^(d-1-s) dt over
 // [0, 1], so what feature i adds through a leaf of value v is
 //
 //     v · (one_i - zero_i) · ∫ Π_{j≠i} (t · one_j + (1-t) · zero_j) dt,
 //
-// a polynomial in t that ⌈d/2⌉ Gauss points integrate exactly. Every factor is positive, so nothing cancels; and a
-// subtree hands up one number per point, so a row costs nodes × d/2 instead of leaves × d².
+// a polynomial in t that ⌈d/2⌉ Gauss points integrate exactly. Every factor is positive, so nothing cancels. A subtree
+// passes one number for each point to its parent, so a row costs nodes × d/2 instead of leaves × d².
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@
 
 namespace hedgerow {
 
-// Doubles that are worked on together; points are padded to full groups with weight 0.
+// Number of doubles that are computed together; points are padded to full groups with weight 0.
 inline constexpr std::size_t point_group = 4;
 
 // Points t of Gauss and Legendre on [0, 1], 1 - t, 1/(1 - t) and their weights.
@@ -55,8 +55,8 @@ struct GaussPoints {
     }
 };
 
-// shares[node] = how much of its parent's cover a node has; 1 for the root. A borrowed leaf has none; children of a
-// node without cover share alike. `covers` are those of the tree's leaves.
+// shares[node] = the cover of a node divided by that of its parent; 1 for the root, 0 for a borrowed leaf. The children of
+// a node without cover have equal shares. `covers` are those of the leaves of the tree.
 inline void cover_shares(const TreeView& tree, std::size_t n_nodes, const double* covers, std::vector<double>& shares) {
     std::vector<double> cover(n_nodes, 0.0);
     shares.assign(n_nodes, 1.0);
@@ -72,7 +72,7 @@ inline void cover_shares(const TreeView& tree, std::size_t n_nodes, const double
     }
 }
 
-// reached[leaf] = how likely a leaf is when nothing is known of a row: the mean of a value is the sum of value × reached.
+// reached[leaf] = probability of a leaf if nothing is known about a row: the mean value is the sum of value × reached.
 inline void leaf_shares(const ForestView& forest, const double* covers, double* reached) {
     std::vector<double> shares;
     for (std::size_t number = 0; number < forest.n_trees; ++number) {
@@ -87,11 +87,11 @@ inline void leaf_shares(const ForestView& forest, const double* covers, double* 
     }
 }
 
-// The nodes below the root in the order of a walk that finishes a branch before the next, with what all rows share.
+// The nodes below the root in depth-first order, with all that does not depend on a row.
 struct ShapPlan {
     struct Step {
         std::uint32_t node, level, feature;  // the feature of the split above the node
-        std::uint32_t above;                 // level of the last step before on the same feature, 0 for none
+        std::uint32_t above;                 // level of the previous step on the same feature, 0 if there is none
         std::int32_t leaf;                   // -1 for a split
         double zero;                         // share of rows that obey all splits on the feature down to here
     };
@@ -136,8 +136,8 @@ private:
     }
 };
 
-// What is kept for the splits between the root and where the walk is: tables over points that all rows share, and, for
-// each row, the product of its factors and the sums handed up from below.
+// What is kept for the splits between the root and the current node: tables over points that are the same for all rows, and
+// for each row the product of its factors and the sums from below.
 template <class Code>
 class PathShap {
 public:
@@ -157,11 +157,11 @@ public:
         levels_.resize(plan_.n_levels);
     }
 
-    // values[i] (p, S) of up to `rows_at_once` rows take in what this tree says; pairs[i] (p, p, S) too, if not null,
-    // off the diagonal.
+    // Adds the Shapley values of this tree to values[i] (p, S) of up to `rows_at_once` rows, and interactions to pairs[i]
+    // (p, p, S), off the diagonal, unless they are null.
     void explain(const Code* const* rows, std::size_t n_rows, double* const* values, double* const* pairs) {
         rows_ = rows, n_rows_ = n_rows, values_ = values, pairs_ = pairs;
-        // Loops over points whose length the compiler knows take half the time.
+        // Loops over points take half the time if the compiler knows their length.
         if (n_points_ == 4) walk<4>();
         else if (n_points_ == 8) walk<8>();
         else if (n_points_ == 12) walk<12>();
@@ -169,7 +169,7 @@ public:
     }
 
 private:
-    // known: the number of points, or 0 for any.
+    // known: the number of points, or 0 for any number.
     template <std::size_t known>
     void walk() {
         begin();
@@ -191,10 +191,10 @@ private:
     struct Level {
         std::uint32_t feature = 0, above = 0;
         double zero = 1;
-        bool superseded = false;               // a deeper level is on the same feature
+        bool superseded = false;               // a deeper level splits on the same feature
         bool along[rows_at_once] = {};         // the row obeys all splits on the feature down to here
-        bool off[rows_at_once] = {};           // it did not even above
-        std::uint32_t next[rows_at_once] = {}; // where it would go from here
+        bool off[rows_at_once] = {};           // it did not obey them at a level above
+        std::uint32_t next[rows_at_once] = {}; // the child it would go to from here
     };
 
     double* table(std::uint32_t level, std::size_t number) { return memory_.data() + level * level_size_ + number * n_points_; }
@@ -247,8 +247,8 @@ private:
         }
     }
 
-    // A row that was off the path above changes its factor from (1-t) zero_above to (1-t) zero, and (one - zero) /
-    // factor is -1/(1-t) before and after: a further split on the feature tells nothing of such a row.
+    // A row that left the path above changes its factor from (1-t) zero_above to (1-t) zero, and (one - zero) / factor is
+    // -1/(1-t) before and after: a further split on the feature adds nothing for such a row.
     template <std::size_t known>
     void fill_tables(const ShapPlan::Step& step, double zero_above) {
         const std::size_t n_points = known ? known : n_points_;
@@ -276,7 +276,7 @@ private:
         return (parts[0] + parts[2]) + (parts[1] + parts[3]);
     }
 
-    // A leaf: its value takes the place of sums from below.
+    // A leaf: its value is used in place of sums from below.
     template <std::size_t known>
     void settle(const ShapPlan::Step& step) {
         const std::size_t n_points = known ? known : n_points_;
@@ -299,7 +299,7 @@ private:
         leave_level(level);
     }
 
-    // All leaves below are done: what they say of the feature above, and what they hand on.
+    // All leaves below are done: adds their values to the feature above, and passes their sums to the parent.
     template <std::size_t known>
     void close(std::uint32_t level) {
         const std::size_t n_points = known ? known : n_points_;
@@ -328,7 +328,7 @@ private:
         return (parts[0] + parts[2]) + (parts[1] + parts[3]);
     }
 
-    // The feature of this level with every other feature above it: both factors taken out of the product.
+    // Interactions of the feature of this level with every other feature above it: both factors are divided out.
     template <class Amount>
     void add_pairs(std::uint32_t level, std::size_t i, Amount&& amount) {
         const std::uint32_t feature = levels_[level].feature;
@@ -360,7 +360,7 @@ private:
     std::size_t n_rows_ = 0;
 };
 
-// Rows in blocks, for threads: work(first, n, by_row, thread). Blocks do not change what is said of a row.
+// Rows in blocks, for threads: work(first, n, by_row, thread). The result of a row does not depend on the blocks.
 template <class Code, class Work>
 void for_explained_rows(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t n_threads, Control& control,
                         Work&& work) {
@@ -375,7 +375,7 @@ void for_explained_rows(const Code* by_column, std::size_t n_rows, std::size_t n
     });
 }
 
-// values (n, p, S) take in what the trees of the table say of the rows; pairs (n, p, p, S) too, unless null.
+// Adds the Shapley values of the trees of the table to values (n, p, S), and interactions to pairs (n, p, p, S) unless null.
 template <class Code>
 void explain_paths(const ForestView& forest, const double* covers, const StateTable& table, const Code* by_column,
                    std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* values, double* pairs,

@@ -1,9 +1,9 @@
-// Shap background: the same as shap.hpp where unknown features take their values from background rows together.
+// Shap background: the same as shap.hpp, but unknown features take their values from background rows.
 //
-// A row and a background row go down the tree hand in hand. Where a split parts them, the feature is given to the one
-// or to the other from there on. A leaf where a features are the row's and b the background's has Shapley's weight
-// (a-1)! b!/(a+b)! for each of the first and -a! (b-1)!/(a+b)! for each of the second. Background rows for which the
-// same features have been given away stay together, so one visit of a node serves all of them.
+// A row and a background row go down the tree together. Where a split separates them, the feature belongs to one or to the
+// other from there on, and both ways are followed. In a leaf where a features belong to the row and b to the background,
+// Shapley's weight is (a-1)! b!/(a+b)! for each of the former and -a! (b-1)!/(a+b)! for each of the latter. Background rows
+// with the same features so far stay together, so a node is visited once for all of them.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -40,22 +40,22 @@ private:
 template <class Code>
 class BackgroundShap {
 public:
-    // `most`: distinct features on a path, at most.
+    // `most`: largest number of distinct features on a path.
     BackgroundShap(const Code* background, std::size_t n_background, std::size_t n_features, std::size_t width, std::size_t most)
         : background_(background), n_features_(n_features), width_(width), weights_(most), others_(n_background),
           owner_(n_features, Owner::nobody) {}
 
     void explain(const TreeView& tree, const double* states, const Code* row, double* values, double* pairs) {
         tree_ = tree, states_ = states, row_ = row, values_ = values, pairs_ = pairs;
-        std::iota(others_.begin(), others_.end(), 0U);  // as ever, so that sums are taken in the same order
+        std::iota(others_.begin(), others_.end(), 0U);  // always the same, so that sums have the same order
         visit(0, 0, others_.size(), 0);
     }
 
 private:
     enum class Owner : std::uint8_t { nobody, row, background };
 
-    // Sums over the leaves below, of their values times how many background rows come by, weighted for a feature that
-    // is the row's, and for one that is the background's: 2 S numbers for each depth.
+    // Sums over the leaves below of their values times the number of background rows that reach them, weighted for a
+    // feature that belongs to the row, and for one that belongs to the background: 2 S numbers for each depth.
     double* sums(std::size_t depth) {
         if (sums_.size() <= depth) sums_.resize(depth + 1);
         if (sums_[depth].empty()) sums_[depth].resize(2 * width_);
@@ -64,7 +64,7 @@ private:
 
     const Code* other(std::uint32_t i) const { return background_ + std::size_t{i} * n_features_; }
 
-    // Background rows begin … end - 1 of the list arrive at a node.
+    // Background rows begin … end - 1 of the list reach a node.
     void visit(std::uint32_t at, std::size_t begin, std::size_t end, std::size_t depth) {
         std::fill(sums(depth), sums(depth) + 2 * width_, 0.0);
         if (is_leaf(tree_, at)) return settle(at, end - begin, depth);
@@ -83,8 +83,8 @@ private:
         take_back(feature);
     }
 
-    // The background's turn: its rows go where they belong, those of one child together. `value` is that of the feature
-    // of this very split, where it has just been given to the background.
+    // The feature belongs to the background: its rows go to their children, those of one child together. `value` is that of
+    // the feature of this split, if it has belonged to the background only from here on.
     void part(std::uint32_t at, std::size_t begin, std::size_t end, std::size_t depth, double* value) {
         while (begin < end) {
             const std::uint32_t child = next_node(tree_, at, other(others_[begin]));
@@ -95,7 +95,7 @@ private:
         }
     }
 
-    // Brings the rows that go from a node to a child to the front of the list. -> where they end
+    // Moves the rows that go from a node to a child to the front of the list. -> where they end
     std::size_t gather(std::uint32_t at, std::uint32_t child, std::size_t begin, std::size_t end) {
         const auto list = others_.begin();
         const auto goes_there = [&](std::uint32_t i) { return next_node(tree_, at, other(i)) == child; };
@@ -122,7 +122,7 @@ private:
         if (pairs_) add_pairs(state, many);
     }
 
-    // Two features of one owner go up together, two of different owners against each other.
+    // Two features of the same owner add to their interaction, two of different owners subtract from it.
     void add_pairs(const double* state, double many) {
         for (std::size_t i = 0; i < given_.size(); ++i)
             for (std::size_t j = 0; j < i; ++j) {
@@ -163,7 +163,7 @@ private:
     std::size_t n_own_ = 0, n_theirs_ = 0;
 };
 
-// As explain_paths, summed over the background rows (by column, as the rows themselves).
+// As explain_paths, summed over the background rows, which are column by column, like the rows themselves.
 template <class Code>
 void explain_against(const ForestView& forest, const StateTable& table, const Code* background, std::size_t n_background,
                      const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t n_threads, std::size_t most,

@@ -1,4 +1,4 @@
-// Tree: nodes side by side, and how a row finds its leaf.
+// Tree: the nodes of a tree and the codes of rows -> the leaf of each row.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -11,10 +11,10 @@
 
 namespace hedgerow {
 
-// One tree as it lies in memory, whoever owns it.
+// A view of the arrays of one tree.
 struct TreeView {
     const Node* nodes = nullptr;
-    const std::int32_t* payload = nullptr;      // a leaf's number; where a subset's words begin
+    const std::int32_t* payload = nullptr;      // the number of a leaf; where the words of a subset begin
     const std::uint64_t* set_words = nullptr;   // the bits of all category subsets
     bool has_nominal = false;                   // some split is a subset or multiway
 };
@@ -29,17 +29,17 @@ struct RowView {
     const Code* row(std::size_t number) const { return codes + number * n_features; }
 };
 
-// What a step must be ready for. Most blocks of rows have no missing value and most forests no nominal feature; a
-// step that knows it takes half the time.
+// What a step must be ready for. Most blocks of rows have no missing values and most forests no nominal features; a step
+// that relies on this takes half the time.
 enum class Ready { for_values, for_missing, for_all };
 
-// Where a row goes that has this code at the node's feature; a leaf answers with itself.
+// The next node of a row that has this code at the feature of the node; a leaf returns itself.
 template <Ready ready, class Code>
 inline std::uint32_t child_for(const TreeView& tree, std::uint32_t at, Code code) {
     const Node& node = tree.nodes[at];
     if constexpr (ready == Ready::for_values) return node.child() + (code > node.code());
     if (ready == Ready::for_missing || node.kind() == NodeKind::threshold) {
-        // The missing code is the highest; where it goes left, adding one wraps it around to the lowest.
+        // The code of missing values is the highest; if they go left, adding one wraps it around to the lowest.
         const std::uint32_t left = node.missing_left();
         return node.child() + (static_cast<Code>(code + left) > node.code() + left);
     }
@@ -60,9 +60,8 @@ inline std::uint32_t step(const TreeView& tree, std::uint32_t at, const Code* ro
 
 // at[i] = the leaf node that row i of the view (or rows[i]) reaches.
 //
-// Eight rows are on their way at a time, so that their memory look-ups overlap instead of following one another. After
-// a few steps those that have arrived leave the list of the waiting: all eight going on until the last arrives takes
-// 1.3 to 2 times as long.
+// Eight rows go down at a time, so that their memory accesses overlap. After a few steps, rows that have reached a leaf are
+// removed from the list; if all eight went on until the last one arrives, it would take 1.3 to 2 times as long.
 template <Ready ready, class Code>
 inline void route_ready(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
                         std::uint32_t* at) {
@@ -87,7 +86,7 @@ inline void route_ready(const TreeView& tree, const RowView<Code>& view, const s
                 for (std::size_t lane = 0; lane < n_lanes; ++lane) {
                     const std::uint16_t one = who[lane];
                     at[one] = node[lane];
-                    waiting[n_left] = one;  // never ahead of where the list is read
+                    waiting[n_left] = one;  // never written ahead of where the list is read
                     n_left += !tree.nodes[node[lane]].is_leaf(node[lane]);
                 }
             };
@@ -99,7 +98,7 @@ inline void route_ready(const TreeView& tree, const RowView<Code>& view, const s
     }
 }
 
-// rows == nullptr: the first n_rows rows of the view.
+// rows == nullptr means the first n_rows rows of the view.
 template <class Code>
 inline void route_rows(const TreeView& tree, const RowView<Code>& view, const std::uint32_t* rows, std::size_t n_rows,
                        std::uint32_t* at) {

@@ -1,4 +1,4 @@
-// Validate: the arrays of a forest that come from outside -> rows counted in each tree, or what is wrong.
+// Validate: the arrays of a forest from outside -> the number of rows that each tree counts, or an error.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@
 
 namespace hedgerow {
 
-// What the nodes of a forest may speak of. The lengths are those of the arrays themselves; that starts ascend from 0
-// to them is checked before (there are as many as trees), everything that there is one of per node or leaf here.
+// What the nodes of a forest may refer to. The lengths are those of the arrays. That starts (one for each tree) ascend from 0
+// to these lengths has been checked before; everything that each node or leaf has is checked here.
 struct Known {
     const std::int64_t* n_bins = nullptr;     // n_features
     const std::uint8_t* nominal = nullptr;    // n_features
@@ -30,18 +30,18 @@ struct Known {
     }
 };
 
-// Thrown with a sentence about the first thing that is wrong.
+// Thrown with a message about the first thing that is wrong.
 struct Invalid : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-// One tree after the other; its memory serves again.
+// Checks one tree after another, and reuses its memory.
 class TreeCheck {
 public:
     TreeCheck(const ForestView& forest, const LeafView& leaves, const Known& known)
         : forest_(forest), leaves_(leaves), known_(known) {}
 
-    // Throws Invalid unless every row of codes finds one leaf of this tree and its counts. -> rows it counts
+    // Throws Invalid unless every row of codes reaches one leaf of this tree, with counts. -> the number of rows it counts
     std::uint64_t check(std::size_t number, std::int64_t expected_depth) {
         number_ = number;
         tree_ = forest_.tree(number);
@@ -72,8 +72,8 @@ private:
 
     std::size_t size_of(const std::int64_t* start) const { return static_cast<std::size_t>(start[number_ + 1] - start[number_]); }
 
-    // Splits and leaves alternate without a pattern: sorted apart first, a branch a node is not guessed wrong half the
-    // time (12 ns a node become 7). Splits come first, so that every node of the block has met its parent.
+    // Splits and leaves alternate without a pattern, so a branch would be mispredicted half the time; they are separated
+    // first (12 ns a node become 7). Splits are checked first, so that every node of the block knows its parent.
     void check_block(std::uint32_t first) {
         std::uint32_t splits[block], leaves[block];
         std::size_t n_splits = 0, n_leaves = 0;
@@ -152,7 +152,7 @@ private:
         std::int64_t last = -1;
         for (std::int64_t i = start[0]; i < start[1]; ++i) {
             const std::int64_t label = leaves_.entry_class[i];
-            // Where labels are uncertain, a class may have a weight and be the most probable one of no row.
+            // If labels are uncertain, a class may have a weight although it is not the most probable one of any row.
             const bool held = leaves_.counts[i] > 0 || (leaves_.weights != nullptr && leaves_.weights[i] > 0);
             if (label <= last || label >= leaves_.n_classes || !held)
                 fail("must count classes of the model, each once and in ascending order, got others at leaf " + std::to_string(leaf));
@@ -185,7 +185,7 @@ private:
     std::vector<Leaf> seen_;             // of each leaf
 };
 
-// -> rows counted in each tree, borrowed leaves left out
+// -> the number of rows that each tree counts, without borrowed leaves
 inline std::vector<std::uint64_t> check_forest(const ForestView& forest, const LeafView& leaves, const Known& known,
                                                const std::int64_t* depth, std::size_t n_threads, Control& control) {
     std::vector<std::uint64_t> rows(forest.n_trees);
@@ -195,8 +195,8 @@ inline std::vector<std::uint64_t> check_forest(const ForestView& forest, const L
     return rows;
 }
 
-// The same for the arrays of a forest, and what its nodes may speak of, by name. Where trees, leaves and words start must
-// have been checked: ascending, from 0 to the lengths of the arrays.
+// The same for the arrays of a forest, and what its nodes may refer to, by name. The starts of trees, leaves and words must
+// have been checked before: they ascend from 0 to the lengths of the arrays.
 inline std::vector<std::uint64_t> check_forest(const Given& given, std::size_t n_threads, Control& control) {
     const ForestView forest = ForestView::from(given);
     return check_forest(forest, LeafView::from(given), Known::from(given), given.array<std::int64_t>("depth", forest.n_trees), n_threads,

@@ -1,6 +1,6 @@
-// Walk: what explanations ask of a tree: children, numbers of leaves, and the way of one row after another.
+// Walk: what explanations need of a tree: children, numbers of leaves, and the paths of rows.
 //
-// The only place where they depend on how a node is laid out and on how rows are routed.
+// Explanations depend on the layout of nodes and on how rows go down a tree only here.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -15,18 +15,18 @@
 namespace hedgerow {
 
 inline bool is_leaf(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].is_leaf(at); }
-// A leaf without rows of its own, which repeats what its siblings say.
+// A leaf without rows of its own, which repeats the counts of its siblings.
 inline bool is_borrowed(const TreeView& tree, std::uint32_t at) { return is_leaf(tree, at) && tree.nodes[at].missing_left(); }
 inline std::int32_t leaf_number(const TreeView& tree, std::uint32_t at) { return tree.payload[at]; }
 inline std::uint32_t split_feature(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].feature(); }
-// Children stand side by side, and after their parent.
+// The children of a node are neighbours and come after it.
 inline std::uint32_t first_child(const TreeView& tree, std::uint32_t at) { return tree.nodes[at].child(); }
 inline std::uint32_t n_children(const TreeView& tree, std::uint32_t at) {
     if (is_leaf(tree, at)) return 0;
     return tree.nodes[at].kind() == NodeKind::multiway ? tree.nodes[at].code() + 1 : 2;
 }
 
-// Where a row, its codes side by side, goes from a node; a leaf answers with itself.
+// The child of a node to which a row goes, given the codes of the row; a leaf returns itself.
 template <class Code>
 inline std::uint32_t next_node(const TreeView& tree, std::uint32_t at, const Code* row) {
     return step<Ready::for_all>(tree, at, row);
@@ -47,8 +47,8 @@ inline void route_listed(const TreeView& tree, const Code* by_row, std::size_t n
     for (std::size_t i = 0; i < n_rows; ++i) arrive(i, at[i]);
 }
 
-// What leaves hold (leaves, width) -> what nodes do (nodes, width): the sum of their children's, borrowed ones left out.
-// Children stand after their parents.
+// Values of leaves (leaves, width) -> values of nodes (nodes, width): sums over their children, except borrowed ones.
+// Children come after their parents.
 template <class Value>
 inline OwnTable<Value> sum_up(const TreeView& tree, std::size_t n_nodes, const Table<const Value>& leaves) {
     const std::size_t width = leaves.n_columns;

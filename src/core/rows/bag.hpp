@@ -1,7 +1,7 @@
-// Bag: (seed, tree, row) -> how often the row is in the tree's bootstrap sample.
+// Bag: (seed, tree, row) -> how often the row is in the bootstrap sample of the tree.
 //
-// Multiplicities are independent Poisson draws keyed by the row's number, so any block of rows on any
-// machine can recompute its own, and the in-bag mask is never stored.
+// Multiplicities are independent Poisson draws keyed by the number of the row, so any machine can compute those of any
+// block of rows again, and they are never stored.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace hedgerow {
 
 class Bag {
 public:
-    // mean = expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling.
+    // mean: expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling.
     Bag(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) : resampled_(mean > 0) {
         if (!resampled_) return;
         double term = std::exp(-mean), cumulative = 0;
@@ -25,7 +25,7 @@ public:
             thresholds_[times] = static_cast<std::uint64_t>(std::min(cumulative, 1.0) * 4294967296.0);
         }
         const std::uint64_t tree_key = derive_key(derive_key(seed, Purpose::bag), tree);
-        // A bag that drew no row at all (it happens to tables of a few rows) is drawn again.
+        // An empty bag, which only tables of a few rows are likely to have, is drawn again.
         for (std::uint64_t attempt = 0; attempt < 1000; ++attempt) {
             key_ = derive_key(tree_key, attempt);
             for (std::size_t row = 0; row < n_rows; ++row)
@@ -52,15 +52,15 @@ private:
     std::uint64_t thresholds_[n_thresholds] = {};
 };
 
-// How often each of the rows first, …, last - 1 is in a bag. Rows beyond those the tree was grown on have come later: they
-// have their draw like all others.
+// How often each of the rows first, …, last - 1 is in a bag. Later rows, on which the tree was not grown, are drawn in the
+// same way.
 inline std::vector<std::uint32_t> times_of_rows(const Bag& bag, std::size_t first, std::size_t last) {
     std::vector<std::uint32_t> times(last - first);
     for (std::size_t i = 0; i < times.size(); ++i) times[i] = bag.multiplicity(first + i);
     return times;
 }
 
-// How often the bag of a tree holds each row: as it is drawn, or as it was told by who has drawn it.
+// How often the bag of a tree holds each row: drawn here, or given by the caller.
 struct BagTimes {
     const Bag* bag = nullptr;
     const std::uint16_t* told = nullptr;

@@ -17,7 +17,7 @@
 
 namespace hedgerow {
 
-// A column as the user has it: any stride, float32, float64 or (category numbers) int32.
+// A column as given: with any stride, of float32, float64 or (for category numbers) int32.
 struct Column {
     enum class Type { float32, float64, category };
     const char* data = nullptr;
@@ -37,14 +37,14 @@ struct Column {
     }
 };
 
-// -> rows of a table, whose columns must agree about them
+// -> the number of rows of a table, which must be the same for all columns
 inline std::size_t rows_of(const std::vector<Column>& columns) {
     for (const Column& column : columns)
         if (column.n_rows != columns[0].n_rows) throw std::invalid_argument("columns must have the same number of rows");
     return columns.empty() ? 0 : columns[0].n_rows;
 }
 
-// Bins of a numeric feature: code c holds values in (cuts[c-1], cuts[c]]; centers[c] is a typical one.
+// Bins of a numeric feature: code c stands for values in (cuts[c-1], cuts[c]]; centers[c] is a typical one.
 struct NumericBins {
     std::vector<double> cuts;
     std::vector<double> centers;
@@ -66,7 +66,7 @@ inline double from_sortable(std::uint64_t bits) {
     return value;
 }
 
-// Sorts by radix, eleven bits a pass, leaving out passes in which all keys agree; short lists are left to std::sort.
+// A radix sort of eleven bits in each pass, without passes in which all keys agree; short lists are left to std::sort.
 inline void sort_keys(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& other) {
     if (keys.size() < 256) { std::sort(keys.begin(), keys.end()); return; }
     constexpr int bits = 11, n_passes = 6;
@@ -97,9 +97,9 @@ inline double cut_between(double a, double b) {
 
 }  // namespace detail
 
-// The rows whose values decide the cuts: all of a table of at most `limit` rows, else a sample keyed by the
-// row's number, the same for every column, seed and partition of the table. Of the table's rows only first, …,
-// first + n - 1 are looked at, and counted from `first`.
+// The rows whose values decide the cuts: all rows of a table of at most `limit` rows, otherwise a sample. The sample depends
+// only on the numbers of rows, so it is the same for every column, seed and partition. Only rows first, …, first + n - 1 of
+// the table are considered, and the results are counted from `first`.
 inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t limit, std::size_t first, std::size_t n) {
     std::vector<std::uint32_t> rows;
     const std::uint64_t key = derive_key(0, Purpose::sample);
@@ -110,7 +110,7 @@ inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t 
     return rows;
 }
 
-// Every distinct value its own bin where max_bins allows, else bins of about equal numbers of rows.
+// Each distinct value gets its own bin if max_bins allows it; otherwise bins have about equal numbers of rows.
 inline NumericBins find_bins(const Column& column, const std::vector<std::uint32_t>& rows, std::size_t max_bins) {
     static thread_local std::vector<std::uint64_t> keys, other;
     keys.clear();
@@ -125,7 +125,7 @@ inline NumericBins find_bins(const Column& column, const std::vector<std::uint32
     NumericBins bins;
     std::size_t bins_left = max_bins, rows_left = keys.size();
     for (std::size_t begin = 0, end; begin < keys.size(); begin = end) {
-        // Ends where the bin has its share of the remaining rows and the next value differs.
+        // The bin ends when it has its share of the remaining rows and the next value differs.
         end = begin + 1;
         if (n_distinct > max_bins) {
             const std::size_t target = (rows_left + bins_left - 1) / bins_left;
@@ -138,7 +138,7 @@ inline NumericBins find_bins(const Column& column, const std::vector<std::uint32
         rows_left -= end - begin;
         --bins_left;
     }
-    if (bins.centers.empty()) bins.centers.push_back(0.0);  // nothing but missing values
+    if (bins.centers.empty()) bins.centers.push_back(0.0);  // there are only missing values
     return bins;
 }
 
@@ -156,7 +156,7 @@ inline AllBins find_all_bins(const std::vector<Column>& columns, const std::opti
     if (chosen)
         for (std::uint32_t& row : rows) row = (*chosen)[row];
     std::vector<NumericBins> found(columns.size());
-    // Several columns a task: starting a thread for a small table costs more than it saves.
+    // A task has several columns: starting a thread for a small table costs more than it saves.
     const std::size_t columns_per_task = std::max<std::size_t>(1, 20000 / (rows.size() + 1));
     run_tasks((columns.size() + columns_per_task - 1) / columns_per_task, n_threads, control,
               [&](std::size_t task, std::size_t thread) {

@@ -1,4 +1,4 @@
-// Codes: the binned table as the grower and the readers of trees see it.
+// Codes: the binned table in the form in which trees are grown and read.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace hedgerow {
 
-inline constexpr std::size_t max_features = (std::size_t{1} << 17) - 1;  // as many as a node can name
+inline constexpr std::size_t max_features = (std::size_t{1} << 17) - 1;  // as many as the bits of a node can name
 
 // A missing value has the highest code there is; value bins are numbered from 0.
 template <class Code>
 inline constexpr Code missing_code = std::numeric_limits<Code>::max();
 
-// What the grower must know of a feature: its bins and, for a numeric one, a typical value of each.
+// What the grower must know about a feature: its bins and, if it is numeric, a typical value of each.
 struct Feature {
     std::uint32_t n_bins = 0;
     bool nominal = false;
     const double* centers = nullptr;  // n_bins ascending values; null for nominal features
-    bool has_missing = true;          // false only where it is known that no row lacks a value
+    bool has_missing = true;          // false only if it is known that no value is missing
 };
 
-// Codes of some rows, addressed by row and feature; either layout, the same code reads both.
+// Codes of some rows, addressed by row and feature, in either layout.
 template <class Code>
 struct CodeView {
     const Code* codes = nullptr;
@@ -48,7 +48,7 @@ struct CodeColumns {
     CodeView<Code> view() const { return {codes, 1, n_rows}; }
 };
 
-// Rows that are copied whole are padded to full words.
+// Rows that are copied as a whole are padded to full words.
 template <class Code>
 inline std::size_t padded_width(std::size_t n_features) {
     constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
@@ -76,24 +76,24 @@ inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size
 template <class Code>
 struct CodeTable {
     CodeView<Code> by_column;
-    CodeView<Code> by_row;  // the same codes, row after row; codes == nullptr where that does not pay
+    CodeView<Code> by_row;  // the same codes, row after row; codes == nullptr if that does not pay
     std::size_t n_rows = 0;
     std::vector<Feature> features;
 
     std::uint32_t n_features() const { return static_cast<std::uint32_t>(features.size()); }
-    // Looks through the columns once, so that the grower need not look out for missing values where there are none.
+    // Scans the columns once, so that the grower need not handle missing values in columns that have none.
     void note_missing() {
         for (std::uint32_t i = 0; i < n_features(); ++i) {
             const Code* column = by_column.column(i);
             features[i].has_missing = std::find(column, column + n_rows, missing_code<Code>) != column + n_rows;
         }
     }
-    // The same where the table is a part of another, and it is known of all of that.
+    // The same if the table is a part of another one, for all of which it is known.
     void tell_missing(const std::uint8_t* has_missing) {
         for (std::uint32_t i = 0; i < n_features(); ++i) features[i].has_missing = has_missing[i] != 0;
     }
-    // Lays the codes out row by row in `memory`, where that pays: whole rows are worth copying while they are not much
-    // longer than what a node reads of them.
+    // Copies the codes row by row to `memory` if that pays: whole rows are worth copying as long as they are not much longer
+    // than what a node reads of them.
     void lay_out(std::vector<Code>& memory) {
         if (n_features() > 256) return;
         const std::size_t stride = padded_width<Code>(n_features());
@@ -103,7 +103,7 @@ struct CodeTable {
     }
 };
 
-// Where the features of a table are cut.
+// Bins by name -> the features of a table.
 inline std::vector<Feature> features_from(const Given& bins) {
     const auto n_bins = bins.array<std::int64_t>("n_bins");
     const auto* nominal = bins.array<std::uint8_t>("nominal", n_bins.size());
@@ -115,7 +115,7 @@ inline std::vector<Feature> features_from(const Given& bins) {
     return features;
 }
 
-// A table as the grower sees it.
+// Codes and bins -> a table for the grower.
 template <class Code>
 CodeTable<Code> table_from(const CodeColumns<Code>& codes, const Given& bins) {
     if (codes.n_features > max_features) throw std::invalid_argument("a table must have fewer than 131,072 features");
@@ -125,13 +125,13 @@ CodeTable<Code> table_from(const CodeColumns<Code>& codes, const Given& bins) {
     return table;
 }
 
-// Where between two occupied bins a < b the split lies: the last code whose centre is not above
+// Where a split between two occupied bins a < b lies: the last code whose centre is not above
 // centre(a) + fraction · (centre(b) − centre(a)). CART's midpoint is fraction = ½.
 inline std::uint32_t code_between(const double* centers, std::uint32_t low, std::uint32_t high, double fraction) {
     if (high == low + 1) return low;
     const double value = centers[low] * (1 - fraction) + centers[high] * fraction;
     if (!(value > -std::numeric_limits<double>::max() && value < std::numeric_limits<double>::max()))
-        return low + static_cast<std::uint32_t>((high - low) * fraction);  // an infinite end: go by rank
+        return low + static_cast<std::uint32_t>((high - low) * fraction);  // if an end is infinite, ranks are used
     std::uint32_t inside = low, outside = high;
     while (outside - inside > 1) {
         const std::uint32_t middle = inside + (outside - inside) / 2;

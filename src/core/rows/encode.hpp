@@ -1,4 +1,4 @@
-// Encode: columns of values, and where to cut them -> columns of codes.
+// Encode: columns of values, and cuts -> columns of codes.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -19,7 +19,7 @@
 
 namespace hedgerow {
 
-// The code of one value: how many cuts are below it; missing values get their own.
+// The code of one value is the number of cuts below it; missing values have their own code.
 template <class Code>
 inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
     return std::isnan(value) ? missing_code<Code> : static_cast<Code>(std::lower_bound(cuts, cuts + n_cuts, value) - cuts);
@@ -27,13 +27,13 @@ inline Code code_among(const double* cuts, std::size_t n_cuts, double value) {
 
 // The same for many values, without branches.
 //
-// Values between the first and the last cut fall into buckets of equal width, and a bucket knows how many cuts lie below
-// it: what is left to search are the cuts inside. With twice as many buckets as cuts there are two or three of them in
-// columns without long tails, two steps in place of eight (100,000 rows of 50 columns: 6.7 ns a value become 3.3).
+// Values between the first and the last cut fall into buckets of equal width. For each bucket the number of cuts below it is
+// known, so only the cuts inside must be searched. With twice as many buckets as cuts, there are two or three of these in
+// columns without long tails: two steps instead of eight (100,000 rows of 50 columns: 6.7 ns a value become 3.3).
 template <class Code>
 class Encoder {
 public:
-    // For `n_rows` values; buckets are not worth making for a few.
+    // For `n_rows` values; for few values buckets do not pay.
     Encoder(const double* cuts, std::size_t n_cuts, std::size_t n_rows) {
         std::size_t most = n_cuts;
         if (n_cuts >= fewest_cuts && n_rows >= rows_per_cut * n_cuts) most = fill_buckets(cuts, n_cuts);
@@ -50,13 +50,13 @@ public:
 private:
     static constexpr std::size_t fewest_cuts = 15, rows_per_cut = 8, buckets_per_cut = 2;
 
-    // -> the most cuts that share a bucket
+    // -> the largest number of cuts in one bucket
     std::size_t fill_buckets(const double* cuts, std::size_t n_cuts) {
         lowest_ = cuts[0];
         last_bucket_ = static_cast<double>(buckets_per_cut * n_cuts - 1);
         scale_ = last_bucket_ / (cuts[n_cuts - 1] - cuts[0]);
         below_.assign(buckets_per_cut * n_cuts, 0);
-        // Going to its bucket never changes the order of two numbers: a cut in a bucket below that of a value is below it.
+        // The bucket of a number is a monotonic function of it, so a cut in a lower bucket than a value is below the value.
         std::size_t most = 0;
         for (std::size_t cut = 0, begin = 0, bucket = 0; bucket < below_.size(); ++bucket, begin = cut) {
             below_[bucket] = static_cast<std::uint16_t>(begin);
@@ -66,7 +66,7 @@ private:
         return most;
     }
 
-    // NaN and what lies below all cuts: the first.
+    // NaN and values below all cuts are in the first bucket.
     std::uint32_t bucket_of(double value) const {
         const double place = (value - lowest_) * scale_;
         return static_cast<std::uint32_t>(place > 0 ? std::min(place, last_bucket_) : 0.0);
@@ -81,8 +81,8 @@ private:
         for (; i < n_rows; ++i, at += column.stride) encode_lanes<Value, 1>(at, column.stride, out + i);
     }
 
-    // Eight searches side by side, and additions instead of branches that would be guessed wrong half the time: 30 ns a
-    // value become 7.
+    // Eight searches at once, with additions instead of branches that would be mispredicted half the time: 30 ns a value
+    // become 7.
     static constexpr std::size_t lanes = 8;
     template <class Value, std::size_t n_lanes>
     void encode_lanes(const char* at, std::ptrdiff_t stride, Code* out) const {
@@ -104,9 +104,9 @@ private:
             out[lane] = values[lane] != values[lane] ? missing_code<Code> : static_cast<Code>(codes[lane]);
     }
 
-    int n_levels_ = 0;                  // of the search among the cuts of a bucket, or all
-    std::vector<double> padded_;        // the cuts, and infinity as far as a search may look
-    std::vector<std::uint16_t> below_;  // cuts below each bucket; none where there are no buckets
+    int n_levels_ = 0;                  // of the search among the cuts of a bucket, or among all cuts
+    std::vector<double> padded_;        // the cuts, padded with infinity as far as a search may read
+    std::vector<std::uint16_t> below_;  // cuts below each bucket; empty if there are no buckets
     double lowest_ = 0, scale_ = 0, last_bucket_ = 0;
 };
 
@@ -118,8 +118,8 @@ inline void encode_categories(const Column& column, std::size_t first_row, std::
     }
 }
 
-// Where the columns of a table go, and how they are cut: they are features first_feature, … of `out` (features × rows);
-// those that are not `wanted` are left alone.
+// Where the codes of columns are written, and the cuts: the columns are features first_feature, … of `out` (features × rows);
+// features that are not `wanted` are not written.
 template <class Code>
 struct Encoding {
     std::size_t first_feature = 0;
@@ -146,12 +146,12 @@ void encode_columns(const std::vector<Column>& columns, const Encoding<Code>& to
     std::vector<std::optional<Encoder<Code>>> encoders(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
         if (columns[i].type == Column::Type::category || !to.wants(i)) continue;
-        // An encoder is not worth making for a few rows: it takes longer than they do.
+        // For a few rows, making an encoder takes longer than encoding without one.
         if (n_rows >= 8) encoders[i].emplace(to.cuts_of(i), to.n_cuts_of(i), n_rows);
         else for (std::size_t row = 0; row < n_rows; ++row)
             to.codes_of(i)[row] = code_among<Code>(to.cuts_of(i), to.n_cuts_of(i), columns[i].value(row));
     }
-    // Blocks of rows, all columns of each: a table that lies row by row is then read once, not once per column.
+    // All columns of a block of rows come before the next block, so that a row-major table is read once, not once per column.
     const std::size_t block = std::clamp<std::size_t>((std::size_t{1} << 15) / (columns.size() + 1), 256, 4096);
     const std::size_t blocks_per_task = std::max<std::size_t>(1, (std::size_t{1} << 16) / (block * (columns.size() + 1)));
     const std::size_t rows_per_task = block * blocks_per_task;

@@ -1,4 +1,4 @@
-// Random: a key and a counter -> reproducible draws, whoever asks and in whatever order.
+// Random: a key and a counter -> draws that depend on nothing else.
 #pragma once
 #include <cstdint>
 
@@ -11,19 +11,19 @@ inline std::uint64_t scramble(std::uint64_t value) {
     return value ^ (value >> 31);
 }
 
-// The key of a child of `key`: trees of a forest, sides of a node, purposes within a tree.
+// Derives the key of a child from `key`, for trees of a forest, sides of a node, and purposes within a tree.
 inline std::uint64_t derive_key(std::uint64_t key, std::uint64_t child) {
     return scramble(key + 0x9e3779b97f4a7c15ULL * (child + 1));
 }
 
-// What a key is used for; part of every key, so that two purposes never share draws.
+// What a key is used for. It is part of every key, so that two purposes never share draws.
 enum class Purpose : std::uint64_t { bag = 0x626167, grow = 0x67726f77, sample = 0x73616d70, permute = 0x7065726d };
 
 inline std::uint64_t derive_key(std::uint64_t key, Purpose purpose) {
     return derive_key(key, static_cast<std::uint64_t>(purpose));
 }
 
-// The draws of one node: the i-th draw is a pure function of the node's key and i.
+// The draws of one node: draw number i is a pure function of the key of the node and i.
 class Draws {
 public:
     explicit Draws(std::uint64_t key) : state_(key) {}
@@ -36,7 +36,7 @@ public:
     std::uint32_t below(std::uint32_t bound) {
         return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
     }
-    // The same for bounds beyond 32 bits.
+    // The same for bounds of more than 32 bits.
     std::uint64_t below_wide(std::uint64_t bound) {
         const std::uint64_t draw = next(), high = draw >> 32, low = draw & 0xffffffff;
         const std::uint64_t bound_high = bound >> 32, bound_low = bound & 0xffffffff;

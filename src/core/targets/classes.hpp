@@ -1,4 +1,4 @@
-// Classes: rows with labels -> sides of a split whose quality can be told.
+// Classes: rows with labels -> the quality of the sides of a split.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -26,14 +26,14 @@ inline double share_of_last(const Row* rows, std::uint32_t n_rows, std::uint32_t
     return of_last / all;
 }
 
-// A 32-bit count as a double by bit pattern: unlike a conversion, the compiler can do this for several at once.
+// Makes a double from a 32-bit count by its bit pattern; unlike a conversion, the compiler can vectorise this.
 inline double double_from_count(std::uint64_t count) {
     return std::bit_cast<double>(count | 0x4330000000000000ULL) - 0x1.0p52;
 }
 
-// For two classes the Gini quality of a place rises with (n·left₁ − n₁·left)² / (left · right), which needs one
-// division instead of two; ties are exact in nodes of up to some ten thousand rows. A place without right side is
-// no number and beats nothing.
+// For two classes the Gini quality of a place rises with (n·left₁ − n₁·left)² / (left · right), which needs one division
+// instead of two; ties are exact in nodes of up to some ten thousand rows. The score of a place without a right side is NaN,
+// which never wins.
 inline void score_gini_pairs(const std::uint64_t* sums, std::int64_t n_places, std::uint64_t start, std::uint64_t total,
                              double* __restrict scores) {
     const double total1 = double_from_count(total >> 32), all = double_from_count(total & 0xffffffff) + total1;
@@ -45,7 +45,7 @@ inline void score_gini_pairs(const std::uint64_t* sums, std::int64_t n_places, s
     }
 }
 
-// Two classes without weights: both counts in one 64-bit word, so a row costs one addition.
+// Two classes without weights: both counts are in one 64-bit word, so a row costs one addition.
 template <class Criterion_>
 class ClassPair {
 public:
@@ -55,7 +55,7 @@ public:
     using Bin = std::uint64_t;
     static constexpr bool is_gini = std::is_same_v<Criterion, Gini>;
     static constexpr bool adds_up = true;
-    static constexpr int lanes = 4;  // features summed up in one pass over the rows
+    static constexpr int lanes = 4;  // features summed in one pass over the rows
 
     ClassPair(const Criterion& criterion, std::uint32_t n_classes) : criterion_(criterion), n_classes_(n_classes) {}
 
@@ -79,7 +79,7 @@ public:
     }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return amount_of(total_); }
-    // Classes whose share orders the categories of a nominal feature: one suffices for two classes.
+    // Classes by whose share the categories of a nominal feature are ordered; for two classes one is enough.
     template <class Visit>
     void ordering_classes(Visit&& visit) const { visit(1U); }
 
@@ -112,8 +112,8 @@ public:
     double right_share() const { return share(total_ - left_, 1); }
     double share_of(const Row* rows, std::uint32_t n_rows) const { return share_of_last(rows, n_rows, n_classes_); }
 
-    // The best place along running sums of bins (which have room for three more): all scores, four at a time,
-    // their maximum, and where it occurs first.
+    // The best place along running sums of bins (which have room for three more): computes all scores, four at a time, and
+    // finds where their maximum occurs first.
     Place scan(Bin* sums, std::int64_t n_places) {
         if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
         double* scores = scores_.data();
@@ -145,7 +145,7 @@ private:
     std::vector<double> scores_;
 };
 
-// A few classes, with or without weights: a short vector of amounts per bin.
+// A few classes, with or without weights: a bin is a short vector of amounts.
 template <class Criterion_, class Row_, std::uint32_t n_amounts>
 class ClassVector {
 public:
@@ -250,7 +250,7 @@ public:
     using Row = Row_;
     using Amount = typename Row::Amount;
     static constexpr bool adds_up = true;
-    static constexpr int lanes = 1;  // the lists of one feature at a time
+    static constexpr int lanes = 1;  // one feature at a time, because bins are lists
     using Sum = decltype(std::declval<Criterion>().contribution(Amount{}));
     struct Bin {
         std::uint32_t head_plus_one = 0;
@@ -294,7 +294,7 @@ public:
         for (std::uint32_t label : present_) total_[label] = 0;
     }
     std::int64_t node_amount() const { return static_cast<std::int64_t>(total_amount_); }
-    // The commonest classes of the node, at most eight of them.
+    // The most frequent classes of the node, at most eight.
     template <class Visit>
     void ordering_classes(Visit&& visit) {
         std::sort(present_.begin(), present_.end(), [this](std::uint32_t a, std::uint32_t b) {
@@ -350,7 +350,7 @@ private:
     }
 
     Criterion criterion_;
-    mutable std::vector<std::int64_t> side_;  // room for the counts of one side
+    mutable std::vector<std::int64_t> side_;  // memory for the counts of one side
     const Row* rows_ = nullptr;
     std::vector<std::uint32_t> next_plus_one_;
     std::vector<Amount> total_, left_;

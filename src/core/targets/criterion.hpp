@@ -1,9 +1,9 @@
-// Criterion: class counts of one side of a split -> its quality, higher is purer.
+// Criterion: class counts of one side of a split -> its quality; a purer side has a higher one.
 //
-// A criterion is a function of one class's count, summed over classes in exact integers (so the order of
-// rows, bins, threads or machines cannot matter), and a quality of that sum and the side's total:
+// A criterion has two functions: the contribution of the count of one class, which is summed over classes in exact integers
+// (so the order of rows, bins, threads or machines does not matter), and the quality of that sum and the total of the side:
 //     quality(Σ_k contribution(n_k), n).
-// A criterion that must see all counts of a side together is a WholeSide.
+// A criterion that needs all counts of a side together is a WholeSide.
 // The gain of a split is quality(left) + quality(right) − quality(node), divided by the rows of the tree.
 #pragma once
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Gini {
     static double quality(Sum sum, Amount total) {
         return total == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(total);
     }
-    // What two pure sides are worth together: no split can beat it.
+    // The quality of two pure sides together; no split can have more.
     static double perfect(std::int64_t total) { return static_cast<double>(total); }
 };
 
@@ -81,7 +81,7 @@ private:
 //     n/(n+s) · [λ (Σ n_k log₂(K n_k + s) − n log₂(K (n + s))) − (1−λ) s log₂ K].
 class BeliefGain {
 public:
-    static constexpr bool needs_gain = true;  // its stopping rule: no positive gain, no split
+    static constexpr bool needs_gain = true;  // its stopping rule: there is no split without a positive gain
     static constexpr bool whole_side = false;
 
     BeliefGain(std::size_t largest_count, std::uint32_t n_classes, double lam, double caution)
@@ -105,7 +105,7 @@ public:
         const Entry entry = amount < size_ ? table_[amount] : computed(static_cast<double>(amount));
         return entry.scale * static_cast<double>(sum) + entry.offset;
     }
-    static double perfect(std::int64_t) { return 1e300; }  // how good the best split could be is not known beforehand
+    static double perfect(std::int64_t) { return 1e300; }  // an upper bound is not known
 
 private:
     struct Entry {
@@ -131,7 +131,8 @@ private:
     std::int64_t size_ = 0;
 };
 
-// −n · uncertainty(counts) for any uncertainty of a side, remembered by its sorted counts: classes are alike.
+// −n · uncertainty(counts) for any function of the counts of a side. Results are kept by sorted counts, because the order of
+// the classes does not matter.
 class WholeSide {
 public:
     static constexpr bool needs_gain = true;
@@ -141,7 +142,7 @@ public:
 
     explicit WholeSide(Uncertainty uncertainty) : uncertainty_(std::move(uncertainty)) {}
 
-    // `counts` may be in any order and hold zeros, and is sorted here.
+    // `counts` may be in any order and have zeros; it is sorted here.
     double quality(Counts& counts, std::int64_t total) const {
         if (total == 0) return 0;
         counts.erase(std::remove(counts.begin(), counts.end(), 0), counts.end());
@@ -169,15 +170,15 @@ private:
     mutable std::unordered_map<Counts, double, Hash> remembered_;
 };
 
-// The largest entropy, in bits, over the imprecise Dirichlet set: `caution` is poured onto the smallest classes
-// until they are level.
+// The largest entropy, in bits, that the imprecise Dirichlet model allows: `caution` rows are added to the smallest classes
+// until these are level.
 inline double upper_entropy(const WholeSide::Counts& counts, std::size_t n_classes, double caution) {
     const std::size_t n_empty = n_classes - counts.size();
     double total = caution, poured_over = 0;
     for (const std::int64_t count : counts) total += static_cast<double>(count);
     std::size_t n_level = n_empty;
     const auto next_up = [&] { return static_cast<double>(counts[n_level - n_empty]); };
-    // One class more joins the level as long as what is poured reaches it.
+    // The next class joins the level as long as the added rows reach it.
     while (n_level < n_classes && (n_level == 0 || next_up() * static_cast<double>(n_level) - poured_over < caution)) {
         poured_over += next_up();
         ++n_level;
@@ -191,8 +192,8 @@ inline double upper_entropy(const WholeSide::Counts& counts, std::size_t n_class
     return entropy;
 }
 
-// U_λ of the multinomial mass of at most three classes: the Möbius inverse of the lower probabilities that follow
-// from Goodman's simultaneous intervals, `quantile` being that of their chi-square. Counts are in rows.
+// U_λ of the multinomial mass of at most three classes: the Möbius inverse of the lower probabilities that follow from
+// Goodman's simultaneous intervals; `quantile` is that of their chi-square distribution. Counts are in rows.
 inline double multinomial_uncertainty(const std::vector<double>& counts, std::size_t n_classes, double quantile, double lam) {
     double total = 0, lower[3] = {}, upper[3] = {}, mass[8] = {};
     for (const double count : counts) total += count;

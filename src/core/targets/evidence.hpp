@@ -1,4 +1,4 @@
-// Evidence: the rows that fall into each leaf -> counts by class.
+// Evidence: the rows of each leaf -> counts by class.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace hedgerow {
 
-// Counts of some leaves, one after another. Few classes: a dense table. Many classes: only those that occur.
+// Counts of some leaves, one after another: a dense table for few classes; for many classes, only those that occur.
 struct LeafCounts {
     static constexpr std::uint32_t dense_classes = 8;
 
     std::uint32_t n_classes = 0;
     bool weighted = false;
     std::uint32_t n_leaves = 0;
-    std::vector<std::uint32_t> counts;       // dense: leaf · n_classes + class; sparse: one per entry
-    std::vector<std::int64_t> entry_start;   // sparse: where a leaf's entries begin (n_leaves + 1)
+    std::vector<std::uint32_t> counts;       // dense: at leaf · n_classes + class; sparse: one for each entry
+    std::vector<std::int64_t> entry_start;   // sparse: where the entries of each leaf begin (n_leaves + 1)
     std::vector<std::uint16_t> entry_class;  // sparse: ascending within a leaf
-    std::vector<double> weights;             // parallel to counts, only where leaves have weights
+    std::vector<double> weights;             // like counts, only if leaves have weights
 
     LeafCounts(const Labels& labels, const LeafRules& rules)
         : n_classes(labels.n_classes), weighted(labels.weighted || (rules.bounded && labels.n_classes == 2)) {
@@ -47,7 +47,7 @@ struct LeafCounts {
     bool dense() const { return n_classes <= dense_classes; }
     void reserve(std::size_t size) { counts.reserve(size); }
     std::size_t size() const { return counts.size(); }
-    // Puts other leaves after these.
+    // Appends other leaves.
     void append(const LeafCounts& more) {
         const auto before = static_cast<std::int64_t>(counts.size());
         hedgerow::append(counts, more.counts);
@@ -84,7 +84,7 @@ public:
         const std::uint32_t times = row.times(bag), counted = row.follows() ? 0 : rules_.repeated ? times : 1;
         add(row.label, counted, rules_.repeated ? row.weight : row.weight / std::max<std::int64_t>(1, times));
     }
-    // Rows of one class, counted so often and of so much weight.
+    // Adds a count and a weight to one class.
     void add(std::uint16_t label, std::uint32_t times, std::int64_t fixed_weight) {
         if (!result_.dense()) {
             entries_.push_back({label, times, fixed_weight});
@@ -94,7 +94,7 @@ public:
         result_.counts[cell] += times;
         if (labels_.weighted) fixed_[cell] += fixed_weight;
     }
-    // `lower` and `upper`: what constraints allow the share of the last class to be.
+    // `lower` and `upper`: bounds of the share of the last class from monotonic constraints.
     void close_leaf(double lower, double upper) {
         if (!result_.dense()) pack_entries();
         if (rules_.bounded) share_bounds_.push_back({lower, upper});
@@ -114,7 +114,7 @@ private:
         std::int64_t fixed_weight;
     };
 
-    // The entries of the open leaf -> one per class, ascending; none for a class whose only weight was rounded to nothing.
+    // The entries of the open leaf -> one for each class, in ascending order; none for a class whose weight was rounded to 0.
     void pack_entries() {
         std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.label < b.label; });
         for (std::size_t i = 0, end = 0; i < entries_.size(); i = end) {
@@ -130,8 +130,8 @@ private:
         result_.entry_start.push_back(static_cast<std::int64_t>(result_.counts.size()));
     }
 
-    // Rows counted later (outside the bag) may push a leaf's share out of its bounds: the counts stay what they are, the
-    // share the leaf predicts is brought back.
+    // Rows outside the bag, which are counted too, may move the share of a leaf out of its bounds. The counts are kept, and
+    // the share that the leaf predicts is moved back.
     void keep_shares_in_bounds() {
         if (!labels_.weighted) result_.weights.assign(result_.counts.begin(), result_.counts.end());
         for (std::uint32_t leaf = 0; leaf < result_.n_leaves; ++leaf) {
@@ -146,7 +146,7 @@ private:
     LeafRules rules_;
     LeafCounts result_;
     std::vector<std::int64_t> fixed_;
-    std::vector<Entry> entries_;  // of the open leaf, where leaves are sparse
+    std::vector<Entry> entries_;  // of the open leaf, if leaves are sparse
     std::vector<std::pair<double, double>> share_bounds_;
 };
 

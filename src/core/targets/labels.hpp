@@ -1,4 +1,4 @@
-// Labels: what the rows of a table are labelled with -> rows as the grower carries them.
+// Labels: the labels of the rows of a table -> rows in the form in which the grower keeps them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,8 @@ namespace hedgerow {
 
 class EvidenceBuilder;
 
-// Labels and, where there are any, fixed-point weights of the training rows. A row that may be of several classes has
-// several entries, side by side, that share its weight; it is still one row: in the bag as a whole, counted once.
+// Labels of the training rows and, if there are any, their weights in fixed point. A row that may have several classes has
+// several neighbouring entries that share its weight. It is still one row: it is in a bag as a whole, and counts once.
 struct Labels {
     using LeafBuilder = EvidenceBuilder;
     // Counts of a leaf add up over the parts of a table.
@@ -25,12 +25,12 @@ struct Labels {
 
     const std::uint16_t* labels = nullptr;
     const std::int64_t* weights = nullptr;
-    const std::uint32_t* rows = nullptr;  // the row of each entry, ascending (weighted only); null: an entry for each row
+    const std::uint32_t* rows = nullptr;  // the row of each entry, in ascending order (only with weights); null if each row has one entry
     std::size_t n_entries = 0;
     std::uint32_t n_classes = 2;
-    double weight_unit = 1;               // what one unit of a fixed-point weight is worth
+    double weight_unit = 1;               // the weight that one unit stands for
     bool weighted = false;
-    bool balance_bag = false;             // classes weigh the same in every bag (weighted rows only)
+    bool balance_bag = false;             // whether classes weigh the same in every bag (only with weights)
 
     static Labels from(const Given& given) {
         Labels labels;
@@ -57,7 +57,7 @@ struct Labels {
                 throw std::invalid_argument("the rows of labels must ascend within the table");
     }
 
-    // Of rows that are summed in cells: an amount of each class, and how many they are.
+    // The number of cells of a sum: an amount for each class, and the number of rows.
     std::size_t n_cells() const { return std::size_t{n_classes} + 1; }
     std::int64_t amount_of(const double* cells) const { return static_cast<std::int64_t>(sum_of(cells)); }
     bool is_pure(const double* cells) const {
@@ -65,14 +65,14 @@ struct Labels {
     }
     double share_of(const double* cells) const { return cells[n_classes - 1] / sum_of(cells); }
     double sum_of(const double* cells) const { return std::accumulate(cells, cells + n_classes, 0.0); }
-    // Factors that make all classes weigh the same, where they are to.
+    // Factors that make all classes weigh the same; empty if they are not balanced.
     std::vector<double> balance_of(const double* cells) const {
         std::vector<double> factors(balance_bag ? n_classes : 0, 1.0);
         for (std::size_t k = 0; k < factors.size(); ++k)
             if (cells[k] > 0) factors[k] = sum_of(cells) / (n_classes * cells[k]);
         return factors;
     }
-    // Rows at `offset` that stand for all of their class.
+    // Rows at `offset`, of which each stands for all rows of its class.
     template <class Row>
     void add_rows(const double* cells, std::uint32_t offset, std::vector<Row>& rows) const {
         for (std::uint32_t k = 0; k < n_classes; ++k) Row::stand_for(offset, static_cast<std::uint16_t>(k), cells[k], rows);
@@ -89,7 +89,7 @@ struct CountedRow {
     static CountedRow make(const Labels& labels, const Taken& taken) {
         return {taken.row, labels.labels[taken.entry], static_cast<std::uint16_t>(taken.times)};
     }
-    // Weights are those inside the tree.
+    // The weights of labels include multiplicities.
     static CountedRow make_inside(const Labels& labels, const Taken& taken) { return make(labels, taken); }
     static constexpr const std::uint32_t* rows_of(const Labels&) { return nullptr; }
     static bool alike(const Labels&, const CountedRow& one, const CountedRow& other) { return one.label == other.label; }
@@ -104,10 +104,10 @@ struct CountedRow {
 };
 static_assert(sizeof(CountedRow) == 8);
 
-// The same with a weight in fixed point (already times the multiplicity): integer sums are exact.
+// The same with a weight in fixed point, multiplied by the multiplicity; sums of integers are exact.
 struct WeightedRow {
     using Amount = std::int64_t;
-    // Of the entries of one row all but the first carry this bit: they have a weight and are no rows of their own.
+    // All entries of a row except the first have this bit: they have a weight, but do not count as rows.
     static constexpr std::uint16_t follower = 0x8000;
     std::uint32_t offset;
     std::uint16_t label;
@@ -132,7 +132,7 @@ struct WeightedRow {
     bool follows() const { return (multiplicity & follower) != 0; }
     std::uint32_t times(const BagTimes&) const { return multiplicity & ~std::uint32_t{follower}; }
 
-    // Scales the weights so that each class weighs the same in a tree's bag.
+    // Scales the weights so that all classes weigh the same in the bag of a tree.
     static void balance(const Labels& labels, std::vector<WeightedRow>& inside, std::vector<WeightedRow>& outside) {
         if (!labels.balance_bag) return;
         std::vector<double> amounts(labels.n_classes, 0.0);

@@ -1,8 +1,8 @@
-// Moments: rows with numbers -> sides of a split whose quality can be told, and what leaves remember of them.
+// Numbers: rows with numbers -> the quality of the sides of a split, and the moments of leaves.
 //
-// Targets are brought to a grid before growing (y − centre in units of a power of two), coarse enough that any sum of
-// rows is a whole number below 2^53 and so exact in a double: the order in which rows are added cannot matter. A bin
-// is two such sums, which fit one register. Leaves are computed from the numbers as they were given.
+// Targets are rounded to a grid before growing (y − centre in units of a power of two). It is coarse enough that any sum of
+// rows is a whole number below 2^53 and so exact in a double: the order in which rows are added does not matter. A bin is
+// two such sums, which fit into one register. Leaves are computed from the numbers as they were given.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -20,18 +20,18 @@ namespace hedgerow {
 
 class MomentBuilder;
 
-// What the rows of a table are worth, as given and on the grid.
+// The targets of the rows of a table, as given and on the grid.
 struct Numbers {
     using LeafBuilder = MomentBuilder;
-    // What a leaf predicts is computed from its rows, one after another.
+    // The prediction of a leaf is computed from its rows, one after another.
     static constexpr bool leaves_add_up = false;
 
     const double* values = nullptr;   // as given
-    const double* weights = nullptr;  // as given; null where all rows weigh the same
+    const double* weights = nullptr;  // as given; null if all rows weigh the same
     const double* sums = nullptr;     // weight · (value − centre), a whole number of units
-    const double* amounts = nullptr;  // weight, a whole number of units; null where every row weighs one
+    const double* amounts = nullptr;  // weight, a whole number of units; null if every row weighs one
     double centre = 0, unit = 1;      // value = centre + unit · sum / amount
-    double low = 0, high = 1;         // sum / amount of every row lies well between
+    double low = 0, high = 1;         // bounds of sum / amount of every row, with some distance
     bool median = false;              // whether leaves predict their median rather than their mean
     std::size_t n_entries = 0;
     bool weighted = false;
@@ -56,13 +56,13 @@ struct Numbers {
         if (n_entries != n_rows) throw std::invalid_argument("values must have one entry for each row");
     }
     double weight_of(std::size_t row) const { return weights ? weights[row] : 1.0; }
-    // Of rows that are summed in cells: an amount, a sum, and how many they are.
+    // The number of cells of a sum: an amount, a sum, and the number of rows.
     static constexpr std::size_t n_cells() { return 3; }
     static std::int64_t amount_of(const double* cells) { return static_cast<std::int64_t>(cells[0]); }
     static bool is_pure(const double*) { return false; }
     static std::vector<double> balance_of(const double*) { return {}; }
     double share_of(const double* cells) const { return place_of(cells[1] / cells[0]); }
-    // Constraints speak of the place of a mean (or median) between low and high, 0 to 1.
+    // Constraints use the place of a mean (or median) between low and high, from 0 to 1.
     double place_of(double mean) const { return (mean - low) / (high - low); }
     double value_at(double place) const { return centre + unit * (low + place * (high - low)); }
 };
@@ -89,12 +89,12 @@ struct NumberRow {
 };
 static_assert(sizeof(NumberRow) == 24);
 
-// ---- what leaves remember ---------------------------------------------------------------------------------
+// ---- what leaves keep -------------------------------------------------------------------------------------
 
-// Of each leaf: its rows, their weight, what it predicts, their mean and their variance.
+// For each leaf: the number of its rows, their weight, the prediction, their mean and their variance.
 struct LeafMoments {
     bool weighted = false;
-    bool means_apart = false;  // a leaf may predict something else than the mean of its rows
+    bool means_apart = false;  // whether a leaf may predict something else than the mean of its rows
     std::uint32_t n_leaves = 0;
     std::vector<std::uint32_t> counts;
     std::vector<double> weights, values, means, variances;
@@ -151,8 +151,8 @@ public:
         members_.push_back({numbers_.values[row.row], numbers_.weight_of(row.row) * times});
         n_rows_ += times;
     }
-    // Two passes over its few rows: the variance of equal numbers is 0 and their mean is that number. `lower` and `upper`:
-    // where constraints allow what it predicts to lie between the lowest and the highest.
+    // Two passes over its few rows, so that the variance of equal numbers is exactly 0 and their mean is that number. `lower`
+    // and `upper`: bounds of the prediction from monotonic constraints, as places between low and high.
     void close_leaf(double lower, double upper) {
         double low = members_[0].first, high = low, total = 0, sum = 0, squares = 0;
         for (const auto& [value, weight] : members_) {
@@ -173,7 +173,7 @@ public:
     LeafMoments finish() { return std::move(result_); }
 
 private:
-    // Half of the weight lies on either side; between two numbers where both share it evenly, their middle.
+    // Half of the weight is on either side; if it is exactly between two numbers, their middle.
     double median() {
         std::sort(members_.begin(), members_.end());
         double total = 0, passed = 0;
@@ -205,9 +205,9 @@ struct Sums {
     }
 };
 
-// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. Sums are
-// taken from a number of the node first, so little is lost to rounding; nothing at all where numbers have few digits,
-// and splits that are equal on paper are equal.
+// The sum of squares between two sides, (W·S_left − W_left·S)² / (W · W_left · W_right), up to the constant W. A number of
+// the node is subtracted first, so rounding errors are small. If numbers have few digits there are none, and splits that are
+// equal on paper have equal scores.
 class SquaredError {
 public:
     static constexpr bool needs_gain = false;
@@ -217,9 +217,9 @@ public:
         near_ = std::nearbyint(first.sum / first.weight);
         rest_ = total.sum - near_ * total.weight;
     }
-    // W·S − W_side·S of some rows: by how much their sum differs from their share.
+    // W·S_side − W_side·S of some rows: how much their sum differs from their share of the total.
     double difference(const Sums& side) const { return total_.weight * (side.sum - near_ * side.weight) - side.weight * rest_; }
-    // A side without rows makes no number, which beats nothing.
+    // With a side without rows the score is NaN, which never wins.
     double score(const Sums& left) const {
         const double apart = difference(left);
         return apart * apart / (left.weight * (total_.weight - left.weight));
@@ -232,7 +232,7 @@ private:
     double near_ = 0, rest_ = 0;
 };
 
-// Σ y·log(mean of the side / mean of the node) over both sides: how much a split takes off the deviance.
+// Σ y·log(mean of the side / mean of the node) over both sides: how much a split reduces the deviance.
 class Poisson {
 public:
     static constexpr bool needs_gain = false;
@@ -273,7 +273,7 @@ public:
     static void add_to(Bin& sum, const Bin& bin) { sum += bin; }
     static void clear(Bin& bin) { bin = Bin{}; }
     static Bin of(const Row& row) { return {row.weight, row.sum}; }
-    // Where the mean lies between the lowest and the highest: what orders categories and constraints look at.
+    // The place of the mean between low and high, by which categories are ordered and constraints are checked.
     double share(const Bin& bin, std::uint32_t) const {
         return numbers_.place_of(bin.sum / bin.weight);
     }
@@ -285,7 +285,7 @@ public:
         for (std::uint32_t i = 0; i < n_rows; ++i) total_ += of(rows[i]);
         loss_.enter(total_, of(rows[0]));
     }
-    // A node of many rows, of which only the first is here.
+    // Enters a node of which only the sums and the first row are known.
     void enter_sum(const double* totals, const double* first) {
         rows_ = nullptr;
         n_rows_ = few_rows + 1;
@@ -308,8 +308,8 @@ public:
     const Bin& total() const { return total_; }
     const Loss& loss() const { return loss_; }
     double gain_from(double score) const { return Loss::in_units(loss_.gain_from(score), numbers_.unit); }
-    // Two sides that are intervals of numbers: no split of the node can beat the best of those. In a node of a few
-    // rows some feature often reaches it, and the others need not be looked at.
+    // The best split into two intervals of numbers; no split of the node can beat it. In a node of a few rows some feature
+    // often reaches this score, and then the others need not be looked at.
     double perfect_score() const {
         if (n_rows_ > few_rows) return std::numeric_limits<double>::infinity();
         Bin ordered[few_rows];
@@ -319,7 +319,7 @@ public:
             for (; at > 0 && ordered[at - 1].sum * own.weight > own.sum * ordered[at - 1].weight; --at) ordered[at] = ordered[at - 1];
             ordered[at] = own;
         }
-        double best = no_score / 2;  // some split there must be
+        double best = no_score / 2;  // so that there is always some split
         Bin left;
         for (std::uint32_t i = 0; i + 1 < n_rows_; ++i) {
             left += ordered[i];
@@ -336,7 +336,8 @@ public:
         return share(all, 0);
     }
 
-    // The best place along running sums of bins: all scores, their maximum (four at a time), and where it occurs first.
+    // The best place along running sums of bins: computes all scores, four at a time, and finds where their maximum occurs
+    // first.
     Place scan(const Bin* sums, std::int64_t n_places) {
         if (static_cast<std::size_t>(n_places) + 3 > scores_.size()) scores_.resize(n_places + 3);
         double* __restrict scores = scores_.data();
@@ -364,8 +365,8 @@ private:
 
 // ---- absolute error ---------------------------------------------------------------------------------------
 
-// Weights and sums of some of a node's rows by the rank of their number: adding a row, and finding the absolute error
-// around the median, take log n steps (a Fenwick tree).
+// Weights and sums of some rows of a node, by the rank of their numbers. Adding a row and finding the absolute error around
+// the median take log n steps each (a Fenwick tree).
 class RankedSums {
 public:
     void reset(std::uint32_t size) {
@@ -401,13 +402,13 @@ struct AbsoluteError {
     static constexpr bool needs_gain = false;
 };
 
-// A target that knows the medians of both sides at every place: the bins are lists of rows, each moved in log n steps.
+// A target that knows the medians of both sides at every place. Bins are lists of rows; moving a row takes log n steps.
 class Medians {
 public:
     using Criterion = AbsoluteError;
     using Source = Numbers;
     using Row = NumberRow;
-    static constexpr bool adds_up = false;  // medians of the parts of a table do not make that of the table
+    static constexpr bool adds_up = false;  // the median of a table does not follow from the medians of its parts
     static constexpr int lanes = 1;
     struct Bin {
         std::uint32_t head_plus_one = 0;

@@ -1,11 +1,11 @@
-// Target: what a split must respect, and where the best one lies; the same for rows with labels and with numbers.
+// Target: what a split must respect, and the place of the best one; the same for rows with labels and with numbers.
 //
-// A target says what a row contributes to a bin, how a bin moves from the right side to the left, and how good
-// the two sides are: a score that orders the splits of one node, from which the gain follows. The search over
-// features and thresholds is the same for all targets.
+// A target defines what a row adds to a bin, how a bin moves from the right side to the left, and how good the two sides
+// are: a score that orders the splits of one node, from which the gain follows. The search over features and thresholds is
+// the same for all targets.
 //
-// A target brings its Source (labels, or numbers), a Row as the grower carries it, and a Bin, what rows add up to in a bin
-// of a feature. A source brings a LeafBuilder, which collects the rows of leaves: open_leaf, add, close_leaf, finish.
+// A target has a Source (labels or numbers), a Row, which the grower keeps for each row, and a Bin, the sum of the rows in a
+// bin of a feature. A source has a LeafBuilder, which collects the rows of leaves: open_leaf, add, close_leaf, finish.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace hedgerow {
 // What a split must respect besides the gain.
 struct Limits {
     std::uint32_t min_samples_leaf = 1;
-    std::int64_t min_amount_leaf = 0;        // weight each side must keep
-    int monotonic = 0;                       // sign the share of the last class must follow, 0 for none
-    double lower = 0, upper = 1;             // what ancestors allow the share of the last class to be
+    std::int64_t min_amount_leaf = 0;        // weight that each side must have
+    int monotonic = 0;                       // 1 or -1 if the share of the last class must rise or fall, otherwise 0
+    double lower = 0, upper = 1;             // bounds of the share of the last class, from ancestors
     bool restricted() const {
         return min_samples_leaf > 1 || min_amount_leaf > 0 || monotonic != 0 || lower > 0 || upper < 1;
     }
@@ -33,8 +33,8 @@ struct Limits {
     }
 };
 
-// An entry of what a table is labelled with, as a tree takes it in: its number, its row, how often the bag holds the row,
-// and whether another entry of the same row came before.
+// An entry of labels or numbers when a tree takes it: its number, its row, how often the bag holds the row, and whether
+// another entry of the same row came before.
 struct Taken {
     std::size_t entry;
     std::uint32_t row, times;
@@ -46,13 +46,13 @@ enum class CountSense : int { all = 0, inbag = 1, distinct = 2, oob = 3 };
 
 // How leaves keep their rows.
 struct LeafRules {
-    bool repeated = false;  // a row counts as often as the bag holds it, otherwise once
-    bool bounded = false;   // constraints may keep what a leaf says within bounds
+    bool repeated = false;  // whether a row counts as often as the bag holds it, otherwise once
+    bool bounded = false;   // whether constraints bound what a leaf predicts
 };
 
 inline constexpr double no_score = -1e300;
 
-// The best place found along an order of bins, going from the left: after the bin at `position`.
+// The best place along an order of bins: the split is after the bin at `position`, counted from the left.
 struct Place {
     double score = no_score;
     std::int64_t position = -1;

@@ -1,6 +1,6 @@
-// Targets: what rows are labelled with, and a criterion by name -> the target that suits both.
+// Targets: labels or numbers, and the name of a criterion -> the target that suits both.
 //
-// The one list of targets: a new one is a struct, and a line or two here.
+// This is the only list of targets: a new one is a struct, and a line or two here.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace hedgerow {
 
-// The target of a criterion that suits the labels -> what `visit` makes of both.
+// Calls `visit` with the target of a criterion that suits the labels, and with the labels.
 template <class Criterion, class Visit>
 auto with_class_target(const Labels& labels, const Criterion& criterion, Visit&& visit) {
     const std::uint32_t n_classes = labels.n_classes;
-    // Criteria that look at all counts of a side together have one general target.
+    // Criteria that need all counts of a side together have one general target.
     if constexpr (!Criterion::whole_side) {
         if (!labels.weighted && n_classes <= 2) return visit(ClassPair<Criterion>(criterion, n_classes), labels);
         if (!labels.weighted && n_classes <= 8) return visit(ClassVector<Criterion, CountedRow, 8>(criterion, n_classes), labels);
@@ -61,7 +61,7 @@ auto with_criterion(const Numbers& numbers, const Given& given, std::size_t, Vis
     return visit(Moments<SquaredError>(numbers), numbers);
 }
 
-// What rows are labelled with -> what `visit` makes of it.
+// Calls `visit` with the labels or numbers.
 template <class Visit>
 auto with_source(const Given& given, Visit&& visit) {
     if (given.word("kind") == "classes") return visit(Labels::from(given));
