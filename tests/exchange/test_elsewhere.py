@@ -28,7 +28,8 @@ from hedgerow.belief.rules import Belief, all_rules
 from hedgerow.criteria import Entropy
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.exchange.export import to_onnx, to_sklearn, to_treelite
-from hedgerow.exchange.export.recorded import NotExpressible, Recorded, Recorder
+from hedgerow.exchange.export.recorded import Recorded
+from hedgerow.exchange.export.recorder import NotExpressible, Recorder
 from hedgerow.judge.fitted import fitted_of
 
 RULES = [rule for rule in all_rules() if rule.onnx]

@@ -9,7 +9,7 @@ from hedgerow.belief.opinion import Opinion
 from hedgerow.decide import Decision
 from hedgerow.decide.base import Checked
 from hedgerow.decide.intervals import tightened
-from hedgerow.exchange.export.recorded import NotExpressible
+from hedgerow.exchange.export.recorder import NotExpressible
 
 
 def chosen_by(decision: Decision, opinion: Opinion) -> Any:

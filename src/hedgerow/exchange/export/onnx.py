@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from hedgerow.exchange.export.branches import Question, questions_of
 from hedgerow.exchange.export.chosen import chosen_by
 from hedgerow.exchange.export.models import exported, require
-from hedgerow.exchange.export.recorded import NotExpressible, Recorded, Recorder, spread
+from hedgerow.exchange.export.recorded import Recorded
+from hedgerow.exchange.export.recorder import NotExpressible, Recorder, spread
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.number_answers import NumberAnswers
