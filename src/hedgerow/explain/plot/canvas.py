@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +19,38 @@ ACCENT, OPEN, WRONG = "#2c6e4f", "#b27400", "#b8401c"
 LONGEST = 28
 
 
-class Display:
+class Display(ABC):
     """What every display has: the axes and the figure it was drawn on."""
 
     ax_: Any
     figure_: Any
 
-    def _on(self, ax: Any, figsize: tuple[float, float]) -> Any:
-        """Axes, or None for a new figure -> axes, kept in ``ax_``."""
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display
+            Itself.
+        """
         if ax is None:
-            _, ax = pyplot().subplots(figsize=figsize, layout="constrained")
+            _, ax = pyplot().subplots(figsize=self._size(), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
-        return ax
+        self._draw(ax)
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure, in inches."""
+        return 6.0, 4.0
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None:
+        """Draw on these axes."""
 
 
 def pyplot() -> Any:

@@ -104,19 +104,7 @@ class RiskCoverageDisplay(Display):
         """
         return cls(risk_coverage_curve(y, predicted, confidence), name, None).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Several curves can share axes.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-        """
-        ax = self._on(ax, (6.0, 4.0))
+    def _draw(self, ax: Any) -> None:
         (self.line_,) = ax.step(self.curve.coverage, self.curve.risk, where="post", linewidth=1.8, label=self.name)
         if self.point is not None:
             colour = self.line_.get_color()
@@ -132,7 +120,6 @@ class RiskCoverageDisplay(Display):
         calm(ax, grid="y")
         if self.name is not None:
             ax.legend(frameon=False, loc="upper left")
-        return self
 
 
 class CautionPathDisplay(Display):
@@ -243,19 +230,7 @@ class CautionPathDisplay(Display):
         ]
         return cls(np.asarray(cautions, dtype=np.float64), drawn[0], drawn[1], caution).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        CautionPathDisplay
-        """
-        ax = self._on(ax, (6.0, 4.0))
+    def _draw(self, ax: Any) -> None:
         styles = ((OPEN, "-"), (ACCENT, "--"), (INK, "-."), (SOFT, ":"))
         for number, (name, line) in enumerate(self.lines.items()):
             colour, style = styles[number % len(styles)]
@@ -276,4 +251,3 @@ class CautionPathDisplay(Display):
         percent_axis(ax.yaxis)
         calm(ax, grid="y")
         ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
-        return self

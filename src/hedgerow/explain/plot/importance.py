@@ -121,20 +121,11 @@ class ImportanceDisplay(Display):
             raise ValueError(f"names must name the {len(means)} features, got {len(called)}; give a name for each")
         return cls(means, spread, called, said, most).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 1.0 + 0.28 * min(self.most, len(self.importance))
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        ImportanceDisplay
-        """
+    def _draw(self, ax: Any) -> None:
         order = np.argsort(-self.importance, kind="stable")[: self.most]
-        ax = self._on(ax, (6.4, 1.0 + 0.28 * len(order)))
         y = np.arange(len(order))
         ax.barh(y, self.importance[order], height=0.62, color=ACCENT, alpha=0.85)
         if self.error is not None:
@@ -148,7 +139,6 @@ class ImportanceDisplay(Display):
         ax.set_xlabel(self.said)
         calm(ax, grid="x")
         ax.spines["left"].set_visible(False)
-        return self
 
 
 def _spread(importance: Any) -> Any:

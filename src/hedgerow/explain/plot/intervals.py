@@ -10,6 +10,9 @@ from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.plot.canvas import INK, TRACK, Display, Floats, calm, class_legend, class_names, cut, percent_axis
 from hedgerow.judge.answer import answers_of
 
+#: Between rows, in heights of a bar.
+GAP = 0.9
+
 
 class IntervalDisplay(Display):
     """A bar from lower to upper probability for each class; ruled-out classes are pale, a tick is the probability.
@@ -123,21 +126,12 @@ class IntervalDisplay(Display):
         remains = None if chosen is None else np.asarray(chosen, dtype=bool)
         return cls(low, high, middle, remains, class_names(classes, low.shape[1]), called).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        return 7.0, 0.9 + 0.24 * (self.lower.shape[1] + GAP) * len(self.lower)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        IntervalDisplay
-        """
+    def _draw(self, ax: Any) -> None:
         n_rows, n_classes = self.lower.shape
-        step = n_classes + 0.9  # a gap between rows
-        ax = self._on(ax, (7.0, 0.9 + 0.24 * step * n_rows))
+        step = n_classes + GAP
         for row in range(n_rows):
             for k in range(n_classes):
                 self._bar(ax, row, k, row * step + k)
@@ -150,7 +144,6 @@ class IntervalDisplay(Display):
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         class_legend(ax, self.classes, loc="lower left", bbox_to_anchor=(0, 1), ncols=min(n_classes, 4))
-        return self
 
     def _bar(self, ax: Any, row: int, k: int, y: float) -> None:
         """Draw the interval of one class of one row."""

@@ -104,26 +104,15 @@ class LeafEvidenceDisplay(Display):
         which = int(class_shares(table).mean(axis=0).argmax()) if of is None else given.index(of)
         return cls(table, names, float(caution), which).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 1.2 + 0.34 * len(self.classes) if len(self.counts) == 1 else 4.6
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        LeafEvidenceDisplay
-        """
-        one = len(self.counts) == 1
-        ax = self._on(ax, (6.4, 1.2 + 0.34 * len(self.classes)) if one else (6.4, 4.6))
-        (self._one_leaf if one else self._many_leaves)(ax)
+    def _draw(self, ax: Any) -> None:
+        (self._one_leaf if len(self.counts) == 1 else self._many_leaves)(ax)
         ax.set_xlim(-0.02, 1.02)
         percent_axis(ax.xaxis)
         calm(ax, grid="x")
         ax.spines["left"].set_visible(False)
-        return self
 
     def _one_leaf(self, ax: Any) -> None:
         """Draw a line for each class, with its rows beside it."""

@@ -115,19 +115,10 @@ class ProximityMapDisplay(Display):
         labels, names = (None, []) if y is None else _labels(np.asarray(y), classes)
         return cls(places, kept, labels, None if is_open is None else np.asarray(is_open, dtype=bool), names).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 5.4
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        ProximityMapDisplay
-        """
-        ax = self._on(ax, (6.4, 5.4))
+    def _draw(self, ax: Any) -> None:
         if self.labels is None:
             ax.scatter(*self.places.T, s=22, c=SOFT, alpha=0.7, linewidths=0)
         for k in range(len(self.classes)):
@@ -143,7 +134,6 @@ class ProximityMapDisplay(Display):
             spine.set_color("#dcdcd2")
         ax.set_xlabel(f"two axes keep {self.kept:.0%} of the squared distances".replace("%", " %"), color=SOFT)
         self._legend(ax)
-        return self
 
     def _legend(self, ax: Any) -> None:
         """Add a legend with the colours and shapes of the classes, and the ring."""

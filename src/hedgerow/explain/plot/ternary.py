@@ -98,19 +98,10 @@ class TernaryDisplay(Display):
         middle = None if probability is None else np.asarray(probability, dtype=np.float64)
         return cls(low, high, middle, class_names(classes, 3)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        return 6.0, 5.6
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        TernaryDisplay
-        """
-        ax = self._on(ax, (6.0, 5.6))
+    def _draw(self, ax: Any) -> None:
         self._triangle(ax)
         middles = (self.lower + self.upper) / 2 if self.probability is None else self.probability
         for polygon, middle in zip(self.polygons_, middles, strict=True):
@@ -124,7 +115,6 @@ class TernaryDisplay(Display):
         ax.set_axis_off()
         ax.set_xlim(-0.12, 1.12)
         ax.set_ylim(-0.12, 1.0)
-        return self
 
     def _triangle(self, ax: Any) -> None:
         """Draw the frame, lines at 25, 50 and 75 percent, the regions of the classes, and names at the corners."""

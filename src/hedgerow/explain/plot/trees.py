@@ -48,6 +48,7 @@ class TreeDisplay(Display):
 
     def __init__(self, tree: Tree, max_depth: int | None, decimals: int, caution: float | None) -> None:
         self.tree, self.max_depth, self.decimals, self.caution = tree, max_depth, decimals, caution
+        self.boxes_ = lay_out(tree, max_depth=max_depth, decimals=decimals, caution=caution, top=8.0)
 
     @classmethod
     def from_estimator(
@@ -110,25 +111,14 @@ class TreeDisplay(Display):
         check_caution(caution)
         return cls(tree_of(tree), max_depth, decimals, caution).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        right, bottom = self._ends()
+        return min(right / 72, 40), min(bottom / 72, 40) + 0.4
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure, as large as the tree.
-
-        Returns
-        -------
-        TreeDisplay
-        """
-        boxes = lay_out(self.tree, max_depth=self.max_depth, decimals=self.decimals, caution=self.caution, top=8.0)
-        right = max(box.x + box.width / 2 for box in boxes.values()) + 8
-        bottom = max(box.y + box.height for box in boxes.values()) + 8
-        ax = self._on(ax, (min(right / 72, 40), min(bottom / 72, 40) + 0.4))
-        self.boxes_ = boxes
+    def _draw(self, ax: Any) -> None:
+        right, bottom = self._ends()
         self._edges(ax)
-        for box in boxes.values():
+        for box in self.boxes_.values():
             self._box(ax, box)
         ax.set_xlim(0, right)
         ax.set_ylim(bottom, 0)
@@ -136,7 +126,11 @@ class TreeDisplay(Display):
         ax.set_axis_off()
         names = class_names(self.tree.classes, len(self.tree.classes))
         class_legend(ax, names, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.1)
-        return self
+
+    def _ends(self) -> tuple[float, float]:
+        """Where the layout ends on the right and at the bottom."""
+        boxes = self.boxes_.values()
+        return max(box.x + box.width / 2 for box in boxes) + 8, max(box.y + box.height for box in boxes) + 8
 
     def _edges(self, ax: Any) -> None:
         """Draw curves from each box to its children, thicker where more rows go, and the answers that lead there."""
