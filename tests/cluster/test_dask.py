@@ -368,7 +368,7 @@ def test_every_kind_of_prediction_of_a_regressor_is_lazy(client: Any) -> None:
     there = hedgerow.dask.RandomForestRegressor(3, random_state=0).fit(
         parts, in_parts(frame, [300, 0, 2_100])["number"]
     )
-    with pytest.raises(ValueError, match="predict_interval must be asked of a forest whose trees leave rows out"):
+    with pytest.raises(ValueError, match="predict_interval must be called on a forest whose bags leave rows out"):
         there.predict_interval(parts)
 
 

@@ -18,14 +18,6 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 #: Public names that keep a retired word.
 PUBLIC = {("belief/learn.py", "seen"), ("judge/evidence.py", "seen")}
 
-#: Names that still have to go, by file. Remove a name from this list when it is gone; never add one.
-STILL_TO_GO = {
-    ("fit/checkpoint.py", "_is_seen"),
-    ("fit/later.py", "_rows_seen"),
-    ("judge/answer.py", "bagged_rows"),
-    ("judge/fitted.py", "bagged"),
-}
-
 #: Phrases that make a sentence a riddle, as regular expressions; upper and lower case differ, so that None is allowed.
 RIDDLES = (
     r"(?<!there )\b(?:is|are) none\b(?! of these)",
@@ -56,8 +48,6 @@ STILL_TO_READ = (
     "src/hedgerow/estimators",
     "src/hedgerow/explain/change.py",
     "src/hedgerow/explain/report/settings.py",
-    "src/hedgerow/fit",
-    "src/hedgerow/judge",
 )
 
 
@@ -66,9 +56,9 @@ def test_retired_words_stay_out_of_names() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         file = path.relative_to(PACKAGE).as_posix()
         found |= {(file, name) for name in names_in(path) if is_retired(name, retired)}
-    new = found - STILL_TO_GO - PUBLIC
+    new = found - PUBLIC
     assert not new, f"names must not use the retired words of docs/glossary.md, got {sorted(new)}"
-    gone = (STILL_TO_GO | PUBLIC) - found
+    gone = PUBLIC - found
     assert not gone, f"names that are gone must leave the list of this test, got {sorted(gone)}"
 
 

@@ -279,7 +279,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             as many trees as training rows, or more, for estimates that are not noise.
         """
         now = self.__answers__()
-        now.bagged_rows()
+        now.rows_with_judges()
         return now.variance(now.read(X))
 
     def evidence(self, X: Any) -> Evidence:

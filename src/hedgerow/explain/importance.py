@@ -373,7 +373,7 @@ def _judged(per_tree: Floats) -> Floats:
 
 def rows_with_bags(forest: Any) -> TrainingRows:
     """A fitted forest -> its training rows, refused if no row is outside a bag."""
-    rows: TrainingRows | None = answers_of(forest).fitted.bagged
+    rows: TrainingRows | None = answers_of(forest).fitted.rows_with_judges
     if rows is None:
         raise ValueError(
             "forest must be fitted with bootstrap=True and still have its training rows, got one that has no bootstrap,"

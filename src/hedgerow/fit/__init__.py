@@ -1,1 +1,1 @@
-"""Fit: parameters and a table -> everything a fitted model is made of."""
+"""Fit: parameters, a table and a target -> a fitted model; more rows, more trees, merged forests."""

@@ -1,4 +1,4 @@
-"""Checkpoint: trees as they are grown -> files in a folder, from which an interrupted fit goes on."""
+"""Checkpoint: trees that have been grown -> files in a folder, with which an interrupted fit continues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hedgerow.forest.grow import GrowSettings
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 
-#: Trees are written when so many seconds have passed since the last were.
+#: Trees are written this many seconds after the last ones.
 SECONDS = 10.0
 FORMAT = 1
 _IDENTITY = "checkpoint.json"
@@ -36,15 +36,15 @@ Grow = Callable[..., Forest]
 class Checkpoint:
     """A folder that keeps the trees of one fit.
 
-    A tree depends on the table, the parameters and its number, so those that are there need not be grown again, and the
-    fit that goes on ends with the same forest, bit for bit, as one that was never interrupted. Files appear whole or
-    not at all.
+    A tree depends on the table, the parameters and its number. So trees in the folder need not be grown again, and a
+    fit that was interrupted ends with the same forest, bit for bit, as one that was not. Files are written completely
+    or not at all.
 
     Parameters
     ----------
     folder : str or path
-        Made if need be. It must be empty, or hold trees of the same table, labels and parameters; the number of trees,
-        of threads, and what is not about growing may differ.
+        It is made if it does not exist. It must be empty, or hold trees of the same table, labels and parameters. The
+        number of trees, the number of threads, and parameters that do not change trees may differ.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -52,7 +52,7 @@ class Checkpoint:
         self._identity = self._read_identity()
 
     def seed(self, random_state: Any, drawn: int) -> int:
-        """The seed to grow with: without a ``random_state`` that of the folder, if it has one."""
+        """The seed of the fit; without a ``random_state``, the seed of the folder, if it has one."""
         if random_state is not None or self._identity is None:
             return drawn
         seed = self._identity.get("seed")
@@ -69,7 +69,7 @@ class Checkpoint:
         ccp_alpha: float,
         n_threads: int,
     ) -> Grow:
-        """What grows trees -> the same, looking into the folder first and writing there what it has grown."""
+        """A function that grows trees -> one that first looks for them in the folder, and writes new trees there."""
         self._settle(identity_of(estimator, labels, codes, bins, settings, ccp_alpha))
 
         def kept(first_tree: int, n_trees: int, progress: Callable[[int], bool] | None = None) -> Forest:
@@ -95,7 +95,7 @@ class Checkpoint:
         return kept
 
     def _settle(self, identity: dict[str, Any]) -> None:
-        """Refuse a folder of another fit; mark an empty one as that of this fit."""
+        """Refuse a folder of another fit; write into an empty one which fit it belongs to."""
         if self._identity is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             _write_whole(self._folder / _IDENTITY, json.dumps(identity, indent=1).encode())
@@ -105,16 +105,16 @@ class Checkpoint:
         if different:
             raise CheckpointError(
                 f"checkpoint {str(self._folder)!r} must be of the same fit, got one that differs in"
-                f" {', '.join(different)}; fit with what it was begun with, or name another folder"
+                f" {', '.join(different)}; fit with the same table and parameters, or name another folder"
             )
 
     def _read_identity(self) -> dict[str, Any] | None:
-        """What the folder says it is of, None when it is new."""
+        """The identity of the fit that the folder belongs to; None if the folder is new."""
         path = self._folder / _IDENTITY
         try:
             identity = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            if self._folder.exists() and (not self._folder.is_dir() or any(map(_is_seen, self._folder.iterdir()))):
+            if self._folder.exists() and (not self._folder.is_dir() or any(map(_is_visible, self._folder.iterdir()))):
                 raise CheckpointError(
                     f"checkpoint must be a new or empty folder, or one of an earlier fit, got {str(self._folder)!r},"
                     " which is something else; name another folder"
@@ -127,17 +127,17 @@ class Checkpoint:
         return identity
 
     def _spans(self) -> Iterator[tuple[int, int, Path]]:
-        """First tree, last tree + 1 and path of every part in the folder; files of other names are none of ours."""
+        """First tree, last tree + 1 and path of every part in the folder; files with other names are ignored."""
         for path in sorted(self._folder.iterdir()):
             if found := _PART.fullmatch(path.name):
                 yield int(found[1]), int(found[2]), path
 
     def _next(self, tree: int) -> int:
-        """The next tree after this one that is there, or a number beyond all."""
+        """The next tree after this one that is in the folder, or a number larger than all."""
         return min((first for first, _, _ in self._spans() if first > tree), default=2**31)
 
     def _read(self, tree: int, last: int, bins: Bins, labels: Labels | Numbers) -> Forest | None:
-        """The trees from this one on, at most up to last - 1, as far as one part goes; None when it is not there."""
+        """Trees `tree` to at most ``last - 1``, as many as one part has; None if `tree` is not in the folder."""
         for begin, end, path in self._spans():
             if begin <= tree < end:
                 part = forest_from_bytes(path, bins, labels)
@@ -156,15 +156,15 @@ class Checkpoint:
         _write_whole(self._folder / name, buffer.getvalue())
 
 
-def _is_seen(path: Path) -> bool:
-    """Whether people see the file: systems leave hidden ones in folders they show."""
+def _is_visible(path: Path) -> bool:
+    """Whether the file is not hidden: file managers leave hidden files in folders."""
     return not path.name.startswith(".")
 
 
 def identity_of(
     estimator: str, labels: Labels | Numbers, codes: Codes, bins: Bins, settings: GrowSettings, ccp_alpha: float
 ) -> dict[str, Any]:
-    """Everything trees depend on -> JSON of a few words and checksums."""
+    """Everything that trees depend on -> values for JSON: a few words and checksums."""
     told = {each.name: getattr(labels, each.name) for each in fields(labels)}
     grown = {each.name: getattr(settings, each.name) for each in fields(settings)}
     seed = grown.pop("seed")
@@ -180,7 +180,7 @@ def identity_of(
 
 
 def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers) -> Forest:
-    """A file of trees -> the trees, checked by the core, of the same kind as those grown for such labels."""
+    """A file of trees -> the trees, which have been checked, and are of the kind that fits these labels."""
     arrays = _read_arrays(path)
     try:
         forest = Forest.from_arrays(int(arrays.pop("n_classes")), arrays)
@@ -196,12 +196,12 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
-    except Exception as reason:  # the readers of archives, of compression and of arrays fail in ways of their own
+    except Exception as reason:  # readers of archives, compression and arrays raise many types
         raise _damaged(path, reason) from reason
 
 
 def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
-    """Refuse trees that could not stand in one forest with those grown for such labels."""
+    """Refuse trees that cannot be in one forest with trees grown for these labels."""
     if forest.n_classes != labels.n_classes:
         raise ValueError(f"trees must count {labels.n_classes} classes, got {forest.n_classes}")
     if (forest.values is None) == labels.of_numbers:
@@ -209,12 +209,12 @@ def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
 
 
 def _damaged(path: Path, reason: Exception) -> CheckpointError:
-    """What to say of a file that cannot be gone on with."""
+    """The error about a file that cannot be used."""
     return CheckpointError(f"{path.name} must hold trees, got a damaged file: {reason}; delete it")
 
 
 def _version() -> str:
-    """Of hedgerow: another one may grow other trees."""
+    """The version of hedgerow; another version may grow other trees."""
     try:
         return version("hedgerow")
     except PackageNotFoundError:
@@ -222,7 +222,7 @@ def _version() -> str:
 
 
 def _differences(there: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Two identities -> in what they differ, parameters by name."""
+    """Two identities -> the names of what differs; parameters by their own names."""
     differ = [name for name in wanted if name != "parameters" and there.get(name) != wanted[name]]
     held = there.get("parameters")
     held = held if isinstance(held, dict) else {}
@@ -239,7 +239,7 @@ def _checksum(values: dict[str, Any]) -> int:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file that appears only when it is complete, also after a loss of power."""
+    """Write a file that appears only when it is complete, even after a loss of power."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with open(part, "wb") as file:
         file.write(data)
@@ -249,5 +249,5 @@ def _write_whole(path: Path, data: bytes) -> None:
 
 
 def _from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
-    """Progress of a part -> progress of the whole."""
+    """Progress of a part -> progress of all trees."""
     return None if progress is None else lambda done: progress(first + done)

@@ -1,4 +1,4 @@
-"""Class task: what a fit does in its own way where classes are predicted."""
+"""Class task: the steps of a fit that are special to classes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from hedgerow.target.uncertain import read_labels
 
 
 class ClassTask(Task):
-    """Labels are read, rules judge, new classes may come."""
+    """The steps of a fit for classes: labels are read, a rule judges the forest, later rows may have new classes."""
 
     kind = "classes"
 
     def read_target(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> ReadTarget:
-        """Labels and weights -> the target of the rows that weigh something."""
+        """Labels and weights -> the target of the rows whose weight is above zero."""
         read = read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=declared)
         if before is not None and not np.array_equal(read.target.classes, before.about.names):
             found = read.target.classes[:10]
@@ -41,13 +41,13 @@ class ClassTask(Task):
         return resolve_settings(model, target.n_rows, schema.n_features, schema.names, len(target.classes))
 
     def trace(self, begun: Fit) -> Trace:
-        """What follows the out-of-bag error under the rule while trees grow."""
+        """An object that follows the out-of-bag error under the rule while trees grow."""
         rows = begun.rows
         require_certain(rows.judges.certain)
         return Trace(rows, *_asked(begun))
 
     def oob_error(self, forest: Forest, begun: Fit) -> float:
-        """How often a forest is wrong about rows its trees have not seen."""
+        """The out-of-bag error of a forest: how often it is wrong about rows outside the bags."""
         rows = begun.rows
         require_certain(rows.judges.certain)
         return ensemble_error(forest, rows, *_asked(begun), n_threads=begun.n_threads)
@@ -59,19 +59,19 @@ class ClassTask(Task):
     def read_later(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any
     ) -> ReadTarget:
-        """Labels of rows that arrive later, among the classes known and those declared now."""
+        """Labels of later rows, which must be among the known classes and those declared now."""
         if isinstance(model.class_weight, str):
             raise ValueError(
                 f"class_weight must be None or a dict for partial_fit, got {model.class_weight!r}, which depends on all"
                 " rows; give the weights as numbers"
             )
         if read_labels(y) is not None:
-            raise ValueError("y must be certain labels for partial_fit, got uncertain ones; fit them with the others")
+            raise ValueError("y must be certain labels for partial_fit, got uncertain ones; fit all rows together")
         known = declared_classes(before.about.names, classes)
         return read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=known)
 
     def drift_classes(self, fitted: Fitted, y: Any) -> NDArray[Any]:
-        """The classes known, and after them those that new rows bring: a new class is drift, not an error."""
+        """The known classes, followed by new classes of the new rows: a new class is drift, not an error."""
         known = fitted.about.names
         if y is None:
             return known
@@ -80,14 +80,14 @@ class ClassTask(Task):
         return np.array([*known.tolist(), *new], dtype=object) if new else known
 
     def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
-        """Labels -> (n,) their places among the classes."""
+        """Labels -> (n,): their positions among the classes."""
         assert classes is not None
         found, labels = read_classes(y, n_rows)
         return np.asarray(among_classes(found, classes)[labels])
 
 
 def _asked(begun: Fit) -> tuple[Any, Setting]:
-    """The rule, and what it must know before the fit has chosen a caution."""
+    """The rule and its setting, before the fit has chosen a caution."""
     model, target = begun.model, begun.rows.target
     caution = 1.0 if isinstance(model.caution, str) else float(model.caution)
     return resolve_rule(model.rule), Setting.of(len(target.classes), caution, target.about.prior)

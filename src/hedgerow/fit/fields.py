@@ -1,4 +1,4 @@
-"""Fields: a class that declares its parameters -> the same class with a signature and their descriptions."""
+"""Fields: a class that declares its parameters -> the class with a signature and a docstring that describe them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
-#: The default of a parameter that has none.
+#: Marks a parameter without a default.
 MISSING = object()
 
 _Class = TypeVar("_Class", bound=type)
 
 
 class Size(NamedTuple):
-    """What a share or a word is a share of: rows with a weight, and features."""
+    """The size of a table, by which shares and words become numbers: rows whose weight is above zero, and features."""
 
     n_rows: int
     n_features: int
@@ -28,27 +28,28 @@ class Parameter:
     Attributes
     ----------
     default : object
-        What it is unless told otherwise.
+        The default value.
     init : bool
-        Whether the estimator takes it. One that does not has the default all the same, unless it is `MISSING`.
+        Whether the estimator takes the parameter. If not, it still has the default as an attribute, unless that is
+        `MISSING`.
     kw_only : bool
-        Whether it must be named in a call.
+        Whether the parameter must be passed by name.
     type : str
         The annotation.
     kind, about : str
-        What the docstring says: what it may be, and what it does.
+        Text for the docstring: which values it may have, and what it does.
     check : callable (name, value) -> object
-        Raises where the value is not allowed.
+        Raises an error if the value is not allowed.
     settle : callable (value, Size) -> object, or None
-        What trees are grown with, for a parameter that is one of `GrowSettings`.
+        Turns the value into what trees are grown with, if the parameter is one of `GrowSettings`.
     needs_bags, needs_rows : callable value -> bool
-        Whether a value can only be followed with a bootstrap; whether one is settled on the training rows.
+        Whether a value requires a bootstrap, and whether the training rows must settle it.
     instead : str
-        What the parameter must be where it cannot be settled.
+        What the parameter must be if it cannot be settled; part of an error message.
     on_fitted : bool
-        Whether it may change on a fitted model.
+        Whether the parameter may be changed on a fitted model.
     as_sklearn : bool
-        Whether scikit-learn's trees mean the same by it, whatever the value.
+        Whether the parameter means the same in scikit-learn's trees, for every value.
     """
 
     default: Any = MISSING
@@ -66,14 +67,14 @@ class Parameter:
     as_sklearn: bool = False
 
     def described(self, name: str) -> str:
-        """The lines of a docstring."""
+        """The lines about the parameter in a docstring."""
         default = f'"{self.default}"' if isinstance(self.default, str) else repr(self.default)
         later = " Can be changed on a fitted model." if self.on_fitted else ""
         return f"{name} : {self.kind}, default={default}\n    {self.about}{later}"
 
 
 class _Declared(NamedTuple):
-    """What a class says of a parameter; the rest is as in the class above it."""
+    """What a class declares about a parameter; the rest is inherited."""
 
     like: Parameter | None
     said: dict[str, Any]
@@ -87,23 +88,23 @@ def parameter(*, default: Any = MISSING, init: bool = True, kw_only: bool = True
     default, init, kw_only
         As in `Parameter`.
     like : Parameter, default=None
-        The row of the table it follows; None for that of the class above.
+        The row of the table from which the rest is taken; None means the row of the base class.
     **said
-        What else differs from that row, by the names of `Parameter`.
+        Other attributes of `Parameter` that differ from that row.
     """
     return _Declared(like, {"default": default, "init": init, "kw_only": kw_only, **said})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
 def estimator(cls: _Class) -> _Class:
-    """Make the annotated attributes of a class its parameters, besides those it inherits.
+    """Make the annotated attributes of a class its parameters, in addition to those it inherits.
 
-    ``name: type = value`` gives a parameter another default, ``name: type = parameter(...)`` changes more than that.
-    They stay in the order of the class that declared them first. In the docstring, ``{parameters}`` becomes their
+    ``name: type = value`` gives a parameter another default; ``name: type = parameter(...)`` can change more.
+    Parameters keep the order in which they were first declared. In the docstring, ``{parameters}`` is replaced by their
     descriptions.
 
-    The class is not a real dataclass: Dask and others take a dataclass for the sum of its fields, and so would take two
-    fitted models with the same parameters for one.
+    The class is not a real dataclass: Dask and other libraries identify a dataclass by its fields, so two fitted models
+    with the same parameters would be taken for the same one.
     """
     above: Mapping[str, Parameter] = getattr(cls, "_parameters", {})
     rows = dict(above)
@@ -124,19 +125,19 @@ def estimator(cls: _Class) -> _Class:
 
 
 def parameters_of(estimator: Any) -> dict[str, Parameter]:
-    """An estimator or its class -> the rows of the parameters it takes, in order."""
+    """An estimator or its class -> the rows of its parameters, in order."""
     return {name: row for name, row in estimator._parameters.items() if row.init}
 
 
 def _row(above: Parameter, annotation: str, value: Any) -> Parameter:
-    """The row above, and what a class says -> its own row."""
+    """The row of the base class, and what a class declares -> its own row."""
     if not isinstance(value, _Declared):
         return replace(above, type=annotation, default=value, init=True)
     return replace(value.like or above, type=annotation, **value.said)
 
 
 def _make_init(cls: type, taken: dict[str, Parameter]) -> Callable[..., None]:
-    """Rows -> a function with their names and defaults that sets the attributes and does nothing else."""
+    """Rows -> an ``__init__`` with these names and defaults, which only sets the attributes."""
     positional = [name for name, row in taken.items() if not row.kw_only]
     named = [name for name, row in taken.items() if row.kw_only]
     order = ["self", *(f"{name}=rows[{name!r}].default" for name in positional), "*"]

@@ -1,4 +1,4 @@
-"""Later: a fitted forest and rows that arrive later -> the forest with their evidence, or with more trees."""
+"""Later: a fitted forest and later rows -> the forest with their evidence, or with more trees."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
-    """Add the evidence of new rows to the leaves that exist; the first rows are fitted."""
+    """Add the evidence of new rows to the existing leaves; the first call fits."""
     if before is None:
         return fit(model, X, y, sample_weight, classes=model.__task__.first_classes(classes))
     check_parameters(model)
@@ -36,7 +36,7 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
     target, kept = model.__task__.read_later(model, y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
-        raise ValueError(f"X must bring the rows seen to fewer than 2**31, got {target.n_rows} more; fit again")
+        raise ValueError(f"X must bring the number of rows to less than 2**31, got {target.n_rows} more; fit again")
     wide = widened(before, target.about.names)
     after = _added(wide, codes, target, thread_count(model.n_jobs))
     if after.rows is not None and (model.oob_score or model.leaf_rows):
@@ -45,20 +45,20 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
 
 
 def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fitted | None) -> Fitted:
-    """Add trees that are grown on all rows seen so far."""
+    """Add trees that are grown on all rows so far."""
     before = with_origins(fitted_of(model) if before is None else before)
     n_more = require_count("n", n)
     if model.__one_tree__ or before.fingerprint is None or not _of_one_table(before.origins):
         raise ValueError(
-            "grow_more must be asked of a forest whose trees have all counted the same rows, got a single tree, a"
-            " merged forest, or one warm-started on other rows; fit another forest and hedgerow.merge the two"
+            "grow_more must be called on a forest whose trees have all counted the same rows, got a single tree, a"
+            " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
         )
-    rows = _rows_seen(model, before, X, y, sample_weight)
+    rows = _all_rows(model, before, X, y, sample_weight)
     settings = replace(model.__task__.settings(model, rows.target, before.schema), seed=before.seed)
     if rows.target.known is not None:
         settings = settings_for_shares(settings, rows.n_rows)
     first = before.origins[0]
-    if settings.bag_mean > 0 and first.bag_mean > 0:  # a number of rows was a share of the first table
+    if settings.bag_mean > 0 and first.bag_mean > 0:  # max_samples was resolved for the first table
         settings = replace(settings, bag_mean=first.bag_mean)
     same = before.fingerprint[2:] == (settings.bag_mean, settings.leaf_counts)
     rows = rows.under(settings)
@@ -70,7 +70,7 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
 
 
 def widened(fitted: Fitted, names: NDArray[Any]) -> Fitted:
-    """A fitted forest with room for all classes that may occur; what a decision has learned does not fit them."""
+    """A fitted forest with more classes; what a decision has learned is dropped, because it does not fit them."""
     if len(names) == len(fitted.about.names):
         return fitted
     places = among_classes(fitted.about.names, names)
@@ -81,19 +81,19 @@ def widened(fitted: Fitted, names: NDArray[Any]) -> Fitted:
 
 
 def widened_origin(origin: Origin, places: NDArray[np.intp], n_classes: int) -> Origin:
-    """An origin that knows of more classes: class k of before is ``places[k]`` now."""
+    """An origin with more classes: class k becomes ``places[k]``."""
     rows = np.zeros(n_classes)
     rows[places] = origin.class_rows
     return replace(origin, class_rows=tuple(rows.tolist()))
 
 
 def rows_of(origins: tuple[Origin, ...]) -> Floats:
-    """-> (K,): rows of each class that the trees have counted."""
+    """-> (K,): the number of rows of each class that the trees have counted."""
     return np.asarray(np.sum([origin.class_rows for origin in origins], axis=0))
 
 
 def with_origins(fitted: Fitted) -> Fitted:
-    """A fit that knows what its trees have counted; older files do not say it, but it follows from what they say."""
+    """A fit with the origins of its trees; older files do not have them, but usually they follow from the rest."""
     if fitted.origins:
         return fitted
     forest, bag = fitted.forest, fitted.fingerprint
@@ -112,7 +112,7 @@ def with_origins(fitted: Fitted) -> Fitted:
 
 
 def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
-    """Rows that arrive later -> codes (p, m), all features where the forest keeps its rows."""
+    """Later rows -> codes (p, m), of all features if the forest keeps its rows."""
     now = Answers(model, before)
     if before.rows is None:
         return now.read(X)
@@ -137,14 +137,14 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         fingerprint=fingerprint,
         rows=rows,
         figures=replace(before.figures, oob_score=None, oob_answers=None),
-        # What can be learned again is; the rest is kept, since the rows that taught it are gone.
+        # If the rows are kept, everything is learned again; otherwise what has been learned is kept.
         learned=Learned() if rows is not None else before.learned.without("trace", "residuals", "leaf_rows"),
         cache=type(before.cache)(),
     )
 
 
 def _fingerprint_after(before: Fitted, origins: tuple[Origin, ...], codes: Codes, target: Any) -> Fingerprint | None:
-    """The fingerprint of rows and bags after these have been counted."""
+    """The fingerprint of rows and bags after these rows have been counted."""
     if before.fingerprint is None or not all(drawn_once(origin) for origin in origins):
         return None
     rows = before.fingerprint.rows
@@ -158,7 +158,7 @@ def _fingerprint_after(before: Fitted, origins: tuple[Origin, ...], codes: Codes
 
 
 def _of_one_table(origins: tuple[Origin, ...]) -> bool:
-    """Whether all trees have counted the same rows, in bags that are numbered through."""
+    """Whether all trees have counted the same rows, and the numbers of their bags follow each other."""
     first, there = origins[0], 0
     for origin in origins:
         same = (origin.seed, origin.n_rows, origin.class_rows) == (first.seed, first.n_rows, first.class_rows)
@@ -168,12 +168,12 @@ def _of_one_table(origins: tuple[Origin, ...]) -> bool:
     return True
 
 
-def _rows_seen(model: Any, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
-    """All rows seen, from memory or handed in again."""
+def _all_rows(model: Any, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    """All rows so far, from memory or passed again."""
     if X is None:
         if before.rows is None:
             raise ValueError(
-                "X and y must be handed in again to grow more trees on, got none; a forest that was unpickled or"
+                "X and y must be passed again to grow more trees, got none; a forest that was unpickled or"
                 " loaded has not kept them"
             )
         return before.rows
@@ -185,8 +185,8 @@ def _rows_seen(model: Any, before: Fitted, X: Any, y: Any, sample_weight: Any) -
     rows = TrainingRows.of(all_codes, kept, target, settings)
     n_rows, counted = before.origins[-1].n_rows, before.origins[-1].class_rows
     if rows.n_rows != n_rows:
-        raise ValueError(f"X must be the {n_rows} rows seen so far, got {rows.n_rows}")
+        raise ValueError(f"X must have the {n_rows} rows so far, got {rows.n_rows}")
     rows, _ = with_shares(model, rows, before.bins, settings)
     if not np.allclose(rows.target.class_rows, counted):
-        raise ValueError(f"y must hold the labels seen so far, {counted[:10]} of each class, got others")
+        raise ValueError(f"y must hold the labels so far, {counted[:10]} of each class, got others")
     return rows

@@ -20,23 +20,23 @@ _Model = TypeVar("_Model")
 
 
 def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
-    """Merge forests with the same columns: all their trees, in the order given.
+    """Merge forests with the same columns into one forest, which has all their trees in the given order.
 
-    Every split stays what it was: where the forests are cut at different places, the new one has all cuts. Classes and
-    categories are those of any; a category that a forest does not know is as good as missing in its trees. Predictions
-    are those of all trees together, and `partial_fit` of the merged forest is the merged forest of `partial_fit`;
-    merging is associative. Trees of different forests have seen different rows, so the merged forest has no out-of-bag
-    figures, and `grow_more` is not for it.
+    Splits do not change: if the forests cut a column at different places, the new forest has all cuts. It has the
+    classes and categories of all forests; in the trees of a forest that does not know a category, the category counts
+    as missing. Predictions are those of all trees together. It makes no difference whether `partial_fit` is called
+    before or after merging, and merging is associative. The trees of different forests were grown on different rows, so
+    the merged forest has no out-of-bag figures, and `grow_more` is not available.
 
     Parameters
     ----------
     first, second, *others : fitted forests of the same class
-        They stay as they are. Their columns must have the same names and kinds.
+        They are not changed. Their columns must have the same names and kinds.
 
     Returns
     -------
     forest
-        With the parameters of the first, and ``n_estimators`` the number of all trees.
+        It has the parameters of the first forest, except that ``n_estimators`` is the number of all trees.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
     merged: Any = clone(first)
     merged.n_estimators = forest.n_trees
     learned = Learned()
-    if isinstance(merged.caution, str):  # chosen by the first; the merged forest has no rows to choose on
+    if isinstance(merged.caution, str):  # the first forest has chosen it; the merged one has no rows to choose on
         learned.put("caution", None, answers_of(first).caution)
     return with_fitted(  # type: ignore[no-any-return]
         merged,
@@ -85,7 +85,7 @@ def merge(first: _Model, second: _Model, *others: _Model) -> _Model:
 
 
 def _check_alike(first: Any, second: Any) -> None:
-    """Refuse what cannot be merged."""
+    """Refuse models that cannot be merged."""
     for model in (first, second):
         if not getattr(type(model), "__takes_rows__", False) or model.__one_tree__:
             raise TypeError(f"merge must be given forests of hedgerow, got {type(model).__name__}")
@@ -101,7 +101,7 @@ def _check_alike(first: Any, second: Any) -> None:
 
 
 def _all_names(first: About, second: About) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """What the leaves of two forests count -> all of it, and where that of each stands among it."""
+    """The names of the counts of two forests -> all names, and the positions of those of each forest among them."""
     kinds = [{type(name) for name in about.names.tolist()} for about in (first, second)]
     if (str in kinds[0]) != (str in kinds[1]):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Number task: what a fit does in its own way where numbers are predicted."""
+"""Number task: the steps of a fit that are special to numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 class NumberTask(Task):
-    """Numbers are read, leaves hold the rows of their bags, and there are no classes to declare."""
+    """The steps of a fit for numbers: leaves hold the rows of their bags, and there are no classes to declare."""
 
     kind = "numbers"
     same_when_merged = ("criterion", "monotonic_cst")
@@ -32,7 +32,7 @@ class NumberTask(Task):
     def read_target(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> ReadTarget:
-        """Numbers and weights -> the target of the rows that weigh something."""
+        """Numbers and weights -> the target of the rows whose weight is above zero."""
         return read_number_target(y, sample_weight, n_rows, model.criterion)
 
     def settings(self, model: Any, target: NumberTarget, schema: Schema) -> GrowSettings:
@@ -41,26 +41,26 @@ class NumberTask(Task):
         return replace(settings, leaf_counts="inbag")
 
     def trace(self, begun: Fit) -> Trace:
-        """What follows the out-of-bag error while trees grow."""
+        """An object that follows the out-of-bag error while trees grow."""
         return number_trace(begun.rows)
 
     def oob_error(self, forest: Forest, begun: Fit) -> float:
-        """How far a forest is off for rows its trees have not seen."""
+        """The out-of-bag error of a forest: how far it is off for rows outside the bags."""
         trace = number_trace(begun.rows)
         trace.extend(forest, begun.n_threads)
         return trace.errors[-1]
 
     def first_classes(self, classes: Any) -> None:
-        """There are none."""
+        """None, because a regression has no classes."""
 
     def read_later(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any
     ) -> ReadTarget:
-        """Numbers of rows that arrive later."""
+        """Numbers of later rows."""
         return read_number_target(y, sample_weight, n_rows, before.criterion)
 
     def drift_classes(self, fitted: Fitted, y: Any) -> None:
-        """There are none."""
+        """None, because a regression has no classes."""
 
     def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> Floats:
         """Numbers as given -> (n,)."""

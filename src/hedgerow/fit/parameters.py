@@ -1,4 +1,4 @@
-"""Parameters: what can be told to an estimator -> checked, and resolved to how trees are grown."""
+"""Parameters: the parameters of an estimator -> the same, checked, and the settings with which trees are grown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SWITCH = (bool, np.bool_)
 
 
 def _must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
-    """What a parameter may be, in words and as a test -> a check."""
+    """What a parameter must be, as text and as a test -> a check that raises an error."""
 
     def check(name: str, value: Any) -> None:
         if not holds(value):
@@ -42,7 +42,7 @@ def _must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
 
 
 def _is(value: Any, *words: str) -> bool:
-    """Whether a value is one of these words; an array is none."""
+    """Whether a value is one of these words; False for an array."""
     return isinstance(value, str) and value in words
 
 
@@ -53,15 +53,15 @@ _switch = _must("True or False", lambda value: isinstance(value, _SWITCH))
 class Parameters:
     """The table of all parameters, in the order of signatures.
 
-    An estimator takes those that every one has, and those that it declares again with a default of its own. The others
-    have the value here, with which nothing is different; those without a value are never asked.
+    An estimator takes the parameters that all estimators have, and those that it declares again with its own default.
+    The other parameters have the value from this table, which has no effect; a parameter without a value is never read.
     """
 
     n_estimators: Any = parameter(
         init=False,
         kind='int or "auto"',
-        about='Number of trees. "auto" grows until the out-of-bag error no longer falls, at most 1000 (needs a'
-        " bootstrap); ``forest_.n_trees`` says how many, ``oob_trace_`` why.",
+        about='Number of trees. "auto" grows trees until the out-of-bag error no longer falls, at most 1000 (needs a'
+        " bootstrap); ``forest_.n_trees`` is their number, ``oob_trace_`` the error after each tree.",
         check=_must("an int >= 1 or 'auto'", lambda value: is_whole(value, 1) or _is(value, "auto")),
         needs_bags=lambda value: _is(value, "auto"),
         needs_rows=lambda value: _is(value, "auto"),
@@ -69,7 +69,7 @@ class Parameters:
     rule: Any = parameter(
         init=False,
         kind="str or Rule",
-        about="How the leaves a sample reaches are combined; see `hedgerow.rules`.",
+        about="How the leaves that a sample reaches are combined; see `hedgerow.rules`.",
         check=lambda name, value: resolve_rule(value),
         needs_bags=lambda value: resolve_rule(value).needs_weights,
         needs_rows=lambda value: resolve_rule(value).needs_weights,
@@ -79,9 +79,9 @@ class Parameters:
     caution: Any = parameter(
         init=False,
         kind='float or "auto"',
-        about='How many unseen rows each leaf keeps in reserve: 0 is the ordinary forest. "auto" chooses on out-of-bag'
-        " evidence (``caution_``): when fitted, and again when rule or decision change, while the forest still has its"
-        " training rows.",
+        about='How many unseen rows each leaf keeps in reserve: 0 is the ordinary forest. "auto" chooses a value on'
+        " out-of-bag evidence (``caution_``) in the fit, and again when rule or decision change, as long as the forest"
+        " has its training rows.",
         check=_must("a number >= 0 or 'auto'", lambda value: is_real(value, 0) or _is(value, "auto")),
         needs_bags=lambda value: _is(value, "auto"),
         needs_rows=lambda value: _is(value, "auto"),
@@ -91,7 +91,7 @@ class Parameters:
     decision: Any = parameter(
         init=False,
         kind="str or Decision",
-        about="Which classes remain, given the bounds; see `hedgerow.decide`.",
+        about="How an opinion becomes a set of classes; see `hedgerow.decide`.",
         check=lambda name, value: resolve_decision(value),
         needs_rows=lambda value: resolve_decision(value).needs_calibration,
         instead="one that needs no calibration",
@@ -111,7 +111,7 @@ class Parameters:
     max_depth: int | None = parameter(
         default=None,
         kind="int or None",
-        about="Longest path from the root; None lets trees grow to the end.",
+        about="Length of the longest path from the root; None means no limit.",
         check=_must("an int >= 1 or None", lambda value: value is None or is_whole(value, 1)),
         settle=lambda value, size: NO_LIMIT if value is None else min(int(value), NO_LIMIT),
         as_sklearn=True,
@@ -119,7 +119,7 @@ class Parameters:
     min_samples_split: int | float = parameter(
         default=2,
         kind="int or float",
-        about="Rows a node must have to be split; a float is a share of the training rows.",
+        about="Number of rows that a node must have to be split; a float is a share of the training rows.",
         check=_must("an int >= 2 or a float in (0, 1]", lambda value: is_whole(value, 2) or is_share(value)),
         settle=lambda value, size: rows_from(value, size.n_rows, 2),
         as_sklearn=True,
@@ -127,7 +127,7 @@ class Parameters:
     min_samples_leaf: int | float = parameter(
         default=1,
         kind="int or float",
-        about="Rows each side of a split must keep; a float is a share of the training rows.",
+        about="Number of rows that each side of a split must have; a float is a share of the training rows.",
         check=_must("an int >= 1 or a float in (0, 1]", lambda value: is_whole(value, 1) or is_share(value)),
         settle=lambda value, size: rows_from(value, size.n_rows, 1),
         as_sklearn=True,
@@ -136,7 +136,7 @@ class Parameters:
         default=0.0,
         init=False,
         kind="float",
-        about="Share of the tree's total weight each side of a split must keep.",
+        about="Share of the total weight of the tree that each side of a split must have.",
         check=_must("a number in [0, 0.5]", lambda value: is_real(value, 0, 0.5)),
         settle=lambda value, size: float(value),
         as_sklearn=True,
@@ -145,8 +145,9 @@ class Parameters:
         default=None,
         init=False,
         kind='{"sqrt", "log2", "oob"}, int, float or None',
-        about="Features looked at per split, counting only those that vary in the node; None means all, a float is a"
-        ' share. "oob" takes the number with the least out-of-bag error (``max_features_``; needs a bootstrap).',
+        about="Number of features to look at for each split; only those that vary in the node count. None means all, a"
+        ' float is a share. "oob" chooses the number with the smallest out-of-bag error (``max_features_``; needs a'
+        " bootstrap).",
         check=_must(
             "'sqrt', 'log2', 'oob', an int >= 1, a float in (0, 1] or None",
             lambda value: value is None or _is(value, "sqrt", "log2", "oob") or is_whole(value, 1) or is_share(value),
@@ -158,7 +159,7 @@ class Parameters:
     max_leaf_nodes: int | None = parameter(
         default=None,
         kind="int or None",
-        about="With a limit, the node that gains most is split next until it is reached.",
+        about="Largest number of leaves of a tree. With a limit, the node with the largest gain is split next.",
         check=_must("an int >= 2 or None", lambda value: value is None or is_whole(value, 2)),
         settle=lambda value, size: 0 if value is None else min(int(value), NO_LIMIT),
         as_sklearn=True,
@@ -176,8 +177,8 @@ class Parameters:
         default=False,
         init=False,
         kind="bool",
-        about="Whether each tree sees a bootstrap sample (independent Poisson multiplicities, keyed by row) or all"
-        " rows.",
+        about="Whether each tree is grown on a bootstrap sample (independent Poisson multiplicities, keyed by row) or"
+        " on all rows.",
         check=_switch,
         as_sklearn=True,
     )
@@ -185,7 +186,7 @@ class Parameters:
         default=None,
         init=False,
         kind="int, float or None",
-        about="Expected size of the bootstrap sample: rows, or a share of them; None means as many as there are rows.",
+        about="Expected size of the bootstrap sample: a number of rows, or a share of them; None means all.",
         check=_must(
             "an int >= 1, a float in (0, 1] or None",
             lambda value: value is None or is_whole(value, 1) or is_share(value),
@@ -197,8 +198,8 @@ class Parameters:
         default=False,
         init=False,
         kind="bool, str or callable",
-        about="Whether to judge the forest on the rows its trees have not seen: by accuracy, a metric of sets by name,"
-        " or ``metric(y, prediction)``.",
+        about="Whether to judge the forest on out-of-bag rows: True by accuracy, a str by the metric of sets of that"
+        " name, a callable by ``metric(y, prediction)``.",
         check=_must(
             "True, False, a callable or the name of a metric",
             lambda value: isinstance(value, _SWITCH) or callable(value) or _is(value, "accuracy", *SCORERS),
@@ -211,33 +212,33 @@ class Parameters:
         default=None,
         init=False,
         kind='{"balanced", "balanced_subsample"}, dict or None',
-        about="Weights of the classes. They change splits and shares, never the amount of evidence.",
+        about="Weights of the classes. They change splits and class shares, but never the amount of evidence.",
     )
     monotonic_cst: Any = parameter(
         default=None,
         init=False,
         kind="array-like of int of shape (n_features,), dict or None",
-        about="For two classes: 1 where the probability of the second may only rise with a feature, -1 where it may"
-        " only fall, 0 elsewhere; a dict maps feature names to these.",
+        about="Only for two classes: 1 if the probability of the second may only rise with a feature, -1 if it may only"
+        " fall, otherwise 0; a dict maps feature names to these.",
     )
     categorical_features: Any = parameter(
         default="from_dtype",
         kind='"from_dtype", array-like of bool, int or str, or None',
-        about="Which features are nominal: by default those that are text or categorical in a data frame.",
+        about="Which features are nominal; by default those that are text or categorical in a data frame.",
     )
     label_rounds: int = parameter(
         init=False,
         kind="int",
-        about="Where labels are uncertain: how many times, at most, the trees' judgement of rows they have not seen"
-        " makes them less so; 0 takes the labels as they are given.",
+        about="Only for uncertain labels: how many rounds, at most, out-of-bag opinions of the trees refine the labels;"
+        " 0 uses the labels as given.",
         check=_must("an int >= 0", lambda value: is_whole(value, 0)),
     )
     leaf_counts: str = parameter(
         default="all",
         init=False,
         kind='{"all", "inbag", "distinct", "oob"}',
-        about="Which rows a leaf counts: all training rows that fall into it, bootstrap multiplicities, distinct rows"
-        " of the bootstrap sample, or only rows outside it.",
+        about='Which rows a leaf counts: "all" training rows that reach it, rows of the bootstrap sample as often as it'
+        ' holds them ("inbag") or once each ("distinct"), or only rows outside the sample ("oob").',
         check=_must(f"one of {', '.join(COUNT_SENSES)}", lambda value: _is(value, *COUNT_SENSES)),
         settle=lambda value, size: value,
         needs_bags=lambda value: _is(value, "oob"),
@@ -247,8 +248,8 @@ class Parameters:
         default=False,
         init=False,
         kind="bool",
-        about="Whether leaves keep their training rows in pickles too, for `predict_quantiles`; a model fitted here"
-        " finds them when asked.",
+        about="Whether pickles and files contain the training rows of the leaves, for `predict_quantiles`. A model that"
+        " was fitted in the same process does not need it.",
         check=_switch,
         needs_rows=bool,
         instead="False",
@@ -257,14 +258,14 @@ class Parameters:
         default=0.0,
         init=False,
         kind="float",
-        about="Cost of a leaf in cost-complexity pruning: branches that are not worth it are cut.",
+        about="Cost of a leaf in cost-complexity pruning: branches that gain less than this for each leaf are cut.",
         check=_must("a number >= 0", lambda value: is_real(value, 0) or isinstance(value, bool)),
     )
     sparse_output: bool = parameter(
         init=False,
         kind="bool",
-        about="Whether leaves come as a sparse array; False gives a dense one, which `set_output` can turn into a data"
-        " frame.",
+        about="Whether leaves are returned as a sparse array; False returns a dense one, which `set_output` can turn"
+        " into a data frame.",
         check=_switch,
         on_fitted=True,
     )
@@ -272,7 +273,7 @@ class Parameters:
         default=False,
         init=False,
         kind="bool",
-        about="Whether a further `fit` keeps the trees and adds the missing ones.",
+        about="Whether another call of `fit` keeps the trees and only adds the missing ones.",
         check=_switch,
         needs_rows=bool,
         instead="False",
@@ -281,7 +282,7 @@ class Parameters:
         default=None,
         init=False,
         kind="int or None",
-        about="Threads; None means one, or what `joblib.parallel_config` says; -1 all.",
+        about="Number of threads; None means one, or what `joblib.parallel_config` sets; -1 means all.",
         check=lambda name, value: check_n_jobs(value),
         on_fitted=True,
         as_sklearn=True,
@@ -289,7 +290,7 @@ class Parameters:
     random_state: Any = parameter(
         default=None,
         kind="int, RandomState or None",
-        about="The same int gives the same forest, bit for bit.",
+        about="Seed of all random draws. The same int gives the same forest, bit for bit.",
     )
     verbose: int = parameter(
         default=0,
@@ -300,29 +301,29 @@ class Parameters:
     )
 
 
-#: A caution that nothing chooses.
+#: A caution without "auto".
 PLAIN_CAUTION = Parameter(
     kind="float",
     about="How many unseen rows each leaf keeps in reserve for `predict_bounds`.",
     check=_must("a number >= 0", lambda value: is_real(value, 0)),
     on_fitted=True,
 )
-#: What differs where numbers are to be predicted.
+#: What differs in a regression.
 NUMBER_CRITERION = Parameter(
     kind='{"squared_error", "absolute_error", "poisson"}',
-    about="What a split should reduce: the squared error, the absolute error (leaves then predict medians; log n times"
-    " slower), or the Poisson deviance of targets >= 0.",
+    about="What a split should reduce: the squared error, the absolute error (leaves predict medians, and growing is"
+    " log n times slower), or the Poisson deviance of targets >= 0.",
     check=_must(f"one of {', '.join(NUMBER_CRITERIA)}", lambda value: _is(value, *NUMBER_CRITERIA)),
     settle=lambda value, size: value,
 )
 NUMBER_SIGNS = Parameter(
     kind="array-like of int of shape (n_features,), dict or None",
-    about="1 where the prediction may only rise with a feature, -1 where it may only fall, 0 elsewhere; a dict maps"
-    " feature names to these.",
+    about="1 if the prediction may only rise with a feature, -1 if it may only fall, otherwise 0; a dict maps feature"
+    " names to these.",
 )
 NUMBER_SCORE = Parameter(
     kind="bool or callable",
-    about="Whether to judge the forest on the rows its trees have not seen: by R², or ``metric(y, prediction)``.",
+    about="Whether to judge the forest on out-of-bag rows: True by R², a callable by ``metric(y, prediction)``.",
     check=_must("True, False or a callable", lambda value: isinstance(value, _SWITCH) or callable(value)),
     needs_bags=bool,
     needs_rows=bool,
@@ -331,7 +332,7 @@ NUMBER_SCORE = Parameter(
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse values that are wrong for every table, and those that contradict each other, before anything is read."""
+    """Refuse values that are wrong for every table, and values that contradict each other, before a table is read."""
     rows = parameters_of(estimator)
     advice = "; set bootstrap=True" if "bootstrap" in rows else ""
     for name, row in rows.items():
@@ -344,21 +345,21 @@ def check_parameters(estimator: Any) -> None:
 
 
 def check_on_fitted(estimator: Any) -> None:
-    """Refuse values that a fitted model cannot answer with; `set_params` may have changed them since `fit`."""
+    """Refuse wrong values of parameters that a fitted model uses; `set_params` may have changed them since `fit`."""
     for name, row in parameters_of(estimator).items():
         if row.on_fitted:
             row.check(name, getattr(estimator, name))
 
 
 def refuse_unsettled(estimator: Any, where: str, advice: str) -> None:
-    """Refuse values that training rows would have to settle, in a case (`where`) in which they cannot."""
+    """Refuse values that must be settled on training rows, in a case (`where`) in which this is not possible."""
     for name, row in parameters_of(estimator).items():
         if row.needs_rows(value := getattr(estimator, name)):
             raise ValueError(f"{name} must be {row.instead} {where}, got {value!r}; {advice}")
 
 
 def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowSettings:
-    """Turn the shares and words among the parameters of an estimator into numbers, for a table of this size."""
+    """Turn shares and words among the parameters of an estimator into numbers, for a table of this size."""
     for name, row in parameters_of(estimator).items():
         row.check(name, getattr(estimator, name))
     size, rows = Size(n_rows, n_features), estimator._parameters.items()
@@ -373,6 +374,6 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
 
 
 def require_count(name: str, value: Any) -> int:
-    """A number of things, at least one."""
+    """A value -> the same; refused unless it is an int >= 1."""
     _must("an int >= 1", lambda value: is_whole(value, 1))(name, value)
     return int(value)

@@ -1,4 +1,4 @@
-"""Progress: trees done -> scikit-learn's callbacks, or a bar on the terminal."""
+"""Progress: the number of finished trees -> scikit-learn's callbacks, or a bar on the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def with_callbacks(fit: _Method) -> _Method:
-    """Let scikit-learn set callbacks up and tear them down around a fit that has any."""
+    """Let scikit-learn set up callbacks before a fit and tear them down after it, if there are any."""
 
     @wraps(fit)
     def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -29,13 +29,13 @@ def has_callbacks(estimator: Any) -> bool:
 
 
 def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
-    """Trees first to last - 1 in about fifty parts, none smaller than the threads that share it."""
+    """Trees `first` to ``last - 1`` in about fifty parts, none with fewer trees than threads."""
     batch = n_threads * max(1, (last - first) // (50 * n_threads))
     return [(start, min(start + batch, last)) for start in range(first, last, batch)]
 
 
 def sklearn_callbacks() -> Any:
-    """scikit-learn's callbacks, imported when first used: they bring a terminal library along, which costs 100 ms."""
+    """scikit-learn's callbacks, imported when first used: they import a terminal library, which takes 100 ms."""
     import sklearn.callback
 
     return sklearn.callback
@@ -43,7 +43,7 @@ def sklearn_callbacks() -> Any:
 
 @contextmanager
 def progress_bar(verbose: int, n_trees: int) -> Iterator[Callable[[int], bool] | None]:
-    """A bar on stderr when `verbose` and stderr is a terminal -> what to call with the trees done."""
+    """Show a bar on stderr if `verbose` and stderr is a terminal -> a function to call with the trees done."""
     if not verbose or not sys.stderr.isatty():
         yield None
         return

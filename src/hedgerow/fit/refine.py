@@ -1,7 +1,7 @@
-"""Refine: what is known of the rows' classes, and their table -> expected shares of the classes.
+"""Refine: uncertain labels and the table of their rows -> expected shares of the classes.
 
-Expectation maximisation with trees: trees are grown on expected shares (M-step); the share of a class becomes how
-plausible the label makes it times how probable trees that have not seen the row find it (E-step).
+This is expectation maximisation with trees. Trees are grown on expected shares (M-step). Then the share of a class
+becomes its plausibility by the label times its probability by the trees whose bags do not hold the row (E-step).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hedgerow.target.blurred import Blurred
 
 Floats = NDArray[np.float64]
 
-#: Trees that judge the rows in each round, each row by those that have not seen it.
+#: Number of trees in each round; a row is judged by those whose bags do not hold it.
 TREES = 50
-#: Refining ends when the shares of rows with uncertain labels move by less than this on average.
+#: Refining ends when the shares of rows with uncertain labels change by less than this on average.
 CHANGE = 0.01
-#: Share of doubt in what the trees say: a class they have never met there stays possible.
+#: This share of the trees' probabilities is uniform, so that a class without rows in the leaves stays possible.
 DOUBT = 0.01
 
 
@@ -34,8 +34,8 @@ def refine(
 ) -> Floats:
     """Codes (p, n) of the rows -> shares (n, K) after at most `rounds` rounds; certain labels stay certain.
 
-    Rows are judged by bagged trees of the estimator's kind, whether or not the estimator draws bags itself: a tree
-    that has seen a row repeats what it was told. Class weights play no part, they are no claim about a row.
+    Rows are judged by trees with bags, even if the estimator has no bootstrap: a tree that was grown on a row would
+    only repeat its label. Class weights are not used, because they say nothing about the class of a row.
     """
     contour, shares = blurred.labels.contour, blurred.labels.shares
     unsure = ~blurred.labels.certain
@@ -57,9 +57,10 @@ def refine(
 
 
 def settings_for_shares(settings: GrowSettings, n_rows: int) -> GrowSettings:
-    """Limits on rows -> the same on their weight: where rows have several labels, sides of a split are weighed.
+    """Limits on numbers of rows -> limits on weights, because the sides of a split have shares of rows.
 
-    Half a row is let off, so that rounding forbids no split that keeps exactly the least number of rows.
+    The limit is half a row lower, so that rounding never forbids a split that keeps exactly the smallest number of
+    rows.
     """
     if settings.min_samples_leaf <= 1:
         return settings

@@ -1,4 +1,4 @@
-"""Run: an estimator, a table and a target -> everything its fit publishes."""
+"""Run: an estimator, a table and a target -> `Fitted`."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from hedgerow.table.bins import Bins, encode, find_bins
 
 #: Rows are numbered in 32 bits.
 MAX_ROWS = 2**31
-#: Trees of each forest that ``max_features="oob"`` tries.
+#: Number of trees of each forest that ``max_features="oob"`` tries.
 PILOT_TREES = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One fit on its way: everything about it but its trees.
+    """A fit in progress: everything except its trees.
 
     Parameters
     ----------
     model : estimator
-        Whose parameters count. Nothing of it changes.
+        The estimator whose parameters are used. It is not changed.
     rows, schema, bins : TrainingRows, Schema, Bins
-        The binned training rows and what their codes mean.
+        The binned training rows and the meaning of their codes.
     settings : GrowSettings
         How trees are grown.
     fingerprint : Fingerprint or None
-        Rows and bags of all trees; None where those of an earlier fit are others.
+        The fingerprint of the rows and bags of all trees; None if those of an earlier fit differ.
     before : Fitted or None
-        The fit that this one adds trees to.
+        The fit to which this one adds trees.
     given : (X, y)
-        As the user gave them, for callbacks.
+        X and y as the user passed them, for callbacks.
     n_trees : int or None
-        Trees there shall be in all; None for what the parameters say.
+        The number of trees, including those of `before`; None means what the parameters say.
     checkpoint : Checkpoint or None
-        Where trees are kept as they are grown.
+        Where trees are stored while the fit runs.
     figures : Figures
-        What is known to be reported so far.
+        The figures so far.
     """
 
     model: Any
@@ -71,16 +71,16 @@ class Fit:
 
     @property
     def there(self) -> int:
-        """Trees of the earlier fit."""
+        """The number of trees of the earlier fit."""
         return 0 if self.before is None else self.before.forest.n_trees
 
     @property
     def n_threads(self) -> int:
-        """Threads that grow trees."""
+        """The number of threads that grow trees."""
         return thread_count(self.model.n_jobs)
 
     def published(self, forest: Forest) -> Fitted:
-        """The trees -> what the fit publishes, before it is judged on out-of-bag rows."""
+        """The trees -> `Fitted`, before it is judged on out-of-bag rows."""
         rows = self.rows if self.fingerprint is not None and self.model.__keeps_rows__ else None
         return Fitted(
             schema=self.schema,
@@ -97,32 +97,32 @@ class Fit:
 
 
 class Task(ABC):
-    """What a fit does in its own way for what is to be predicted: `ClassTask`, `NumberTask`."""
+    """The steps of a fit that depend on what is predicted; implemented by `ClassTask` and `NumberTask`."""
 
     #: What is to be predicted: "classes" or "numbers".
     kind: ClassVar[str]
-    #: Parameters that say what the leaves are, which forests must share to be merged.
+    #: Parameters that decide what leaves hold; forests must have the same to be merged.
     same_when_merged: ClassVar[tuple[str, ...]] = ("monotonic_cst",)
-    #: Whether all trees are about the same classes and rows.
+    #: Whether all trees have the same classes and rows.
     one_table: ClassVar[bool] = True
 
     @abstractmethod
     def read_target(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> Any:
-        """What the user calls y, and weights -> the target of the rows that weigh something, and which those are."""
+        """y and weights as given -> the target of the rows whose weight is above zero, and which rows these are."""
 
     @abstractmethod
     def settings(self, model: Any, target: Any, schema: Schema) -> GrowSettings:
         """How trees are grown on these rows."""
 
     def grow(self, begun: Fit) -> Forest:
-        """Training rows -> the trees, with those of an earlier fit in front."""
+        """Training rows -> the trees; those of an earlier fit come first."""
         return grow(begun)
 
     @abstractmethod
     def trace(self, begun: Fit) -> Any:
-        """What follows the out-of-bag error while trees grow."""
+        """An object that follows the out-of-bag error while trees grow."""
 
     @abstractmethod
     def oob_error(self, forest: Forest, begun: Fit) -> float:
@@ -130,15 +130,15 @@ class Task(ABC):
 
     @abstractmethod
     def first_classes(self, classes: Any) -> Any:
-        """The classes that the first call of `partial_fit` declares; None of numbers."""
+        """The classes that the first call of `partial_fit` declares; None in a regression."""
 
     @abstractmethod
     def read_later(self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> Any:
-        """The target of rows that arrive later."""
+        """The target of later rows."""
 
     @abstractmethod
     def drift_classes(self, fitted: Fitted, y: Any) -> Any:
-        """The classes that old and new rows may have; None of numbers."""
+        """The classes of old and new rows; None in a regression."""
 
     @abstractmethod
     def drift_labels(self, y: Any, n_rows: int, classes: Any) -> Any:
@@ -148,14 +148,14 @@ class Task(ABC):
 def fit(
     model: Any, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None, classes: Any = None
 ) -> Fitted:
-    """Read, bin, settle, grow, judge. Classes that are declared need not all occur."""
+    """Read the table, bin it, settle the parameters, grow trees and judge them. Declared classes need not all occur."""
     check_parameters(model)
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     before = _earlier(model)
     table = _read(model, X, before)
     target, kept = model.__task__.read_target(model, y, sample_weight, table.n_rows, before, classes)
     settings = model.__task__.settings(model, target, table.schema)
-    if before:  # trees go on as if all had been grown at once
+    if before:  # so that all trees are as if they had been grown in one fit
         settings = replace(settings, seed=before.seed)
     if saved:
         settings = replace(settings, seed=saved.seed(model.random_state, settings.seed))
@@ -170,7 +170,7 @@ def fit(
 
 
 def finish(begun: Fit) -> Fitted:
-    """From binned rows to a fitted forest: choose what is open, grow, judge on out-of-bag rows."""
+    """Binned rows -> a fitted forest: choose what is open, grow trees, judge them on out-of-bag rows."""
     begun = _choose_features(_settle_criterion(begun))
     begun = replace(begun, figures=replace(begun.figures, label_shares=begun.rows.target.shares))
     forest: Forest = begun.model.__task__.grow(begun)
@@ -178,11 +178,13 @@ def finish(begun: Fit) -> Fitted:
 
 
 def grow(begun: Fit) -> Forest:
-    """The trees, with those of an earlier fit in front."""
+    """The trees; those of an earlier fit come first."""
     model, before, there = begun.model, begun.before, begun.there
     wanted = begun.n_trees or most_trees(model)
     if wanted < there:
-        raise ValueError(f"n_estimators must not be below the {there} trees there are in a warm start, got {wanted}")
+        raise ValueError(
+            f"n_estimators must not be below the {there} trees of the first fit in a warm start, got {wanted}"
+        )
     if wanted == there and before:
         return before.forest
     make: Callable[..., Forest] = partial(grow_pruned, begun)
@@ -204,7 +206,7 @@ def grow(begun: Fit) -> Forest:
 
 
 def grow_pruned(begun: Fit, **which: Any) -> Forest:
-    """Some of the trees, without the branches that are not worth ``ccp_alpha`` a leaf."""
+    """Some of the trees, without the branches that ``ccp_alpha`` cuts."""
     rows, settings = begun.rows, begun.settings
     labels = rows.target.for_core()
     forest = grow_forest(rows.codes, begun.bins, labels, settings, n_threads=begun.n_threads, **which)
@@ -214,7 +216,7 @@ def grow_pruned(begun: Fit, **which: Any) -> Forest:
 def with_shares(
     model: Any, rows: TrainingRows, bins: Bins, settings: GrowSettings
 ) -> tuple[TrainingRows, GrowSettings]:
-    """Rows of uncertain class get expected shares of the classes, and with them labels to grow trees on."""
+    """Give rows of uncertain class expected shares of the classes, and with them labels on which trees are grown."""
     if rows.target.known is None:
         return rows, settings
     settings = settings_for_shares(settings, rows.n_rows)
@@ -234,7 +236,7 @@ def check_constraints(settings: GrowSettings, schema: Schema) -> None:
 
 
 def _earlier(model: Any) -> Fitted | None:
-    """What a warm start builds upon; the checksums of its rows are found from them where they have been kept."""
+    """The fit to which a warm start adds trees, with checksums of its rows if it has kept them."""
     before: Fitted | None = model.__dict__.get("_fitted")
     if before is None or not model.warm_start:
         return None
@@ -255,7 +257,7 @@ def _read(model: Any, X: Any, before: Fitted | None) -> Table:
 
 
 def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
-    """What all trees share; a warm start on other rows or bags cannot give out-of-bag figures."""
+    """The fingerprint of all trees; a warm start on other rows or bags cannot give out-of-bag figures."""
     if not model.__task__.one_table:
         return None
     found = rows.fingerprint(of_rows=bool(model.warm_start))
@@ -276,7 +278,7 @@ def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -
 
 
 def _settle_criterion(begun: Fit) -> Fit:
-    """Choose what the criterion leaves open; a warm start goes on with what was chosen."""
+    """Choose what the criterion leaves open; a warm start keeps what was chosen."""
     settings, model, rows = begun.settings, begun.model, begun.rows
     if isinstance(settings.criterion, str) or settings.criterion.is_settled:
         return begun
@@ -290,9 +292,9 @@ def _settle_criterion(begun: Fit) -> Fit:
 
 
 def _choose_features(begun: Fit) -> Fit:
-    """With ``max_features="oob"``: the number whose forest of a few trees errs least; of a tie, the smallest.
+    """With ``max_features="oob"``, choose the number whose forest of a few trees errs least; the smallest of a tie.
 
-    All are grown in the same bags. A warm start keeps the number it has.
+    All these forests have the same bags. A warm start keeps the number that was chosen.
     """
     settings, rows = begun.settings, begun.rows
     if settings.max_features != TO_BE_CHOSEN:
@@ -317,7 +319,7 @@ def _choose_features(begun: Fit) -> Fit:
 
 
 def _watch(begun: Fit) -> Callable[[Forest], bool]:
-    """With ``n_estimators="auto"``: a forest so far -> whether its out-of-bag error no longer falls."""
+    """For ``n_estimators="auto"``: a function that tells whether the out-of-bag error of a forest no longer falls."""
     trace = begun.model.__task__.trace(begun)
 
     def enough(forest: Forest) -> bool:
@@ -330,7 +332,7 @@ def _watch(begun: Fit) -> Callable[[Forest], bool]:
 def _grow_until_flat(
     make: Callable[..., Forest], enough: Callable[[Forest], bool], progress: Callable[[int], bool] | None
 ) -> Forest:
-    """Grow stage by stage until it is enough, or as many trees as there may be."""
+    """Grow stage by stage until the trees are enough, or until the largest number is reached."""
     forest: Forest | None = None
     for first, last in stages():
         of_stage = None if progress is None else partial(_from, first, progress)
@@ -343,7 +345,7 @@ def _grow_until_flat(
 
 
 def _from(first: int, progress: Callable[[int], bool], done: int) -> bool:
-    """Progress of a stage -> progress of the whole."""
+    """Progress of a stage -> progress of all trees."""
     return progress(first + done)
 
 
@@ -353,7 +355,7 @@ def _grow_with_callbacks(
     spans: list[tuple[int, int]],
     watch: Callable[[Forest], bool] | None,
 ) -> Forest:
-    """Grow in batches and tell scikit-learn's callbacks after each; one that says stop ends it there."""
+    """Grow in batches and call scikit-learn's callbacks after each; growing ends if one of them asks for it."""
     model, (X, y) = begun.model, begun.given
     context = model._init_callback_context(max_subtasks=len(spans))
     context.call_on_fit_task_begin(estimator=model, X=X, y=y)
@@ -374,19 +376,19 @@ def _grow_with_callbacks(
 
 
 def _as_attributes(begun: Fit, forest: Forest) -> dict[str, Any]:
-    """What a callback sets on a copy of the estimator to ask the trees grown so far."""
+    """The attributes that a callback sets on a copy of the estimator, so that it predicts with the trees so far."""
     return vars(with_fitted(_Holder(), begun.published(forest)))
 
 
 class _Holder:
-    """Something that a fit can be published on."""
+    """An object on which a fit can be published."""
 
 
 # ---- what trees have counted --------------------------------------------------------------------------
 
 
 def _origins_after(begun: Fit, forest: Forest) -> tuple[Origin, ...]:
-    """What the trees know of the rows they have counted."""
+    """The origins of all trees."""
     there = begun.there
     before = begun.before.origins if begun.before else ()
     grown = begun.rows.origin(forest.n_trees - there, there)

@@ -1,4 +1,4 @@
-"""Settings: what a parameter says, and the size of the table -> the number that trees are grown with."""
+"""Settings: the value of a parameter, and the size of the table -> the number that trees are grown with."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from sklearn.utils import check_random_state
 
 from hedgerow.judge.oob import MOST_TREES
 
-#: What `resolve_max_features` says where out-of-bag rows are to choose.
+#: The result of `resolve_max_features` if out-of-bag rows shall choose.
 TO_BE_CHOSEN = 0
 
 
 def most_trees(estimator: Any) -> int:
-    """An estimator -> how many trees there may be at most."""
+    """An estimator -> the largest number of trees it may have."""
     if estimator.__one_tree__:
         return 1
     return MOST_TREES if isinstance(estimator.n_estimators, str) else int(estimator.n_estimators)
 
 
 def seed_from(random_state: Any) -> int:
-    """What trees are keyed by; a generator moves on."""
+    """``random_state`` -> the seed of the trees; a generator is advanced."""
     if isinstance(random_state, int):
         return _seed_from_number(random_state)
     return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:
-    """Words, shares and numbers -> how many varying features a split looks at."""
+    """A word, share or number -> how many features that vary a split looks at."""
     if value is None:
         return n_features
     if is_whole(value):
@@ -48,7 +48,7 @@ def rows_from(value: int | float, n_rows: int, least: int) -> int:
 
 
 def bag_mean(bootstrap: bool, max_samples: Any, n_rows: int) -> float:
-    """Size of the bootstrap sample -> expected multiplicity of a row, 0 for no bootstrap."""
+    """Size of the bootstrap sample -> expected multiplicity of a row; 0 means no bootstrap."""
     if not bootstrap:
         return 0.0
     if max_samples is None:
@@ -61,7 +61,7 @@ def bag_mean(bootstrap: bool, max_samples: Any, n_rows: int) -> float:
 
 
 def signs_from(given: Any, n_features: int, names: Any, n_classes: int) -> list[int] | None:
-    """``monotonic_cst`` by position or name -> one sign per feature, None when there are none."""
+    """``monotonic_cst`` by position or name -> one sign for each feature, or None without constraints."""
     if given is None:
         return None
     if isinstance(given, dict):
@@ -87,7 +87,7 @@ def signs_from(given: Any, n_features: int, names: Any, n_classes: int) -> list[
 
 
 def is_whole(value: Any, least: float = -math.inf) -> bool:
-    """Whether a value is a whole number, and at least this."""
+    """Whether a value is an integer >= `least`."""
     known = isinstance(value, Integral) and not isinstance(value, bool)
     return known and bool(value >= least)
 
@@ -105,5 +105,5 @@ def is_share(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _seed_from_number(number: int) -> int:
-    """The same number gives the same seed; making a generator takes as long as growing two small trees."""
+    """The same number gives the same seed; cached, as making a generator takes as long as growing two small trees."""
     return int(check_random_state(number).randint(0, 2**63 - 1, dtype=np.int64))

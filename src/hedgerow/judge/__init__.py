@@ -1,1 +1,1 @@
-"""Judge: a forest and rows -> opinions, and how good they are, out of bag too."""
+"""Judge: a fitted forest and rows -> answers, how good they are, and what is learned on out-of-bag rows."""

@@ -1,4 +1,4 @@
-"""Answer: a fitted model with its present parameters, and samples -> opinions, sets and figures."""
+"""Answer: a fitted model with its current parameters, and samples -> opinions, sets and figures."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ Floats = NDArray[np.float64]
 class UncertaintyOf(NamedTuple):
     """How uncertain a forest is about each of n samples, (n,) each.
 
-    ``total`` = ``aleatoric`` + ``epistemic`` is the entropy in bits of the mean distribution, split into the mean
-    entropy of the leaves and the rest. ``conflict`` and ``vacuity`` are those of the forest's rule.
-    ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of the relative-likelihood pair u_a, u_e.
+    ``total`` is the entropy of the mean distribution, in bits. It is the sum of ``aleatoric``, the mean entropy of the
+    leaves, and ``epistemic``, the rest. ``conflict`` and ``vacuity`` are those of the rule of the forest.
+    ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of u_a and u_e, the uncertainties by
+    relative likelihood.
     """
 
     total: Floats
@@ -50,19 +51,19 @@ class UncertaintyOf(NamedTuple):
 
 
 class Answers:
-    """A fitted model as it answers now: what a call reads of an estimator, it reads once, here.
+    """A fitted model and the current parameters of its estimator, which are read once for each call.
 
     Parameters
     ----------
     model : estimator
-        Whose parameters count.
-    fitted : Fitted
-        Its last fit, unless told otherwise.
+        The estimator whose parameters are used.
+    fitted : Fitted or None
+        The fit; None means the last fit of the estimator.
     """
 
-    #: What is predicted: "classes", "numbers", "pairs" of classes, or nothing but which "rows" are alike.
+    #: What is predicted: "classes", "numbers", "pairs" of classes, or only which "rows" are alike.
     kind: ClassVar[str] = "rows"
-    #: Whether answers are made of the states of leaves under a rule, one tree added to the other.
+    #: Whether answers are sums over trees of the states of leaves under a rule.
     combines_leaves: ClassVar[bool] = False
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
@@ -77,68 +78,68 @@ class Answers:
 
     @property
     def meaning(self) -> Meaning:
-        """What the codes of its table mean."""
+        """The meaning of the codes of the table."""
         return self.fitted.meaning
 
     @property
     def known_rows(self) -> TrainingRows | None:
-        """The training rows, where questions about them can be answered."""
+        """The training rows, if questions about them can be answered; otherwise None."""
         return self.fitted.rows
 
     def table(self, X: Any) -> Table:
-        """Samples -> their columns, refused in scikit-learn's words where they do not fit."""
-        # The estimator may be fitted again meanwhile: the words are about this fit.
+        """Samples -> their columns; refused, in scikit-learn's words, if these do not match."""
+        # The estimator may be fitted again meanwhile, and messages must be about this fit.
         return check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
 
     def read(self, X: Any) -> Codes:
-        """Samples -> codes (p, n); of a wide table only the features that some tree looks at."""
+        """Samples -> codes (p, n); if the table is wide, only features that some tree uses are encoded."""
         return self.encode(self.table(X))
 
     def encode(self, table: Table) -> Codes:
-        """A table that has been read -> codes (p, n); of a wide one only the features that some tree looks at."""
+        """A table that has been read -> codes (p, n); if it is wide, only features that some tree uses are encoded."""
         fitted = self.fitted
         return encode(table, fitted.bins, wanted=fitted.wanted_features, n_threads=self.threads(table.n_rows))
 
     def threads(self, n_rows: int) -> int:
-        """More rows, more threads, up to what `n_jobs` allows."""
+        """The number of threads for so many rows, at most what `n_jobs` allows."""
         return reading_threads(self.n_jobs, n_rows)
 
     def many_threads(self, codes: Codes) -> int:
-        """Threads for pairs of rows: a pair costs more than a row."""
+        """The number of threads for work on pairs of rows, which costs more than work on rows."""
         return self.threads(10 * codes.shape[1])
 
     def training_codes(self) -> Codes:
-        """(p, n) of the training rows, where they have been kept."""
+        """(p, n) codes of the training rows; refused if they have not been kept."""
         rows = self.known_rows
         if rows is None:
             raise ValueError(
-                "the training rows must be given to a forest that has not kept them, got none: it is without a"
+                "the training rows must be passed to a forest that has not kept them, got none: it is without a"
                 " bootstrap, unpickled, loaded, or warm-started on other rows; pass them, or fit again"
             )
         return rows.codes
 
     def training_groups(self) -> NDArray[Any]:
-        """(n,): which training rows belong together: all, where there are no classes."""
+        """(n,): the group of each training row; one group of all rows if there are no classes."""
         return np.zeros(self.training_codes().shape[1], dtype=np.int64)
 
     def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
-        """Codes (p, n), perhaps classes (n,) -> (n,): the group of training rows that each belongs to."""
+        """Codes (p, n), perhaps classes (n,) -> (n,): the group of training rows to which each sample belongs."""
         return np.zeros(codes.shape[1], dtype=np.int64)
 
     def bags(self) -> Bags:
-        """How bags were drawn; unknown where trees were grown on different rows."""
+        """How bags were drawn; refused if trees were grown on different rows."""
         drawn = self.fitted.fingerprint
         if drawn is None:
             raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
         return Bags(self.fitted.seed, drawn.bag_mean, drawn.n_rows, leaf_counts=drawn.leaf_counts)
 
     def for_file(self) -> Fitted:
-        """The fit without its training rows, as a pickle keeps it."""
+        """The fit without its training rows, as a pickle stores it."""
         return self.fitted.without_rows()
 
 
 class ClassAnswers(Answers):
-    """What a classifier says under its rule, caution and decision."""
+    """The answers of a classifier under its rule, caution and decision."""
 
     kind = "classes"
     combines_leaves = True
@@ -147,7 +148,7 @@ class ClassAnswers(Answers):
         super().__init__(model, fitted)
         self._asked = (model.rule, model.caution, model.decision)
 
-    # ---- what it thinks with ---------------------------------------------------------------
+    # ---- rule, caution and decision --------------------------------------------------------
 
     @property
     def about(self) -> AboutClasses:
@@ -161,8 +162,8 @@ class ClassAnswers(Answers):
 
     @property
     def known_rows(self) -> TrainingRows | None:
-        """The training rows of a forest whose trees have left some out."""
-        return self.fitted.bagged
+        """The training rows, if bags leave rows out that trees can judge; otherwise None."""
+        return self.fitted.rows_with_judges
 
     @cached_property
     def rule(self) -> Rule:
@@ -171,7 +172,7 @@ class ClassAnswers(Answers):
 
     @property
     def asked_decision(self) -> Any:
-        """The decision as it was asked for, before any calibration."""
+        """The decision as the user set it, before any calibration."""
         return self._asked[2]
 
     @cached_property
@@ -183,29 +184,29 @@ class ClassAnswers(Answers):
         rule, caution, decision = self._asked
         if not isinstance(caution, str) or caution != "auto":
             return checked_caution(caution)
-        learned, rows = self.fitted.learned, self.fitted.bagged
+        learned, rows = self.fitted.learned, self.fitted.rows_with_judges
         last = learned.last("caution")
         if last is not None and rows is None:
             return float(last[1])
-        # Names stay names: writing out objects takes its time.
+        # A name is its own key; making the text of an object takes time.
         key = tuple(each if isinstance(each, str) else repr(each) for each in (rule, decision))
         return float(learned.get("caution", key, self._choose_caution))
 
     @cached_property
     def setting(self) -> Setting:
-        """What rules must know."""
+        """What rules must know besides counts."""
         return Setting.of(self.forest.n_classes, self.caution, self.about.prior)
 
     @cached_property
     def weights(self) -> Floats | None:
-        """(T,): tree weights, learned on out-of-bag evidence, for a rule that needs them; None for the others."""
+        """(T,): tree weights, learned on out-of-bag evidence, for a rule that needs them; otherwise None."""
         if not self.rule.needs_weights:
             return None
         return self.fitted.learned.get("weights", self.caution, self._learn_weights)
 
     @cached_property
     def decision(self) -> Decision:
-        """How sets are chosen; calibrated on out-of-bag evidence where the decision makes a promise."""
+        """The decision, calibrated on out-of-bag evidence if it needs calibration."""
         decision = resolve_decision(self._asked[2])
         if decision.is_ready:
             return decision
@@ -221,28 +222,28 @@ class ClassAnswers(Answers):
         return other
 
     def learn(self) -> None:
-        """Choose caution, tree weights and calibration now, where the present parameters need them."""
+        """Choose caution, tree weights and calibration now, if the current parameters need them."""
         _ = self.caution, self.weights, self.decision
 
     def key(self) -> Any:
-        """What a calibrated decision belongs to."""
+        """The key under which a calibrated decision is stored."""
         return self._decision_key(resolve_decision(self._asked[2]))
 
-    # ---- what it says ------------------------------------------------------------------------
+    # ---- answers about samples ---------------------------------------------------------------
 
     def evidence(self, codes: Codes, judges: Judges | None = None) -> Evidence:
-        """Codes (p, n) -> the leaves the samples reach."""
+        """Codes (p, n) -> the evidence of the leaves that samples reach."""
         fitted, threads = self.fitted, self.threads(codes.shape[1])
         return Evidence(fitted.forest, codes, self.rule, self.caution, self.about.prior, judges, threads, fitted.cache)
 
     def probability(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, K)."""
-        if self.rule.plain_mean:  # the core reads the mean of the shares straight from the counts
+        """Codes (p, n) -> probabilities (n, K)."""
+        if self.rule.plain_mean:  # the core computes the mean of the shares from the counts
             return self.forest.probability(codes, self.threads(codes.shape[1]))
         return self.opinion(codes).probability
 
     def said(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, K): what is predicted, in numbers."""
+        """Codes (p, n) -> (n, K): the predicted probabilities."""
         return self.probability(codes)
 
     def score(self, y: NDArray[Any], said: Floats) -> float:
@@ -251,10 +252,10 @@ class ClassAnswers(Answers):
 
     def training_groups(self) -> NDArray[Any]:
         """(n,): class numbers of the training rows."""
-        return np.asarray(self.bagged_rows().target.labels)
+        return np.asarray(self.rows_with_judges().target.labels)
 
     def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
-        """Codes (p, n), perhaps their classes (n,) -> (n,): class numbers, those predicted where none are given."""
+        """Codes (p, n), perhaps their classes (n,) -> (n,): class numbers; the predicted ones if none are given."""
         if y is None:
             return np.asarray(self.said(codes).argmax(axis=1))
         given = np.asarray(y)
@@ -266,33 +267,33 @@ class ClassAnswers(Answers):
         return numbers
 
     def opinion(self, codes: Codes) -> Opinion:
-        """Codes (p, n) -> what the forest thinks."""
+        """Codes (p, n) -> the opinion of the forest."""
         return self.evidence(codes).combine(self.rule, weights=self.weights)
 
     def chosen(self, opinion: Opinion) -> NDArray[np.bool_]:
         """An opinion -> (n, K): the classes that remain."""
         return decide(opinion, self.decision)
 
-    # ---- what its leaves say -------------------------------------------------------------------
+    # ---- answers of single leaves --------------------------------------------------------------
 
     @property
     def is_mean(self) -> bool:
-        """Whether probabilities are the mean of what the leaves say."""
+        """Whether probabilities are the mean of values of the leaves."""
         return "probability" in self.rule.adds_up and not self.rule.needs_weights
 
     @property
     def skips_empty(self) -> bool:
-        """Whether leaves without rows take no part."""
+        """Whether leaves without rows are left out."""
         return self.rule.skips_empty
 
     def leaf_states(self) -> Floats:
-        """-> (L, S): the state of every leaf under the rule, leaves numbered over all trees."""
+        """-> (L, S): the state of every leaf under the rule; leaves are numbered over all trees."""
         forest = self.forest
         evidence = (forest.evidence_in(tree) for tree in range(forest.n_trees))
         return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
 
     def node_answers(self, tree: Tree) -> list[Floats]:
-        """-> (N, K) each: what every node would say, were it a leaf: probability, lower and upper bound."""
+        """-> (N, K) each: probability, lower and upper bound of every node, as if it were a leaf."""
         parts = self.rule.parts(self.rule.lift(node_evidence(tree), self.setting), self.setting)
         return [parts[name] for name in ("probability", "lower", "upper")]
 
@@ -311,11 +312,11 @@ class ClassAnswers(Answers):
         labels = self.classes[opinion.probability.argmax(axis=1)]
         return tally_sets(y, labels, self.chosen(opinion), classes=self.classes)
 
-    # ---- what its bags tell --------------------------------------------------------------------
+    # ---- out of bag ----------------------------------------------------------------------------
 
-    def bagged_rows(self) -> TrainingRows:
-        """The training rows of a forest whose trees have left some out."""
-        rows = self.fitted.bagged
+    def rows_with_judges(self) -> TrainingRows:
+        """The training rows of a forest whose bags leave rows out; refused otherwise."""
+        rows = self.fitted.rows_with_judges
         if rows is None:
             raise AttributeError(
                 "oob_evidence_ must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
@@ -324,22 +325,22 @@ class ClassAnswers(Answers):
         return rows
 
     def oob_evidence(self) -> Evidence:
-        """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""
-        rows = self.bagged_rows()
+        """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
+        rows = self.rows_with_judges()
         return self.evidence(rows.codes, rows.judges)
 
     def oob_errors(self) -> BootstrapErrors:
-        """How often the forest and its trees are wrong about rows they have and have not seen."""
-        rows = self.bagged_rows()
+        """How often the forest and its trees are wrong about rows inside and outside the bags."""
+        rows = self.rows_with_judges()
         threads = self.threads(rows.n_rows)
         ensemble = ensemble_error(self.forest, rows, self.rule, self.setting, weights=self.weights, n_threads=threads)
         return bootstrap_errors(self.forest, rows, ensemble, threads)
 
     def oob_trace(self) -> Floats:
-        """(T,): out-of-bag error of the forest after each tree; found in one pass when first asked for."""
+        """(T,): out-of-bag error of the forest after each tree, computed in one pass when first needed."""
 
         def make() -> Floats:
-            rows = self.bagged_rows()
+            rows = self.rows_with_judges()
             trace = Trace(rows, self.rule, self.setting)
             trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
@@ -348,13 +349,13 @@ class ClassAnswers(Answers):
 
     def variance(self, codes: Codes) -> VarianceOf:
         """Codes (p, n) -> how much probabilities would differ with another training table."""
-        rows = self.bagged_rows()
+        rows = self.rows_with_judges()
         threads = self.threads(codes.shape[1])
         return forest_variance(self.forest, codes, rows.codes, rows.target.labels, rows.bags, threads)
 
     def judged(self) -> Fitted:
-        """The fit with what is chosen and reported by looking at rows through the trees that have not seen them."""
-        fitted, rows, metric = self.fitted, self.fitted.bagged, self._model.oob_score
+        """The fit, with everything that is chosen and reported on out-of-bag rows."""
+        fitted, rows, metric = self.fitted, self.fitted.rows_with_judges, self._model.oob_score
         if rows is None:
             return fitted
         decision = resolve_decision(self._asked[2])
@@ -379,16 +380,16 @@ class ClassAnswers(Answers):
     # ---- what is learned --------------------------------------------------------------------
 
     def _choose_caution(self) -> float:
-        rows = self.bagged_rows()
+        rows = self.rows_with_judges()
         prior, threads = self.about.prior, self.threads(rows.n_rows)
         evidence = Evidence(self.forest, rows.codes, self.rule, 1.0, prior, rows.judges, threads)
         return choose_caution(evidence, self.classes, rows.target.labels, self._asked[2])
 
     def _learn_weights(self) -> Floats:
-        return self.oob_evidence().learn_weights(self.bagged_rows().target.labels, self.caution)
+        return self.oob_evidence().learn_weights(self.rows_with_judges().target.labels, self.caution)
 
     def _calibrate(self) -> Decision:
-        decision, rows = resolve_decision(self._asked[2]), self.fitted.bagged
+        decision, rows = resolve_decision(self._asked[2]), self.fitted.rows_with_judges
         if rows is None:
             return calibrated(decision, None, np.empty(0))
         return try_out(self.oob_evidence(), rows.target.labels, self.rule, self.caution, decision)[0].decision
@@ -398,7 +399,7 @@ class ClassAnswers(Answers):
 
 
 def answers_of(model: Any, wanted: str = "model must be a fitted estimator of hedgerow") -> Any:
-    """A fitted tree or forest of ours -> what it answers with, under the parameters it has."""
+    """A fitted tree or forest of hedgerow -> its answers under its current parameters."""
     ask = getattr(type(model), "__answers__", None)
     if ask is None:
         raise TypeError(f"{wanted}, got {type(model).__name__}")
@@ -406,7 +407,7 @@ def answers_of(model: Any, wanted: str = "model must be a fitted estimator of he
 
 
 def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -> float:
-    """A caution that is a number."""
+    """A caution -> the same; refused unless it is a number >= 0."""
     number = isinstance(caution, int | float | np.number) and not isinstance(caution, bool)
     if not (number and np.isfinite(caution) and caution >= 0):
         raise ValueError(f"caution must be {constraint}, got {caution!r}")
@@ -414,7 +415,7 @@ def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -
 
 
 def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
-    """``oob_score_``: on the rows of certain class that some tree can judge."""
+    """``oob_score_``, on the rows of certain class that have a judge."""
     if callable(metric):
         return float(metric(y, classes[probability.argmax(axis=1)]))
     return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
@@ -425,7 +426,7 @@ def _answers_for_all(rows: TrainingRows, evidence: Evidence, probability: Floats
     whole = np.where(evidence.judged[:, None], probability, 1 / probability.shape[1])
     if rows.kept is None:
         return whole
-    # Rows without weight: no tree has seen them, so all judge them.
+    # No bag holds rows without weight, so all trees judge them.
     everyone = replace(evidence, codes=rows.all_codes, judges=None)
     of_all = everyone.combine(weights=trial.weights).probability
     of_all[rows.kept] = whole

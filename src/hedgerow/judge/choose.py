@@ -1,4 +1,4 @@
-"""Criteria: a criterion with an open parameter and a table -> the one that judges held-out rows best."""
+"""Choose: a criterion with an open parameter and a table -> the criterion that is best on held-out rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hedgerow.target.criteria import Criterion
 
 N_FOLDS = 5
 MOST_TREES = 10
-"""Trees per candidate: enough to rank them."""
+"""Number of trees for each candidate, which is enough to rank them."""
 
 
 def choose_lam(
     codes: Codes, bins: Bins, labels: Labels, settings: GrowSettings, n_trees: int, n_threads: int = 1
 ) -> Criterion:
-    """Codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows rightly.
+    """Codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows correctly.
 
-    The folds are cut once and serve all candidates; of equals the largest ``lam``, which grows the larger trees,
-    is taken. A table with fewer rows than folds gets the middle of the range.
+    All candidates use the same folds. Among equally good ones the largest ``lam``, which grows larger trees, is chosen.
+    A table with fewer rows than folds gets the middle of the range.
     """
     candidates: list[Criterion] = settings.criterion.candidates()
     numbers = _first_numbers(labels)
@@ -50,14 +50,14 @@ def choose_lam(
 
 
 def _first_numbers(labels: Labels) -> NDArray[np.uint16]:
-    """Labels -> (n,): the class of each row, the most probable one where it may be of several."""
+    """Labels -> (n,): the class of each row; the most probable one if it may have several."""
     if labels.rows is None:
         return labels.numbers
     return labels.numbers[np.flatnonzero(np.diff(labels.rows, prepend=-1))]
 
 
 def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.int64]:
-    """(n,) classes -> (n,) folds: shuffled, then dealt out class after class."""
+    """(n,) classes -> (n,) folds: rows are shuffled, then dealt to the folds class by class."""
     shuffled = np.random.default_rng(seed).permutation(len(numbers))
     by_class = shuffled[np.argsort(numbers[shuffled], kind="stable")]
     folds = np.empty(len(numbers), dtype=np.int64)

@@ -1,10 +1,11 @@
-"""Drift: rows of before and rows of now in the leaves of a forest -> whether they are rows of the same kind.
+"""Drift: old rows and new rows in the leaves of a forest -> whether they are rows of the same kind.
 
 Old and new rows are two samples. In every tree they spread over leaves, and the likelihood ratio G compares the two
-spreads. G of the leaves is the sum of G of the splits above them (who goes left, who goes right, among those that reach
-the split), so the difference is told apart by feature without remainder; and G of leaves and classes is G of the leaves
-plus G of the classes within leaves. How large G is by chance is found by relabelling rows: old and new are exchanged at
-random many times. Rows count only in trees that have not seen them, which no tree can tell from new ones.
+distributions. G of the leaves is the sum of G of all splits (which rows go left and which go right, among those that
+reach the split), so the difference can be divided among features without remainder. G of leaves and classes is G of the
+leaves plus G of the classes within leaves. How large G is by chance is found by relabelling: old and new are exchanged
+at random many times. An old row counts only in trees whose bags do not hold it; such trees cannot tell it from a new
+row.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from hedgerow.forest.walk import Tree
 
 Floats = NDArray[np.float64]
 
-#: Tables of up to so many cells are summed in order, larger ones by a sparse matrix.
+#: Tables of up to this many cells are sorted and summed; larger ones are summed by a sparse matrix.
 SMALL = 1_000_000
-#: Leaves that are listed, those that changed most first.
+#: Number of leaves that are listed; those that changed most come first.
 LISTED = 10
 
 
 @dataclass(frozen=True)
 class FeatureDrift:
-    """How much of the change in traffic happens at splits on one feature."""
+    """How much of the difference in traffic is at splits on one feature."""
 
     name: str
     share: float  # of G over all features
@@ -38,12 +39,12 @@ class FeatureDrift:
 
 @dataclass(frozen=True)
 class LeafDrift:
-    """A leaf, or a branch with few rows, in which there are more or fewer of the new rows than of the old."""
+    """A leaf, or a branch with few rows, that has a larger or smaller share of the new rows than of the old rows."""
 
     tree: int
     node: int
     where: str  # the conditions that lead to it
-    label: Any  # the class counted, None for all rows
+    label: Any  # the class that is counted; None means all rows
     n_old: int
     n_new: int
     expected_new: float
@@ -57,18 +58,18 @@ class Drift:
     Attributes
     ----------
     p_value : float
-        How often relabelled rows differ as much as these do, in traffic or in labels. Small means drift; under no
-        drift it is uniform (out of bag nearly so, see docs/later.md).
+        How often relabelled rows differ as much as these do, in traffic or in labels. A small value means drift.
+        Without drift it is uniform (out of bag nearly so, see docs/later.md).
     traffic_p_value : float
-        The same for where rows go, whatever their labels.
+        The same for the leaves that rows reach, whatever their labels.
     label_p_value : float or None
-        The same for the labels within leaves, where labels were given.
+        The same for the labels within leaves; None if no labels were given.
     features : list of FeatureDrift
-        Largest share first.
+        The features, the one with the largest share first.
     leaves : list of LeafDrift
         The leaves that changed most.
     n_old, n_new : int
-        Rows compared.
+        The numbers of rows that were compared.
 
     Examples
     --------
@@ -97,7 +98,7 @@ class Drift:
 
 
 class Sample(NamedTuple):
-    """Rows: the leaf nodes they reach (n, T), trees that may judge them (n, T) or None, labels (n,) or None."""
+    """Rows: the leaf nodes they reach (n, T), which trees may judge them (n, T) or None, labels (n,) or None."""
 
     nodes: NDArray[np.int32]
     judges: NDArray[np.bool_] | None
@@ -114,9 +115,10 @@ def find_drift(
     n_permutations: int = 199,
     random_state: Any = 0,
 ) -> Drift:
-    """Compare two samples; with `classes` (K,) labels are class numbers, without they are numbers.
+    """Compare two samples. With `classes` (K,) their labels are class numbers, otherwise numbers.
 
-    Branches that fewer than `min_rows` of all rows reach are looked at as one leaf: what happens inside is noise.
+    A branch that fewer than `min_rows` of all rows reach is treated as one leaf, because differences inside it are
+    noise.
     """
     pooled = _pool(old, new)
     relabelled = _relabelled(len(old.nodes), len(new.nodes), n_permutations, random_state)
@@ -139,7 +141,7 @@ def _pool(old: Sample, new: Sample) -> Sample:
 
 
 def _relabelled(n_old: int, n_new: int, n_permutations: int, random_state: Any) -> Floats:
-    """-> (n, 1 + P): which rows are new, in truth and in each relabelling."""
+    """-> (n, 1 + P): which rows are new, first in truth, then in each relabelling."""
     random = np.random.default_rng(random_state)
     is_new = np.concatenate([np.zeros(n_old), np.ones(n_new)])
     columns = [is_new, *(random.permutation(is_new) for _ in range(n_permutations))]
@@ -147,7 +149,7 @@ def _relabelled(n_old: int, n_new: int, n_permutations: int, random_state: Any) 
 
 
 class _Branches(NamedTuple):
-    """A tree cut off where few rows are: its inner nodes, its ends, and the end each row reaches."""
+    """A tree without branches of few rows: its inner nodes, its ends, and the end that each row reaches."""
 
     inner: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -155,7 +157,7 @@ class _Branches(NamedTuple):
 
 
 def _branches(tree: Tree, nodes: NDArray[np.int64], min_rows: int) -> _Branches:
-    """The leaf nodes rows reach (m,) -> the tree without branches of fewer than `min_rows` of them."""
+    """The leaf nodes that rows reach (m,) -> the tree without branches of fewer than `min_rows` rows."""
     held = np.bincount(nodes, minlength=tree.n_nodes)
     deepest = int(tree.node_depth.max(initial=0))
     levels = [np.flatnonzero(tree.node_depth == level) for level in range(1, deepest + 1)]
@@ -175,7 +177,7 @@ def _branches(tree: Tree, nodes: NDArray[np.int64], min_rows: int) -> _Branches:
 
 
 class _Totals:
-    """G of traffic by feature, G of labels, the largest deviation of any leaf; for the truth and all relabellings."""
+    """G of traffic by feature, G of labels, and the largest deviation of a leaf, for the truth and all relabellings."""
 
     def __init__(self, n_features: int, n_columns: int) -> None:
         self._traffic = np.zeros((n_features, n_columns))
@@ -192,7 +194,7 @@ class _Totals:
         labels: NDArray[Any] | None,
         classes: NDArray[Any] | None,
     ) -> None:
-        """Take in one tree, with the rows (m, 1 + P) it may judge."""
+        """Add one tree, with the rows (m, 1 + P) that it may judge."""
         ends = _Groups.of(branches.end_of_row, len(branches.ends), relabelled)
         self._add_traffic(tree, branches, ends)
         cells, n_labels = branches.end_of_row, 1
@@ -208,7 +210,7 @@ class _Totals:
         self._look_for_leaves(number, tree, branches, counted, classes if n_labels > 1 else None)
 
     def _add_traffic(self, tree: Tree, branches: _Branches, ends: _Groups) -> None:
-        """G of each split, to the account of its feature: what is known of its children less what is of itself."""
+        """Add G of each split to its feature: the information of its children minus its own."""
         place = np.full(tree.n_nodes, -1)
         there = np.concatenate([branches.inner, branches.ends])
         place[there] = np.arange(len(there))
@@ -228,7 +230,7 @@ class _Totals:
     def _look_for_leaves(
         self, number: int, tree: Tree, branches: _Branches, counted: _Groups, classes: NDArray[Any] | None
     ) -> None:
-        """Remember the cells that deviate most, and the largest deviation under each relabelling."""
+        """Keep the cells that deviate most, and the largest deviation under each relabelling."""
         deviation = np.abs(counted.deviation)
         if not len(deviation):
             return
@@ -251,7 +253,7 @@ class _Totals:
         self._listed = sorted(self._listed, key=lambda pair: -pair[0])[:LISTED]
 
     def verdict(self, trees: Sequence[Tree], n_old: int, n_new: int, *, labelled: bool) -> Drift:
-        """What all trees say together."""
+        """The result over all trees."""
         traffic = self._traffic.sum(axis=0)
         label_p, both = None, traffic[None]
         if labelled:
@@ -282,7 +284,7 @@ class _Totals:
 
 
 class _Groups(NamedTuple):
-    """Rows in groups: how many (g,), how many of them new (g, 1 + P), and the share of new ones in all (1 + P,)."""
+    """Rows in groups: how many (g,), how many of them are new (g, 1 + P), and the share of new rows in all (1 + P,)."""
 
     total: Floats
     new: Floats
@@ -290,14 +292,14 @@ class _Groups(NamedTuple):
 
     @classmethod
     def of(cls, group: NDArray[np.int64], n_groups: int, relabelled: Floats) -> _Groups:
-        """The group of each row (m,) and which rows are new (m, 1 + P)."""
+        """The group of each row (m,), and which rows are new (m, 1 + P) -> the groups."""
         total = np.bincount(group, minlength=n_groups).astype(np.float64)
         share = relabelled.mean(axis=0) if len(group) else np.zeros(relabelled.shape[1])
         return cls(total, _sums_by(group, n_groups, relabelled), share)
 
     @property
     def information(self) -> Floats:
-        """(g, 1 + P): Σ n·log n of new and old rows less that of all."""
+        """(g, 1 + P): Σ n·log n of new and old rows minus that of all rows."""
         return _information(self.new, self.total)
 
     @property
@@ -309,13 +311,13 @@ class _Groups(NamedTuple):
 
 
 def _information(new: Floats, total: Floats) -> Floats:
-    """New rows (g, 1 + P) among all (g,) -> n·log n of new and of old ones, less that of all."""
+    """New rows (g, 1 + P) among all (g,) -> n·log n of new plus that of old rows, minus that of all rows."""
     return _n_log_n(new) + _n_log_n(total[:, None] - new) - _n_log_n(total)[:, None]
 
 
 def _sums_by(group: NDArray[np.int64], n_groups: int, values: Floats) -> Floats:
     """The group of each row (m,), values (m, c) -> their sums by group (g, c)."""
-    if values.size > SMALL:  # a table in another order would be as large again
+    if values.size > SMALL:  # a sorted copy would take as much memory again
         rows = np.arange(len(group))
         member = sparse.csr_array((np.ones(len(group)), (group, rows)), shape=(n_groups, len(group)))
         return np.asarray(member @ values)
@@ -328,19 +330,19 @@ def _sums_by(group: NDArray[np.int64], n_groups: int, values: Floats) -> Floats:
 
 
 def _n_log_n(counts: Floats) -> Floats:
-    """Whole numbers -> n·log n, looked up: a third of the time of as many logarithms."""
+    """Whole numbers -> n·log n from a table, which takes a third of the time of as many logarithms."""
     n = np.arange(int(counts.max(initial=0)) + 1, dtype=np.float64)
     n[1:] *= np.log(n[1:])
     return np.asarray(n[counts.astype(np.int32)])
 
 
 def _difference_of_means(end: NDArray[np.int64], ends: _Groups, relabelled: Floats, y: Floats) -> Floats:
-    """(1 + P,): squared differences of old and new means within leaves, by their weight and the variance there."""
+    """(1 + P,): squared differences of old and new means within leaves, weighted, relative to the variance there."""
     mean = np.bincount(end, weights=y, minlength=len(ends.total)) / np.maximum(ends.total, 1)
     away = y - mean[end]
     variance = float((away**2).sum()) / max(1, len(y) - len(ends.total))
     old = ends.total[:, None] - ends.new
-    # The mean of all is zero by now, so what new ones lack old ones have.
+    # The mean of all rows is zero here, so the sums of old and new rows are opposite.
     apart = _sums_by(end, len(ends.total), relabelled * away[:, None])
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = apart**2 * (1 / ends.new + 1 / old)
@@ -352,25 +354,25 @@ def _difference_of_means(end: NDArray[np.int64], ends: _Groups, relabelled: Floa
 
 
 def _p_value(statistic: Floats) -> float:
-    """(1 + P,): the truth first -> the share of relabellings, the truth among them, that are at least as large."""
+    """(1 + P,), the truth first -> the share of relabellings, including the truth, that are at least as large."""
     return float(np.mean(statistic >= statistic[0] * (1 - 1e-12)))
 
 
 def _standardised(statistics: Floats) -> Floats:
-    """(s, 1 + P) -> the same in standard deviations from the mean over all relabellings."""
+    """(s, 1 + P) -> the same, as distance from the mean over all relabellings in standard deviations."""
     spread = statistics.std(axis=1, keepdims=True)
     centred = statistics - statistics.mean(axis=1, keepdims=True)
     return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
 
 
 def _adjusted(statistics: Floats) -> list[float]:
-    """(s, 1 + P) -> p-value of each among all: how often the largest of all is as large (Westfall and Young, 1993)."""
+    """(s, 1 + P) -> adjusted p-values: how often the largest statistic is as large (Westfall and Young, 1993)."""
     sizes = _standardised(statistics)
     largest = sizes.max(axis=0)
     return [float(np.mean(largest >= size - 1e-12)) for size in sizes[:, 0]]
 
 
-# ---- in words -----------------------------------------------------------------------------------------------------
+# ---- as text ------------------------------------------------------------------------------------------------------
 
 
 def _way_to(tree: Tree, node: int) -> str:
@@ -384,12 +386,12 @@ def _way_to(tree: Tree, node: int) -> str:
 
 
 def _short(where: str) -> str:
-    """The last conditions, where there are many."""
+    """The last conditions, if there are many."""
     return where if len(where) <= 100 else "…" + where[where.index(", ", len(where) - 100) :]
 
 
 def _report(drift: Drift) -> Iterator[str]:
-    """Lines for a person."""
+    """Lines of text for a reader."""
     yield f"{drift.n_new:,} new rows against {drift.n_old:,} old ones: p = {drift.p_value:.3g}"
     yield f"  where they go: p = {drift.traffic_p_value:.3g}"
     if drift.label_p_value is not None:

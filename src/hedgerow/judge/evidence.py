@@ -1,4 +1,4 @@
-"""Evidence: samples and a fitted forest -> leaves, counts, and opinions under any rule."""
+"""Evidence: samples and a fitted forest -> leaves, counts, and opinions of any rule."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: Cautions that ``caution="auto"`` chooses among.
+#: The cautions among which ``caution="auto"`` chooses.
 CAUTIONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
-#: Tree weights are learned on at most this many cells of rows × trees × classes.
+#: Tree weights are learned on so many rows that rows × trees × classes is at most this.
 LEARNING_CELLS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
-    """What the leaves reached by some samples hold, ready to be combined.
+    """The evidence of the leaves that samples reach; any rule can combine it.
 
-    Made by ``forest.evidence(X)`` and, for the training rows, each judged only by trees that have not seen it and
-    without its own count, by ``forest.oob_evidence_``.
+    ``forest.evidence(X)`` makes it. ``forest.oob_evidence_`` is that of the training rows: each row is judged only by
+    trees whose bags do not hold it, and without its own count.
 
     Parameters
     ----------
     forest, codes : Forest, (p, n) codes
         The trees and the samples.
     rule, caution : Rule, float
-        What `combine` uses unless told otherwise.
+        The defaults of `combine`.
     prior : (K,) float64
         Class shares of the training rows.
     judges : Judges or None
-        Which trees may judge a row; None for all.
+        Which trees may judge a row; None means all.
     """
 
     forest: Forest
@@ -73,7 +73,7 @@ class Evidence:
 
     @property
     def may_judge(self) -> NDArray[np.bool_]:
-        """(n, T): whether the tree may judge the sample; for out-of-bag evidence, whether it has not seen the row."""
+        """(n, T): whether the tree may judge the sample; for out-of-bag evidence, whether its bag does not hold it."""
         if self.judges is None:
             return np.ones((self.n_samples, self.forest.n_trees), dtype=bool)
         return self.judges.table(self.forest.n_trees)
@@ -85,9 +85,9 @@ class Evidence:
 
     @property
     def counts(self) -> Floats:
-        """(n, T, K): rows of each class in the leaf reached; of out-of-bag evidence without the row itself.
+        """(n, T, K): rows of each class in the leaf reached; for out-of-bag evidence, without the row itself.
 
-        This is the one large array; `combine` does without it. Trees that may not judge a sample have zeros.
+        This array can be large; `combine` does not need it. Trees that may not judge a sample have zeros.
         """
         return self._counts() if self.judges is None else self._counts() * self.may_judge[:, :, None]
 
@@ -99,18 +99,18 @@ class Evidence:
         prior: Any = None,
         weights: Any = None,
     ) -> Opinion:
-        """The opinion of a rule about the samples, at the price of one prediction.
+        """The opinion of a rule about the samples; it takes as long as one prediction.
 
         Parameters
         ----------
         rule : str or Rule, default=None
-            See `hedgerow.rules`; None takes the forest's.
+            A rule or its name (see `hedgerow.rules`); None means the rule of the forest.
         caution : float, default=None
-            Unseen rows each leaf keeps in reserve; None takes the forest's.
+            How many unseen rows each leaf keeps in reserve; None means the caution of the forest.
         prior : array-like of shape (K,), default=None
-            Class probabilities before any evidence; None takes the shares in the training rows.
+            Class probabilities before any evidence; None means the shares in the training rows.
         weights : array-like of shape (T,), default=None
-            Tree weights.
+            Tree weights, for a rule that accepts them.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class Evidence:
         )
 
     def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
-        """The opinions of several rules and cautions, the trees being read once for all that merge alike.
+        """The opinions of several rules and cautions; trees are read once for all rules with the same `merge`.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Evidence:
         Returns
         -------
         list of Opinion
-            In the order asked; each is what `combine` would return.
+            In the order of `asked`; each is what `combine` would return.
         """
         rules = [resolve_rule(rule) for rule, _ in asked]
         for rule in rules:
@@ -166,23 +166,23 @@ class Evidence:
     def mass(
         self, model: str = "idm", *, caution: float | None = None, alpha: float = 0.05, ordinal: bool = False
     ) -> Floats:
-        """The mean of the masses that the leaves reached justify, over all subsets of at most sixteen classes.
+        """The mean over trees of the masses that the leaves justify, over all subsets of at most sixteen classes.
 
         Parameters
         ----------
         model, alpha, ordinal
             As in `hedgerow.belief.mass_from_counts`.
         caution : float, default=None
-            Unseen rows each leaf keeps in reserve; None takes the forest's.
+            How many unseen rows each leaf keeps in reserve; None means the caution of the forest.
 
         Returns
         -------
         mass : float64 (n, 2^K)
-            Index = bit mask of the set; vacuous where no tree may judge the sample.
+            The index of a set is its bit mask. The mass is vacuous if no tree may judge the sample.
         """
         amount = self.caution if caution is None else caution
-        mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # or refused
-        if model in ("idm", "dabt"):  # K + 1 sets have mass, not 2^K
+        mass_from_counts(np.zeros((1, self.forest.n_classes)), model, caution=amount, alpha=alpha)  # a check
+        if model in ("idm", "dabt"):  # only K + 1 sets have mass, not 2^K
             focal = self._mean_mass(lambda counts: idm_focal_mass(counts, amount if model == "idm" else 1.0))
             return mass_from_focal(focal)
         return self._mean_mass(
@@ -190,7 +190,7 @@ class Evidence:
         )
 
     def _mean_mass(self, mass_of: Callable[[Floats], Floats]) -> Floats:
-        """Counts (m, K) -> masses (m, S); (n, S): their mean over the leaves reached, of no rows where none is."""
+        """A function of counts (m, K) that returns masses (m, S) -> their mean over trees (n, S)."""
         leaves, judge = self.leaves, self.may_judge
         own = None if self.judges is None else self.judges.own
         blank = mass_of(np.zeros((1, self.forest.n_classes)))
@@ -204,7 +204,7 @@ class Evidence:
         return np.where(number > 0, total / np.maximum(number, 1), blank)
 
     def uncertainty(self) -> UncertaintyParts:
-        """Entropy split into aleatoric and epistemic, and the relative-likelihood pair, (n,) each."""
+        """Entropy, its aleatoric and epistemic parts, and the two uncertainties by relative likelihood, (n,) each."""
         return fold(
             self.forest,
             self.codes,
@@ -216,11 +216,11 @@ class Evidence:
         )
 
     def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
-        """Class numbers (n,) -> tree weights (T,), learned on the samples, or on as many as memory allows."""
+        """Class numbers (n,) -> tree weights (T,), learned on all samples, or on as many as memory allows."""
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
         known = np.flatnonzero(self.known)
-        rows = known[np.linspace(0, len(known) - 1, min(most, len(known))).astype(np.int64)]  # it may be sorted
+        rows = known[np.linspace(0, len(known) - 1, min(most, len(known))).astype(np.int64)]  # evenly: it may be sorted
         judge = self.may_judge[rows]
         counts = self._counts(rows) * judge[:, :, None]
         amount = self.caution if caution is None else caution
@@ -236,11 +236,11 @@ class Evidence:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """(n,): whether the class of the sample is certain, so that it can teach or judge."""
+        """(n,): whether the class of the sample is certain, so that it can be used to learn or to measure errors."""
         return np.ones(self.n_samples, dtype=bool) if self.judges is None else self.judges.certain
 
     def as_forest(self) -> Evidence:
-        """Out-of-bag evidence with the sums of each row's judges scaled up to the whole forest, to calibrate on."""
+        """Out-of-bag evidence for calibration: sums over the judges of a row are scaled up to the whole forest."""
         return self if self.judges is None else replace(self, judges=replace(self.judges, as_forest=True))
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
@@ -250,7 +250,7 @@ class Evidence:
         return Setting.of(self.forest.n_classes, amount, prior)
 
     def _counts(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
-        """(n, T, K): the leaves that some samples reach, without the rows' own counts where they have been counted."""
+        """(n, T, K): the counts of the leaves that some samples reach, without what the samples themselves added."""
         leaves = self.forest.leaves(np.ascontiguousarray(self.codes[:, rows]), self.n_threads)
         if self.judges is None or self.judges.own is None:
             return self.forest.evidence_at(leaves)
@@ -259,7 +259,7 @@ class Evidence:
         return np.stack([self._counts_in(tree, leaves[:, tree], own) for tree in trees], axis=1)
 
     def _counts_in(self, tree: int, leaves: NDArray[Any], own: NDArray[Any] | None) -> Floats:
-        """Leaves (n,) reached in one tree -> (n, K), without the rows' own counts where they have been counted."""
+        """Leaves (n,) reached in one tree -> counts (n, K), without what the samples themselves added."""
         at, held = leaves + self.forest.leaf_start[tree], self.forest.evidence
         return np.asarray(held.read(at) if own is None else held.read_without(at, own))
 
@@ -270,20 +270,20 @@ class Evidence:
 
 @lru_cache(maxsize=64)
 def _setting_of(n_classes: int, caution: float, prior: bytes) -> Setting:
-    """A forest's own setting, checked once: for one row the checks would take as long as its leaves."""
+    """The setting of a forest, checked once: for a single row the checks would take as long as its leaves."""
     return Setting.of(n_classes, caution, np.frombuffer(prior))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Opinions and sets in the shape scikit-learn's scorers expect: an estimator that already has its answers."""
+    """Opinions and sets in the form that scikit-learn's scorers expect: an estimator that already has its answers."""
 
     classes_: NDArray[Any]
     probability: Floats
     sets: NDArray[np.bool_]
 
     def predict(self, X: Any, return_set: bool = False) -> Any:
-        """Labels, and with `return_set` the sets."""
+        """Labels, and with `return_set` also the sets."""
         labels = self.classes_[self.probability.argmax(axis=1)]
         return (labels, self.sets) if return_set else labels
 
@@ -293,7 +293,7 @@ class Judged:
 
 
 def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opinion, sets: NDArray[np.bool_]) -> float:
-    """A metric by name, "accuracy", or a callable of (y, sets) -> how good the sets are, larger is better."""
+    """The name of a metric, "accuracy", or a callable of (y, sets) -> how good the sets are; larger is better."""
     if callable(metric):
         return float(metric(y, sets))
     judged = Judged(classes, opinion.probability, sets)
@@ -303,14 +303,14 @@ def score_sets(metric: Any, classes: NDArray[Any], y: NDArray[Any], opinion: Opi
 
 
 def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArray[Any]) -> Decision:
-    """A decision that keeps a promise is calibrated on out-of-bag opinions (a copy of it); others stay as they are."""
+    """A decision -> the same, or a copy that is calibrated on out-of-bag opinions, if it needs calibration."""
     resolved = resolve_decision(decision)
     if resolved.is_ready:
         return resolved
     if opinion is None:
         raise ValueError(
             f"decision must be calibrated to be used without out-of-bag evidence, got {resolved!r}; fit with"
-            " bootstrap=True, or hand in a calibrated one"
+            " bootstrap=True, or pass a calibrated one"
         )
     copy: Decision = clone(resolved)
     return copy.calibrate(opinion, labels, classes=np.arange(opinion.n_classes))
@@ -318,7 +318,7 @@ def calibrated(decision: str | Decision, opinion: Opinion | None, labels: NDArra
 
 @dataclass(frozen=True)
 class Trial:
-    """What a rule, a caution and a decision do on out-of-bag evidence."""
+    """The opinion and the sets of a rule, a caution and a decision on out-of-bag evidence."""
 
     opinion: Opinion
     sets: NDArray[np.bool_]
@@ -329,7 +329,7 @@ class Trial:
 def try_out(
     evidence: Evidence, labels: NDArray[Any], rule: Rule, caution: float, decision: str | Decision
 ) -> tuple[Trial, NDArray[np.bool_]]:
-    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class that some tree can judge; which."""
+    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class with a judge, and which."""
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
     judged = evidence.judged & evidence.known
@@ -339,7 +339,7 @@ def try_out(
 
 
 def require_certain(known: NDArray[np.bool_]) -> None:
-    """Refuse rows (n,) none of which is of certain class, where something is to be learned on them."""
+    """Refuse rows (n,) without any certain class, from which nothing can be learned."""
     if not known.any():
         raise ValueError(
             "y must have rows of certain class for what is learned on out-of-bag rows, got none; leave out oob_score,"
@@ -350,7 +350,7 @@ def require_certain(known: NDArray[np.bool_]) -> None:
 def choose_caution(
     evidence: Evidence, classes: NDArray[Any], labels: NDArray[Any], decision: str | Decision, metric: str = "u65"
 ) -> float:
-    """The caution among `CAUTIONS` whose sets score best on out-of-bag evidence; of a tie, the smallest."""
+    """The caution of `CAUTIONS` whose sets score best on out-of-bag evidence; the smallest of a tie."""
     scores = []
     for caution in CAUTIONS:
         trial, judged = try_out(evidence, labels, evidence.rule, caution, decision)

@@ -1,4 +1,4 @@
-"""Fitted: everything a fit publishes, in one object that never changes; and what is learned from it later."""
+"""Fitted: everything a fit publishes, in one object that never changes; and what is learned out of bag later."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _Model = TypeVar("_Model")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Figures:
-    """What a fit reports besides its trees; None where it was not asked for.
+    """What a fit reports besides its trees; None for what was not asked for.
 
     Parameters
     ----------
     oob_score : float
-        How good the forest is on rows its trees have not seen.
+        How good the forest is on out-of-bag rows.
     oob_answers : (n, K) or (n,) float64
-        Probabilities or predictions for the training rows by trees that have not seen them.
+        Out-of-bag probabilities or predictions for the training rows.
     max_features, max_features_errors : int, dict
-        The number of features that out-of-bag rows have chosen, and the errors with the numbers tried.
+        The number of features that was chosen on out-of-bag rows, and the errors with all numbers that were tried.
     label_shares : (n, K) float64
-        Expected shares of the classes, where labels were uncertain.
+        Expected shares of the classes, if labels were uncertain.
     tuning : list of (float, dict)
         Scores of the settings that `tune` has tried.
     """
@@ -54,19 +54,19 @@ class Figures:
 
 
 class Learned:
-    """What was chosen on out-of-bag rows, each with the parameters it was chosen for. Threads may share it.
+    """What was chosen on out-of-bag rows, under a key: the parameters for which it was chosen. Threads may share it.
 
-    Nothing here has to be forgotten by hand: other parameters are another key.
+    Nothing has to be invalidated by hand, because other parameters have another key.
     """
 
     def __init__(self, known: dict[str, tuple[Any, Any]] | None = None) -> None:
         self._known = dict(known or {})
         self._lock = RLock()
-        #: Held by what makes another fit of this one, so that two threads do not start from the same.
+        #: Held while another fit is made from this one, so that two threads do not start from the same fit.
         self.changing = RLock()
 
     def get(self, what: str, key: Any, make: Callable[[], _Value]) -> _Value:
-        """What was learned under this key; it is made now where it is not known."""
+        """What was learned under this key; `make` is called if nothing was."""
         found = self._known.get(what)
         if found is not None and found[0] == key:
             return found[1]  # type: ignore[no-any-return]
@@ -78,16 +78,16 @@ class Learned:
             return found[1]
 
     def put(self, what: str, key: Any, value: Any) -> None:
-        """Keep what has been learned already."""
+        """Store something that has been learned elsewhere."""
         with self._lock:
             self._known[what] = (key, value)
 
     def last(self, what: str) -> tuple[Any, Any] | None:
-        """The key and the value learned last; None where nothing was."""
+        """The key and the value that were learned last; None if there are none yet."""
         return self._known.get(what)
 
     def without(self, *what: str) -> Learned:
-        """The same but for these."""
+        """The same without some of its entries."""
         return Learned({name: found for name, found in self._known.items() if name not in what})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,25 +101,25 @@ class Fitted:
     Parameters
     ----------
     schema, bins : Schema, Bins
-        What the columns are, and how their values become codes.
+        The columns, and how their values become codes.
     about : About
         The classes and their shares, or the range of the numbers.
     forest : Forest
         The trees.
     criterion : Criterion or str
-        What the trees were grown by.
+        The criterion of the splits.
     seed : int
-        What they were drawn with.
+        The seed of all draws.
     fingerprint : Fingerprint or None
-        Rows and bags of all trees; None where trees were grown on different ones.
+        The fingerprint of the rows and bags of all trees; None if trees were grown on different ones.
     origins : tuple of Origin
-        What the trees have counted; empty where no rows can be added.
+        The rows that trees have counted; empty if no rows can be added.
     rows : TrainingRows or None
-        The training rows, where they have been kept.
+        The training rows, if they have been kept.
     figures, learned : Figures, Learned
         What the fit reports, and what has been learned on out-of-bag rows.
     cache : StateCache
-        States of leaves under the rules asked for last.
+        States of leaves under the rules used last.
     """
 
     schema: Schema
@@ -136,13 +136,13 @@ class Fitted:
     cache: StateCache = field(default_factory=StateCache)
 
     @property
-    def bagged(self) -> TrainingRows | None:
-        """The training rows where trees have left some of them out; None otherwise."""
+    def rows_with_judges(self) -> TrainingRows | None:
+        """The training rows, if bags leave rows out that trees can judge; otherwise None."""
         return self.rows if self.rows is not None and self.rows.has_bags else None
 
     @cached_property
     def wanted_features(self) -> NDArray[np.uint8] | None:
-        """(p,): of a wide table, which features some tree looks at; None for all."""
+        """(p,): which features some tree uses, if the table is wide; None means all."""
         if self.schema.n_features <= 64:
             return None
         wanted = np.zeros(self.schema.n_features, dtype=np.uint8)
@@ -151,29 +151,29 @@ class Fitted:
 
     @cached_property
     def meaning(self) -> Meaning:
-        """What the codes of its table mean."""
+        """The meaning of the codes of the table."""
         rows = EXACT_ROWS + 1 if self.fingerprint is None else self.fingerprint.n_rows
         if self.origins:  # later rows do not change the cuts
             rows = self.origins[0].bag_rows
         return Meaning(self.bins, self.schema, exact=rows <= EXACT_ROWS)
 
     def tree(self, number: int) -> Tree:
-        """One of the trees, to look at and to walk."""
+        """One of the trees, as an object to read and walk through."""
         if self.forest.values is not None:
             return NumberTree(self.forest, number, self.bins, self.schema)
         return Tree(self.forest, number, self.bins, self.schema, self.about.names)
 
     def trees(self) -> list[Tree]:
-        """All of them."""
+        """All trees."""
         return [self.tree(number) for number in range(self.forest.n_trees)]
 
     def without_rows(self) -> Fitted:
-        """As a pickle or a file keeps it: without the training rows and what can be computed again."""
+        """The fit as a pickle or a file stores it: without the training rows and what can be computed again."""
         return replace(self, rows=None, cache=StateCache())
 
 
 def fitted_of(model: Any) -> Fitted:
-    """A fitted estimator of ours -> what its fit has published, read once."""
+    """A fitted estimator of hedgerow -> its `Fitted`."""
     fitted: Fitted | None = model.__dict__.get("_fitted")
     if fitted is None:
         check_is_fitted(model)
@@ -182,15 +182,15 @@ def fitted_of(model: Any) -> Fitted:
 
 
 def with_fitted(model: _Model, fitted: Fitted) -> _Model:
-    """Publish: the one assignment that makes an estimator a fitted one."""
+    """Publish a fit: the one assignment that makes an estimator a fitted one."""
     model._fitted = fitted  # type: ignore[attr-defined]
     return model
 
 
 def changed(model: _Model, change: Callable[[Fitted | None], Fitted]) -> _Model:
-    """Replace the fit of an estimator by one that is made of it; None stands for no fit yet.
+    """Replace the fit of an estimator by one that `change` makes of it; `change` gets None if there is no fit yet.
 
-    Threads that change an estimator at once come one after the other, each starting from what the one before has made.
+    If several threads change an estimator, one waits for the other and starts from its result.
     """
     while True:
         before: Fitted | None = model.__dict__.get("_fitted")
@@ -203,5 +203,5 @@ def changed(model: _Model, change: Callable[[Fitted | None], Fitted]) -> _Model:
                     return with_fitted(model, after)
 
 
-#: Held while one fit is compared with another and replaced.
+#: Held while the fit of an estimator is compared and replaced.
 _PUBLISHING = Lock()

@@ -1,4 +1,4 @@
-"""Intervals: trees that have not seen a row, and how far they were off -> where a new target lies."""
+"""Intervals: out-of-bag errors of training rows -> intervals for new targets."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from hedgerow.forest.rows import Bags
 
 Floats = NDArray[np.float64]
 
-#: At most this many training rows calibrate an interval; more would hardly change it and cost as much again.
+#: An interval is calibrated on at most this many training rows; more would cost more and hardly change it.
 MAX_ROWS = 4096
-#: Predictions without a row are held for at most this many pairs of samples and rows at a time.
+#: Predictions without a row are in memory for at most this many pairs of samples and rows at a time.
 _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Residuals:
-    """How far off, for some training rows, the trees were that have not seen them.
+    """Out-of-bag errors of some training rows, and which trees they come from.
 
     Parameters
     ----------
     residuals : (k,) float64
-        Absolute error of the mean of the trees that have not seen the row.
+        Absolute error of the mean of the trees whose bags do not hold the row.
     bits : (k, T / 8) uint8
-        One bit for each tree: whether it has not seen the row.
+        One bit for each tree: whether its bag does not hold the row.
     n_trees : int
         T.
     """
@@ -39,14 +39,14 @@ class Residuals:
 
     @property
     def outside(self) -> NDArray[np.bool_]:
-        """(k, T): whether the tree has not seen the row."""
+        """(k, T): whether the bag of the tree does not hold the row."""
         return np.unpackbits(self.bits, axis=1, count=self.n_trees).astype(bool)
 
 
 def residuals_from(y: Floats, predicted: Floats, bags: Bags, n_trees: int) -> Residuals:
-    """Targets and out-of-bag predictions (n,), NaN where every tree has seen the row -> residuals.
+    """Targets and out-of-bag predictions (n,), NaN if every bag holds the row -> residuals.
 
-    At most `MAX_ROWS` rows are taken, evenly spread; which, depends on their numbers alone.
+    At most `MAX_ROWS` rows are used, evenly spread by their numbers.
     """
     judged = np.flatnonzero(~np.isnan(predicted))
     if len(judged) > MAX_ROWS:
@@ -58,15 +58,15 @@ def residuals_from(y: Floats, predicted: Floats, bags: Bags, n_trees: int) -> Re
 def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residuals, coverage: float) -> Floats:
     """Leaves (n, T) -> (n, 2): the jackknife+-after-bootstrap interval (Kim, Xu and Barber, 2020).
 
-    For every training row i, the trees that have not seen it predict the sample and were off by R_i at the row itself;
-    the interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i. For a small
-    coverage the two may cross: the interval then goes from the lower to the higher, which keeps the promise too.
+    For every training row i, the trees whose bags do not hold it predict the sample; at the row itself they are off by
+    R_i. The interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i. With a
+    small coverage the two may cross; then the interval goes from the lower to the higher one, which keeps the promise.
     """
     assert forest.values is not None
     outside = residuals.outside.astype(np.float64)
     shares = (outside / outside.sum(axis=1, keepdims=True)).T
     n_rows = len(outside)
-    rank = math.ceil(round(coverage * (n_rows + 1), 9))  # of n + 1 equally likely places of the new one
+    rank = math.ceil(round(coverage * (n_rows + 1), 9))  # among n + 1 equally likely ranks of the new row
     bounds = np.tile([-np.inf, np.inf], (len(leaves), 1))
     if rank > n_rows:
         return bounds

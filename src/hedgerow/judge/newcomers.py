@@ -11,12 +11,12 @@ from hedgerow.judge.answer import Answers
 from hedgerow.judge.drift import Drift, Sample, find_drift
 from hedgerow.table.bins import Codes
 
-#: Drift is looked for in at most so many old and so many new rows, evenly spread.
+#: At most this many old rows and this many new rows, evenly spread, are compared.
 DRIFT_ROWS = 20_000
 
 
 class Newcomers(NamedTuple):
-    """Rows: codes (p, n), labels (n,) or None, which of all rows they are (n,), and who may judge them or None."""
+    """Rows: codes (p, n), labels (n,) or None, their numbers among all rows (n,), and their judges or None."""
 
     codes: Codes
     labels: NDArray[Any] | None
@@ -27,7 +27,7 @@ class Newcomers(NamedTuple):
 def compare(
     now: Answers, new: Newcomers, reference: Newcomers | None, classes: NDArray[Any] | None, **options: Any
 ) -> Drift:
-    """New rows against the training rows, each in the trees that have not seen it, or against a reference."""
+    """Compare new rows with the training rows, each in the trees whose bags do not hold it, or with a reference."""
     old = _training_rows(now, new.labels is not None) if reference is None else reference
     if old.judges is not None:
         new = _as_later(now, new)
@@ -36,17 +36,17 @@ def compare(
 
 
 def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
-    """Codes (p, n) and labels (n,) of the user -> at most `DRIFT_ROWS` of them."""
+    """Codes (p, n) and labels (n,) -> at most `DRIFT_ROWS` of these rows."""
     some = _spread(codes.shape[1])
     return Newcomers(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
 
 
 def _training_rows(now: Answers, labelled: bool) -> Newcomers:
-    """The training rows, each with the trees that have not seen it."""
-    rows = now.fitted.bagged
+    """The training rows, each with its judges."""
+    rows = now.fitted.rows_with_judges
     if rows is None:
         raise ValueError(
-            "reference must be given where a forest draws no bags or has not kept its training rows, got None; hand in"
+            "reference must be given if a forest draws no bags or has not kept its training rows, got None; pass"
             " old rows that were not used to grow the trees"
         )
     some = _spread(rows.n_rows)
@@ -56,8 +56,8 @@ def _training_rows(now: Answers, labelled: bool) -> Newcomers:
 
 
 def _as_later(now: Answers, new: Newcomers) -> Newcomers:
-    """New rows with the trees whose bags they would not be in, had they come with the others: as many as those."""
-    rows = now.fitted.bagged
+    """New rows with judges that are drawn as if they were training rows, so that they have as many judges as these."""
+    rows = now.fitted.rows_with_judges
     assert rows is not None
     return new._replace(judges=rows.bags.outside_each(now.forest.n_trees, rows.n_rows + new.rows))
 

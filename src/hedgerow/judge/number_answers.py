@@ -1,4 +1,4 @@
-"""Number answers: a fitted regressor with its present parameters, and samples -> predictions, bounds, intervals."""
+"""Number answers: a fitted regressor with its current parameters, and samples -> predictions, bounds, intervals."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from hedgerow.target.base import AboutNumbers
 
 Floats = NDArray[np.float64]
 
-#: What intervals promise unless told otherwise.
+#: The default coverage of intervals.
 COVERAGE = 0.9
 
 
 class VarianceOf(NamedTuple):
     """How uncertain a forest is about the targets of n samples, as variances, (n,) each.
 
-    ``total`` = ``aleatoric`` + ``epistemic``: the mean over trees of the variance in the leaf reached, which is noise
-    that further rows would not remove, and the variance over trees of the leaf means. Leaves of a single row show no
-    noise: grow them with ``min_samples_leaf`` of 5 or more to tell the two apart.
+    ``total`` is the sum of ``aleatoric`` and ``epistemic``. ``aleatoric`` is the mean over trees of the variance in the
+    leaf reached: noise that more rows would not remove. ``epistemic`` is the variance of the leaf means over trees.
+    Leaves of a single row show no noise, so set ``min_samples_leaf`` to 5 or more to tell the two apart.
     """
 
     total: Floats
@@ -44,7 +44,7 @@ class VarianceOf(NamedTuple):
 
 
 class NumberAnswers(Answers):
-    """What a regressor says."""
+    """The answers of a regressor."""
 
     kind = "numbers"
     is_mean: ClassVar[bool] = True
@@ -56,25 +56,25 @@ class NumberAnswers(Answers):
 
     @property
     def about(self) -> AboutNumbers:
-        """The extremes of the training targets."""
+        """The smallest and the largest training target."""
         return self.fitted.about  # type: ignore[return-value]
 
     @property
     def caution(self) -> float:
-        """Unseen rows each leaf keeps in reserve."""
+        """How many unseen rows each leaf keeps in reserve."""
         return checked_caution(self._caution, "a number >= 0")
 
     @property
     def leaf_values(self) -> Floats:
-        """(L,): what every leaf predicts."""
+        """(L,): the prediction of every leaf."""
         return self.forest.values  # type: ignore[return-value]
 
     def predicted(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the mean over trees of what the leaves reached predict."""
+        """Codes (p, n) -> (n,): the mean over trees of the predictions of the leaves reached."""
         return self.mean(codes, self.leaf_values[:, None])[:, 0]
 
     def said(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): what is predicted, in numbers."""
+        """Codes (p, n) -> (n,): the predictions."""
         return self.predicted(codes)
 
     def score(self, y: NDArray[Any], said: Floats) -> float:
@@ -84,13 +84,13 @@ class NumberAnswers(Answers):
     def under(self, rule: Any = None, caution: float | None = None) -> NumberAnswers:
         """The same fit with another caution."""
         if rule is not None:
-            raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out, its trees are averaged")
+            raise ValueError(f"rule must be None for a regressor, got {rule!r}; leave it out: trees are averaged")
         other = copy(self)
         other._caution = self._caution if caution is None else caution
         return other
 
     def bounds(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, 2): the mean if every leaf had `caution` more rows, all lowest or all highest."""
+        """Codes (p, n) -> (n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
         return self.mean(codes, np.column_stack(self.leaf_bounds()))
 
     def leaf_bounds(self) -> list[Floats]:
@@ -98,11 +98,11 @@ class NumberAnswers(Answers):
         return number_bounds(self.leaf_values, self.forest.counts, self.caution, self.about)
 
     def leaf_states(self) -> Floats:
-        """-> (L, 3): what every leaf predicts, and its lower and upper bound."""
+        """-> (L, 3): the prediction of every leaf, and its lower and upper bound."""
         return np.column_stack([self.leaf_values, *self.leaf_bounds()])
 
     def node_answers(self, tree: Any) -> list[Floats]:
-        """-> (N, 1) each: what every node of a tree predicts, and its lower and upper bound."""
+        """-> (N, 1) each: the prediction of every node of a tree, and its lower and upper bound."""
         bounds = number_bounds(tree.value, tree.counts[:, 0], self.caution, self.about)
         return [each[:, None] for each in (tree.value, *bounds)]
 
@@ -111,14 +111,14 @@ class NumberAnswers(Answers):
         forest = self.forest
         assert forest.variances is not None
         means = self.leaf_values if forest.means is None else forest.means
-        # Near the numbers, so that squares do not swallow their differences.
+        # Near the numbers, so that squares keep the digits of differences.
         away = means - sum((self.about.low, self.about.high)) / 2
         mean, square, within = self.mean(codes, np.column_stack([away, away**2, forest.variances])).T
         between = np.maximum(square - mean**2, 0)
         return VarianceOf(within + between, within, between)
 
     def interval(self, codes: Codes, coverage: float) -> Floats:
-        """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap."""
+        """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""
         residuals = self.residuals()
         leaves = self.forest.leaves(codes, self.threads(codes.shape[1]))
         return jackknife_plus(self.forest, leaves, residuals, coverage)
@@ -130,33 +130,33 @@ class NumberAnswers(Answers):
         return quantiles_of(self.forest, leaves, self.leaf_rows(), quantiles, weighting, interpolation, threads)
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> NumberTally:
-        """Samples and their numbers -> how far predictions are off, and what intervals hold where there are any."""
+        """Samples and their numbers -> how far predictions are off, and how good intervals are, if there are any."""
         codes = self.read(X)
         predicted = self.predicted(codes)
         if coverage is None and not self.has_residuals:
             return tally_numbers(y, predicted)
         return tally_numbers(y, predicted, self.interval(codes, COVERAGE if coverage is None else coverage))
 
-    # ---- what the training rows tell ------------------------------------------------------------
+    # ---- out of bag -----------------------------------------------------------------------------
 
     @property
     def has_residuals(self) -> bool:
-        """Whether rows were left out of bags, and what is needed of them is still known."""
-        return self.fitted.bagged is not None or self.fitted.learned.last("residuals") is not None
+        """Whether bags leave rows out, and their residuals are known or can be computed."""
+        return self.fitted.rows_with_judges is not None or self.fitted.learned.last("residuals") is not None
 
     @property
     def has_leaf_rows(self) -> bool:
-        """Whether the training rows of the leaves are known, or can be found."""
+        """Whether the training rows of the leaves are known or can be found."""
         return self.fitted.rows is not None or self.fitted.learned.last("leaf_rows") is not None
 
     def residuals(self) -> Residuals:
-        """Out-of-bag residuals, found when first needed."""
+        """Out-of-bag residuals, computed when first needed."""
 
         def make() -> Residuals:
-            rows = self.fitted.bagged
+            rows = self.fitted.rows_with_judges
             if rows is None:
                 raise ValueError(
-                    "predict_interval must be asked of a forest whose trees leave rows out, got one without a"
+                    "predict_interval must be called on a forest whose bags leave rows out, got one without a"
                     " bootstrap, warm-started on other rows, merged, or added to after it was loaded; fit with"
                     " bootstrap=True"
                 )
@@ -172,7 +172,7 @@ class NumberAnswers(Answers):
             rows = self.fitted.rows
             if rows is None:
                 raise ValueError(
-                    "predict_quantiles must be asked of a model fitted here or with leaf_rows=True, got one unpickled,"
+                    "predict_quantiles must be called on a model fitted here or with leaf_rows=True, got one unpickled,"
                     " loaded, or warm-started on other rows, whose leaves have lost their rows; fit it again"
                 )
             core = rows.target.core
@@ -185,10 +185,10 @@ class NumberAnswers(Answers):
         """(T,): out-of-bag error of the forest after each tree."""
 
         def make() -> Floats:
-            rows = self.fitted.bagged
+            rows = self.fitted.rows_with_judges
             if rows is None:
                 raise AttributeError(
-                    "oob_trace_ must be asked of a forest that still knows the rows its trees have not seen, got one"
+                    "oob_trace_ must be asked of a forest that still has its training rows and bags, got one"
                     " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
                 )
             trace = number_trace(rows)
@@ -198,7 +198,7 @@ class NumberAnswers(Answers):
         return self.fitted.learned.get("trace", None, make)
 
     def judged(self) -> Fitted:
-        """The fit with what it reports of rows that trees have not seen."""
+        """The fit, with what it reports on out-of-bag rows."""
         fitted, rows, metric = self.fitted, self.fitted.rows, self._model.oob_score
         if rows is None:
             return fitted
@@ -211,14 +211,14 @@ class NumberAnswers(Answers):
         seen = ~np.isnan(predicted)
         score = float((metric if callable(metric) else r2_score)(values[seen], predicted[seen]))
         whole = predicted
-        if rows.kept is not None:  # rows without weight: no tree has seen them
+        if rows.kept is not None:  # no bag holds rows without weight
             whole = self.predicted(rows.all_codes)
             whole[rows.kept] = predicted
         fitted.learned.put("residuals", None, residuals_from(values, predicted, rows.bags, self.forest.n_trees))
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=whole))
 
     def for_file(self) -> Fitted:
-        """The fit without its training rows; what intervals need of them is found before."""
+        """The fit without its training rows; what intervals need of them is computed first."""
         if self.has_residuals:
             self.residuals()
         bare = self.fitted.without_rows()
@@ -236,11 +236,11 @@ def number_bounds(values: Floats, counts: NDArray[Any], caution: float, about: A
 
 
 def number_trace(rows: TrainingRows) -> Trace:
-    """Training rows -> what follows the out-of-bag error while trees grow."""
+    """Training rows -> an object that follows the out-of-bag error while trees grow."""
     return Trace(rows, MeanOf(predictions))
 
 
 def out_of_bag_prediction(forest: Forest, rows: TrainingRows, n_threads: int) -> Floats:
-    """-> (n,): the mean of the trees that have not seen each training row, NaN where all have."""
+    """-> (n,): the mean of the trees whose bags do not hold each training row; NaN if all hold it."""
     judges = rows.judges
     return fold(forest, rows.codes, MeanOf(predictions), None, judges=judges, n_threads=n_threads)[:, 0]

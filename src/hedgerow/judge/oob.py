@@ -1,4 +1,4 @@
-"""Out of bag: a bootstrapped forest and its training rows -> how wrong it is, and whether it has trees enough."""
+"""Out of bag: a bootstrapped forest and its training rows -> how wrong it is, and whether it has enough trees."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from hedgerow.forest.training import TrainingRows
 
 Floats = NDArray[np.float64]
 
-#: Leaves of all rows are looked up for so many trees at a time that they take about this many bytes.
+#: The leaves of all rows are found for so many trees at a time that they take about this many bytes.
 LEAF_BYTES = 32 << 20
-#: A forest that stops by itself has between these numbers of trees, and grows by half each time it looks.
+#: A forest that stops by itself has between these numbers of trees, and grows by half between two checks.
 FEWEST_TREES, MOST_TREES, GROWTH = 32, 1000, 1.5
-#: Trees are enough when half as many more lower the error by less than this share of its standard error.
+#: There are enough trees when half as many more lower the error by less than this share of its standard error.
 FLAT = 0.1
 
 
 @dataclass(frozen=True)
 class BootstrapErrors:
-    """How often a bootstrapped forest and its trees are wrong, by what the bootstrap gives for free.
+    """How often a bootstrapped forest and its single trees are wrong, estimated without other data.
 
-    Of the trees, averaged for each row over trees and then over rows: `out_of_bag` over the trees that have not seen
-    the row (Err*), `resubstitution` over those that have. The first is too high for the whole table, as a tree sees
-    only .632 of it, the second too low; the .632 estimates lie between. Of the forest: `ensemble`.
+    The errors of single trees are averaged over the trees for each row, and then over rows: `out_of_bag` (Err*) over
+    the trees whose bags do not hold the row, `resubstitution` over the others. The first is too high, because a tree is
+    grown on only .632 of the table; the second is too low; the .632 estimates are between them. `ensemble` is the error
+    of the forest.
 
     Attributes
     ----------
     out_of_bag, resubstitution : float
-        Mean error of the single trees. A leaf that is tied between m classes is wrong about m - 1 of them, an empty
-        leaf has no opinion.
+        Mean error of the single trees. A leaf with a tie divides its vote among the tied classes; an empty leaf does
+        not count.
     ensemble : float
-        Error of the forest under its rule, each row judged by the trees that have not seen it.
+        Error of the forest under its rule; each row is judged by the trees whose bags do not hold it.
     no_information : float
-        Error of the trees if features and labels had nothing to do with each other.
+        Error of the trees if features and labels were independent.
     overfitting : float
-        0 where out_of_bag equals resubstitution, 1 where it equals no_information.
+        0 if out_of_bag equals resubstitution, 1 if it equals no_information.
     err632 : float
         .368 resubstitution + .632 out_of_bag.
     err632plus : float
-        The same with more weight on out_of_bag the more trees overfit (Efron and Tibshirani, 1997).
+        The same, with more weight on out_of_bag the more trees overfit (Efron and Tibshirani, 1997).
     """
 
     out_of_bag: float
@@ -78,7 +79,7 @@ class BootstrapErrors:
 
 
 def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
-    """Training rows of a classifier, and the error of the forest as a whole -> errors; three folds of votes."""
+    """Training rows of a classifier, and the error of the whole forest -> errors, by three folds of votes."""
     judges, known = rows.judges, rows.judges.certain
 
     def votes(of: Judges | None) -> Floats:
@@ -107,9 +108,9 @@ def ensemble_error(
     weights: Floats | None = None,
     n_threads: int = 1,
 ) -> float:
-    """Training rows of a classifier -> share of those with a judge that the rule gets wrong.
+    """Training rows of a classifier -> the share of the rows with a judge for which the rule is wrong.
 
-    Rows of uncertain class are left out, here as everywhere: nobody knows whether an answer about them is wrong.
+    Rows of uncertain class do not count, because nobody knows whether an answer about them is wrong.
     """
     judges = replace(rows.judges, as_forest=True)
     judged = (judges.number(forest.n_trees) > 0) & judges.certain
@@ -127,19 +128,19 @@ def _mean_error(votes: Floats, labels: NDArray[Any]) -> float:
 
 
 class Trace:
-    """The out-of-bag error of a forest after each of its trees, in one pass over them.
+    """The out-of-bag error of a forest after each of its trees, in one pass over the trees.
 
     Parameters
     ----------
     rows : TrainingRows
-        Whom the trees judge; their target says how wrong an answer is.
+        The rows that trees judge; their target defines how wrong an answer is.
     what, setting : Foldable, Setting
-        How leaves are combined. Rules that learn tree weights weigh all trees alike here.
+        How leaves are combined. Under rules that learn tree weights, all trees weigh the same here.
 
     Attributes
     ----------
     errors : list of float
-        Mean over the rows of certain class judged so far of how wrong the trees so far are; NaN while there are none.
+        Mean loss of the trees so far over the rows of certain class that have a judge; NaN if there are no such rows.
     """
 
     def __init__(self, rows: TrainingRows, what: Any, setting: Setting | None = None) -> None:
@@ -150,7 +151,7 @@ class Trace:
         self.errors: list[float] = []
 
     def extend(self, forest: Forest, n_threads: int = 1) -> None:
-        """Take in the trees of a forest that are not in the trace yet."""
+        """Add the trees of a forest that are not in the trace yet."""
         group = max(1, LEAF_BYTES // (4 * self._rows.n_rows))
         for first in range(len(self.errors), forest.n_trees, group):
             last = min(first + group, forest.n_trees)
@@ -161,7 +162,7 @@ class Trace:
                 self.errors.append(float(losses.mean()) if len(losses) else math.nan)
 
     def standard_error(self, error: float) -> float:
-        """How far the error of as many rows may be from that of all rows there could be."""
+        """The standard error of the error of the rows judged so far."""
         n_rows = int(self._certain.sum())
         return float(self._rows.target.standard_error(error, self._losses[self._judged], n_rows))
 
@@ -171,9 +172,9 @@ class Trace:
         return (self._number > 0) & self._certain
 
     def _add(self, forest: Forest, tree: int, leaves: NDArray[np.int32]) -> None:
-        """Take in one tree, in which all rows reach these leaves (n,)."""
+        """Add one tree, in which the rows reach these leaves (n,)."""
         what, merge = self._what, self._what.merge
-        if merge == "stack":  # the trees so far are read again: the pass is quadratic in their number
+        if merge == "stack":  # all trees so far are read again, so time is quadratic in their number
             self._number += self._judges.of(tree)
             so_far = some_trees(forest, 0, tree + 1)
             answer = fold(so_far, self._rows.codes, what, self._setting, judges=self._judges)
@@ -187,7 +188,7 @@ class Trace:
         self._judge(self._merged, rows if what.steady else np.flatnonzero(self._number), tree + 1)
 
     def _judge(self, merged: Floats, rows: NDArray[np.intp], n_trees: int) -> None:
-        """Judge some rows again, sums scaled up to all trees as they are in `fold`."""
+        """Judge some rows again; sums are scaled up to all trees, as in `fold`."""
         state, number = merged[rows], self._number[rows, None]
         if self._what.merge == "mean":
             state = state / number
@@ -197,7 +198,7 @@ class Trace:
 
 
 def stages(most: int = MOST_TREES) -> Iterator[tuple[int, int]]:
-    """Where a forest that stops by itself looks at its error: first and last tree of each stage."""
+    """The stages after which a forest that stops by itself checks its error: first and last tree of each."""
     first, last = 0, min(FEWEST_TREES, most)
     while first < most:
         yield first, last
@@ -205,10 +206,10 @@ def stages(most: int = MOST_TREES) -> Iterator[tuple[int, int]]:
 
 
 def is_flat(errors: list[float], standard_error: Callable[[float], float]) -> bool:
-    """Whether the last stage of a trace has brought less than a tenth of the standard error.
+    """Whether the last stage of a trace has lowered the error by less than a tenth of its standard error.
 
-    The excess of a forest's error falls about like one over its trees. Then what all further trees could bring is about
-    three times what the last half brought: less than a third of the error's own standard error.
+    The excess error of a forest falls about like one over the number of its trees. So all further trees could lower the
+    error by about three times what the last stage did, which is less than a third of its standard error.
     """
     ends = [last for _, last in stages() if last <= len(errors)]
     if len(ends) < 2:

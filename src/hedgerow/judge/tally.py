@@ -1,4 +1,4 @@
-"""Tally: a fitted model, samples and what is true of them -> a tally, which adds up over the parts of a table."""
+"""Tally: a fitted model, samples and their true targets -> a tally; tallies of the parts of a table can be added."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from hedgerow.metrics import NumberTally, SetTally
 
 
 def judge(model: Any, X: Any, y: Any, *, coverage: float | None = None) -> SetTally | NumberTally:
-    """What a model says of samples, against what is true of them.
+    """Compare the answers of a model about samples with the truth.
 
     Parameters
     ----------
     model : fitted classifier or regressor
-        Classifiers are judged by labels and sets; regressors by predictions and, where trees have left rows out, by
-        intervals.
+        Classifiers are judged by labels and sets; regressors by predictions and, if bags leave rows out, by intervals.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples, at least one, and their classes or numbers.
     coverage : float or None, default=None
-        What a regressor's intervals promise, .9 unless told.
+        The promised coverage of the intervals of a regressor; None means 0.9.
 
     Returns
     -------

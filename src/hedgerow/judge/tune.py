@@ -1,4 +1,4 @@
-"""Tune: a fitted forest and settings to try -> how well each does on rows outside the bags."""
+"""Tune: a fitted forest and settings to try -> how good each setting is on out-of-bag rows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NAMES = ("rule", "caution", "decision")
 def tried(now: ClassAnswers, metric: Any, over: dict[str, Any]) -> list[tuple[float, dict[str, Any]]]:
     """Values of rule, caution and decision -> all combinations with their scores, best first; no tree is grown again.
 
-    `metric` is a name that `hedgerow.metrics.scorer` knows, "accuracy", or ``metric(y, sets)``; larger is better.
+    `metric` is a name of `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
     """
     _check(over)
-    evidence, target = now.oob_evidence(), now.bagged_rows().target
+    evidence, target = now.oob_evidence(), now.rows_with_judges().target
     results = []
     for values in product(*over.values()):
         setting = dict(zip(over, values, strict=True))
@@ -35,12 +35,12 @@ def tried(now: ClassAnswers, metric: Any, over: dict[str, Any]) -> list[tuple[fl
 
 
 def _check(over: dict[str, Any]) -> None:
-    """Refuse what cannot be tried."""
+    """Refuse parameters and values that cannot be tried."""
     unknown = [name for name in over if name not in _NAMES]
     if unknown or not over or not all(len(values) for values in over.values()):
         raise ValueError(
-            f"over must map 'rule', 'caution' or 'decision' to non-empty lists, got {over!r}; other parameters"
-            " need trees to be grown again, as in GridSearchCV"
+            f"over must map 'rule', 'caution' or 'decision' to non-empty lists, got {over!r}; for other"
+            " parameters trees must be grown again, as GridSearchCV does"
         )
     for caution in over.get("caution", []):
         if not (isinstance(caution, int | float | np.number) and caution >= 0):

@@ -1,11 +1,12 @@
 """Variance: a bootstrapped forest, its training rows and samples -> how its probabilities would vary with the table.
 
-A forest of B trees has, at a point x, the variance ρσ² + (1 − ρ)σ²/B: σ²(x) is the variance of one tree over training
-tables and its own randomness, ρ(x) the correlation of two trees grown on the same table. One forest knows both. The
-variance between its trees is (1 − ρ)σ². What all trees have in common, ρσ², is the variance of an endless forest over
-tables, and the jackknife finds it without another table: leave out one row after the other and see what changes. No
-tree is grown for that. Rows are drawn independently of each other, so the trees that have not seen a row are a forest
-grown without it (Efron's jackknife after bootstrap), once the row is taken out of their counts.
+A forest of B trees has, at a point x, the variance ρσ² + (1 − ρ)σ²/B. σ²(x) is the variance of one tree over training
+tables and its own random draws, ρ(x) the correlation of two trees grown on the same table. Both can be estimated from
+one forest. The variance between its trees is (1 − ρ)σ². What all trees have in common, ρσ², is the variance of a forest
+of infinitely many trees over tables. The jackknife estimates it without another table: it leaves out one row after the
+other and measures what changes. No tree has to be grown for that: rows are drawn independently of each other, so the
+trees whose bags do not hold a row are a forest grown without it (Efron's jackknife after bootstrap), once the row is
+taken out of their counts.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
-#: Influences of all training rows on so many samples at a time that they take about this many bytes.
+#: The influences of all training rows are computed for so many samples at a time that they take about this many bytes.
 BLOCK_BYTES = 32 << 20
 
 
 class VarianceOf(NamedTuple):
     """How the probabilities of a forest would vary with its training table, (n, K) each.
 
-    ``forest`` = ``correlation`` · ``tree`` + (1 − ``correlation``) · ``tree`` / B for a forest of B trees; ``limit`` =
-    ``correlation`` · ``tree`` is what no further tree can take away. The limit is an estimate, with noise of its own
-    that is smaller the more trees there are; where it would be negative it is 0.
+    ``forest`` = ``correlation`` · ``tree`` + (1 − ``correlation``) · ``tree`` / B for a forest of B trees. ``limit`` =
+    ``correlation`` · ``tree`` is the variance that more trees cannot remove. The limit is a noisy estimate; the noise
+    gets smaller with more trees, and a negative estimate is replaced by 0.
     """
 
     forest: Floats
@@ -45,7 +46,7 @@ def forest_variance(
 ) -> VarianceOf:
     """Samples (p, m), training rows (p, n) with labels (n,) and bags -> variance of each probability, (m, K) each."""
     if forest.n_trees < 2:
-        raise ValueError("variance must be asked of a forest of two trees or more, got one tree; grow more")
+        raise ValueError("variance must be computed for a forest of two trees or more, got one tree; grow more")
     if forest.weights is not None and bags.count_outside:
         raise ValueError(
             f"leaf_counts must be 'inbag' or 'distinct' for the variance of a weighted forest, got"
@@ -65,7 +66,7 @@ def forest_variance(
 def _variance_of_block(
     forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int
 ) -> tuple[Floats, Floats]:
-    """Samples (p, m) -> what all trees have in common and what is between them, (m, K) each."""
+    """Samples (p, m) -> the variance that all trees have in common and the variance between them, (m, K) each."""
     reached = forest.leaves(samples, n_threads)
     shares = _shares(forest, reached)
     centred = shares - shares.mean(axis=1, keepdims=True)
@@ -84,7 +85,7 @@ def _variance_of_block(
     change = change[judged] / judges[judged, None, None]
     change -= change.mean(axis=0)
     left_out = (change**2).sum(axis=0) * (n_rows - 1) / max(int(judged.sum()), 1)
-    # The mean of some of B trees differs from that of all of them even if no row matters.
+    # The mean of some of the B trees differs from that of all trees, even if no row has any influence.
     chance = between * (1 / judges[judged] - 1 / forest.n_trees).sum() * (n_rows - 1) / max(int(judged.sum()), 1)
     return np.maximum(left_out - chance, 0.0), between
 
@@ -97,9 +98,9 @@ def _without_rows(
     outside: NDArray[np.bool_],
     reached: NDArray[np.int32],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-    """-> rows (P,) the tree has not seen, samples (P,) in the same leaf, and what taking the row out changes (P, K).
+    """-> rows outside the bag (P,), samples in the same leaf (P,), and how the shares change without the row (P, K).
 
-    The change is NaN where the leaf says nothing any more.
+    The change is NaN if the leaf is empty without the row.
     """
     rows = np.flatnonzero(outside)
     rows = rows[np.argsort(leaves[rows], kind="stable")]
@@ -117,7 +118,7 @@ def _without_rows(
 
 
 def _shares(forest: Forest, reached: NDArray[np.int32]) -> Floats:
-    """Leaves (m, T) -> (m, T, K) what the trees say; an empty leaf says what the others do, and so changes nothing."""
+    """Leaves (m, T) -> their class shares (m, T, K); an empty leaf gets the mean of the others and changes nothing."""
     shares = np.empty((*reached.shape, forest.n_classes))
     for tree in range(forest.n_trees):
         evidence = forest.evidence_in(tree)

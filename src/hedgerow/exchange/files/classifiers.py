@@ -45,7 +45,7 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     The training rows are not saved, so what must be learned from out-of-bag evidence is learned first.
     """
     now: ClassAnswers = answers_of(model)
-    if now.fitted.bagged is not None:
+    if now.fitted.rows_with_judges is not None:
         now.learn()
     _check_reading(model, now.fitted)
     encoder = Encoder()
