@@ -7,12 +7,16 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+from io import BytesIO
 from pathlib import Path
 from random import Random
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from numpy.lib.format import write_array_header_1_0
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from tests.reference.later import same_forest
@@ -73,6 +77,7 @@ def test_a_fit_that_was_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_path: 
     assert same_forest(resumed.forest_, whole.forest_)
     assert resumed.oob_score_ == whole.oob_score_
     assert all(part.stat().st_mtime_ns == when for part, when in kept.items())  # not grown again
+    assert not list(folder.glob(".*"))
 
 
 @pytest.mark.parametrize(
@@ -276,6 +281,71 @@ def test_an_empty_piece_is_refused_by_name(tmp_path: Path) -> None:
     parts(tmp_path)[0].write_bytes(b"")
     with pytest.raises(CheckpointError, match=rf"{parts(tmp_path)[0].name} must hold trees, got a damaged file"):
         RandomForestClassifier(2, random_state=0).fit(X, LABELS, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("name", PIECES)
+@pytest.mark.parametrize("times", [0, 2])
+def test_trees_that_have_counted_other_rows_are_refused(name: str, times: int, pieces: dict[str, Any]) -> None:
+    (model, y), (folder, arrays) = PIECES[name], pieces[name]
+    part = parts(folder)[0]
+    written(part, arrays | {"counts": arrays["counts"] * np.uint32(times)})
+    said = "tree 0 must have counted [0-9]+ rows, got" if times or name == "classes" else ""  # else refused before
+    with pytest.raises(CheckpointError, match=rf"{part} must hold trees, got a damaged file: {said}"):
+        clone(model).fit(X, y, checkpoint=folder)
+    written(part, arrays)
+
+
+def bomb(path: Path, arrays: dict[str, Any]) -> None:
+    """A small archive whose arrays are large."""
+    np.savez_compressed(path.with_suffix(""), **arrays | {"counts": np.zeros(1 << 26, np.uint32)})
+
+
+def boast(path: Path, arrays: dict[str, Any]) -> None:
+    """An array that says it has more cells than the file has bytes."""
+    written(path, {name: array for name, array in arrays.items() if name != "counts"})
+    header = BytesIO()
+    write_array_header_1_0(header, {"descr": "<u4", "fortran_order": False, "shape": (1 << 26,)})
+    with ZipFile(path, "a") as archive:
+        archive.writestr("counts.npy", header.getvalue())
+
+
+@pytest.mark.parametrize("made", [bomb, boast])
+def test_no_piece_takes_more_memory_than_its_file(made: Any, pieces: dict[str, Any]) -> None:
+    (model, y), (folder, arrays) = PIECES["classes"], pieces["classes"]
+    part = parts(folder)[0]
+    made(part, arrays)
+    assert part.stat().st_size < 1 << 19
+    tracemalloc.start()
+    try:
+        with pytest.raises(CheckpointError, match=rf"{part} must hold trees, got a damaged file"):
+            clone(model).fit(X, y, checkpoint=folder)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+        written(part, arrays)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"seed": ' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"seed": ' + "9" * 10_000 + "}",
+        '{"seed": ' + "9" * 4_000 + "}",
+        '{"seed": -1}',
+        '{"format": NaN}',
+        "[]",
+        "{}",
+        '{"a": 1}' + " " * 2_000_000,
+        "\udcff",
+    ],
+    ids=range(10),
+)
+@pytest.mark.parametrize("random_state", [0, None])
+def test_whatever_describes_a_fit_is_refused_in_one_way(text: str, random_state: int | None, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.json").write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(CheckpointError, match=f"checkpoint (file )?'?{tmp_path}"):
+        RandomForestClassifier(2, random_state=random_state).fit(X, LABELS, checkpoint=tmp_path)
 
 
 def test_nothing_is_made_before_there_is_something_to_keep(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from io import BytesIO
 from typing import Any
 
 from hedgerow.commands.evaluate import EvaluateOptions, show_tally, tally_of
@@ -11,11 +12,12 @@ from hedgerow.commands.fit import FitOptions, check_output, estimator_for, save_
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import Kept, columns_of
-from hedgerow.commands.parquet import ParquetSheet, require_pyarrow
+from hedgerow.commands.parquet import ParquetSheet, require_pyarrow, write_parquet
 from hedgerow.commands.paths import check_folder
 from hedgerow.commands.predict import PredictOptions, answers_of
 from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
+from hedgerow.disk import write_whole
 from hedgerow.errors import ClusterError
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.metrics.tally import add_tallies
@@ -116,12 +118,19 @@ def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) 
 
 def _answer(sheet: Any, number: int, model: Any, options: PredictOptions) -> tuple[int, int]:
     """Write the answers of one partition -> its number of rows, and how many of them are indeterminate."""
-    import fsspec
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
 
-    pyarrow = require_pyarrow()
     answers, kept = answers_of(model, sheet, options)
-    with fsspec.open(f"{options.out}/part-{number:05d}.parquet", "wb", auto_mkdir=True) as file:
-        pyarrow.parquet.write_table(pyarrow.table(columns_of(answers, Kept(sheet, kept), options.prefix)), file)
+    packed = BytesIO()
+    write_parquet(columns_of(answers, Kept(sheet, kept), options.prefix), packed)
+    files, folder = url_to_fs(options.out)
+    files.makedirs(folder, exist_ok=True)
+    path = f"{folder}/part-{number:05d}.parquet"
+    if isinstance(files, LocalFileSystem):
+        write_whole(path, packed.getvalue())
+    else:
+        files.pipe_file(path, packed.getvalue())
     return sheet.n_rows, answers.n_undecided
 
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
@@ -17,7 +16,7 @@ from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.parquet import write_parquet
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.talk import to_json
-from hedgerow.exchange.files.container import whole_file
+from hedgerow.disk import whole_file
 
 #: Decimals in CSV, which people read; JSON and Parquet have all digits.
 DECIMALS = 6
@@ -62,7 +61,7 @@ def write_answers(answers: Columns, kept: Kept, out: str | None, *, as_json: boo
     if is_parquet(out) and as_json:
         raise UsageError(f"the output must be JSON or Parquet, got --json and {out!r}; leave one out")
     if is_parquet(out):
-        with _whole_file(Path(str(out))) as passing:
+        with whole_file(str(out)) as passing:
             write_parquet(columns_of(answers, kept, prefix), passing)
         return
     with _text_file(out) as file:
@@ -123,15 +122,5 @@ def _text_file(out: str | None) -> Iterator[TextIO]:
         sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
         yield sys.stdout
         return
-    with _whole_file(Path(str(out))) as passing, open(passing, "w", encoding="utf-8", newline="") as file:
+    with whole_file(str(out)) as passing, open(passing, "w", encoding="utf-8", newline="") as file:
         yield file
-
-
-@contextmanager
-def _whole_file(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `path` if nothing fails; a device or a pipe is written to directly."""
-    if path.exists() and not path.is_file():
-        yield path
-        return
-    with whole_file(path) as passing:
-        yield passing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.dtypes import StringDType
@@ -60,12 +60,12 @@ def sheet_from_parquet(data: bytes, missing: Iterable[str] = ()) -> ParquetSheet
     return sheet
 
 
-def write_parquet(columns: dict[str, Any], path: str | Path) -> None:
-    """Columns by name -> a Parquet file that appears whole or not at all."""
+def write_parquet(columns: dict[str, Any], file: str | Path | BinaryIO) -> None:
+    """Columns by name -> a Parquet file."""
     pyarrow = require_pyarrow()
     from pyarrow import parquet
 
-    parquet.write_table(pyarrow.table(columns), path)
+    parquet.write_table(pyarrow.table(columns), file)
 
 
 def require_pyarrow() -> Any:

@@ -8,25 +8,32 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import reduce
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
+from numpy.lib.format import read_array_header_1_0, read_magic
 from numpy.typing import NDArray
 
+from hedgerow.disk import clear_partials, write_whole
 from hedgerow.errors import CheckpointError
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, some_trees
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import Bags
+from hedgerow.forest.training import bags_of
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers
 
 #: Trees are written this many seconds after the last ones.
 SECONDS = 10.0
 FORMAT = 1
+#: Most bytes of the file that says what fit a folder is of.
+MAX_IDENTITY = 1 << 20
 _IDENTITY = "checkpoint.json"
 _PART = re.compile(r"trees-(\d+)-(\d+)\.npz")
 
@@ -56,7 +63,7 @@ class Checkpoint:
         if random_state is not None or self._identity is None:
             return drawn
         seed = self._identity.get("seed")
-        return seed if isinstance(seed, int) else drawn
+        return seed if isinstance(seed, int) and 0 <= seed < 2**64 else drawn
 
     def around(
         self,
@@ -71,13 +78,14 @@ class Checkpoint:
     ) -> Grow:
         """A function that grows trees -> one that first looks for them in the folder, and writes new trees there."""
         self._settle(identity_of(estimator, labels, codes, bins, settings, ccp_alpha))
+        bags = bags_of(settings, codes.shape[1])
 
         def kept(first_tree: int, n_trees: int, progress: Callable[[int], bool] | None = None) -> Forest:
             parts: list[Forest] = []
             done, last = first_tree, first_tree + n_trees
             batch, pause, stopped = n_threads, SECONDS, False
             while done < last:
-                found = self._read(done, last, bins, labels)
+                found = self._read(done, last, bins, labels, bags)
                 if found is None:
                     began = time.monotonic()
                     end = min(last, done + batch, self._next(done))
@@ -98,7 +106,7 @@ class Checkpoint:
         """Refuse a folder of another fit; write into an empty one which fit it belongs to."""
         if self._identity is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            _write_whole(self._folder / _IDENTITY, json.dumps(identity, indent=1).encode())
+            write_whole(self._folder / _IDENTITY, json.dumps(identity, indent=1).encode())
             self._identity = identity
             return
         different = _differences(self._identity, identity)
@@ -107,12 +115,14 @@ class Checkpoint:
                 f"checkpoint {str(self._folder)!r} must be of the same fit, got one that differs in"
                 f" {', '.join(different)}; fit with the same table and parameters, or name another folder"
             )
+        clear_partials(self._folder)
 
     def _read_identity(self) -> dict[str, Any] | None:
         """The identity of the fit that the folder belongs to; None if the folder is new."""
         path = self._folder / _IDENTITY
         try:
-            identity = json.loads(path.read_text(encoding="utf-8"))
+            with path.open("rb") as file:
+                text = file.read(MAX_IDENTITY + 1)
         except (FileNotFoundError, NotADirectoryError):
             if self._folder.exists() and (not self._folder.is_dir() or any(map(_is_visible, self._folder.iterdir()))):
                 raise CheckpointError(
@@ -120,10 +130,16 @@ class Checkpoint:
                     " which is something else; name another folder"
                 ) from None
             return None
-        except (json.JSONDecodeError, UnicodeDecodeError) as reason:
-            raise CheckpointError(f"{str(path)!r} must be JSON, got something else; name another folder") from reason
+        try:
+            identity = json.loads(text.decode("utf-8")) if len(text) <= MAX_IDENTITY else None
+        except (ValueError, RecursionError) as reason:
+            raise CheckpointError(
+                f"checkpoint file {path} must be JSON, got something else; name another folder"
+            ) from reason
         if not isinstance(identity, dict):
-            raise CheckpointError(f"{str(path)!r} must describe a fit, got something else; name another folder")
+            raise CheckpointError(
+                f"checkpoint file {path} must describe a fit, got something else; name another folder"
+            )
         return identity
 
     def _spans(self) -> Iterator[tuple[int, int, Path]]:
@@ -136,13 +152,15 @@ class Checkpoint:
         """The next tree after this one that is in the folder, or a number larger than all."""
         return min((first for first, _, _ in self._spans() if first > tree), default=2**31)
 
-    def _read(self, tree: int, last: int, bins: Bins, labels: Labels | Numbers) -> Forest | None:
+    def _read(self, tree: int, last: int, bins: Bins, labels: Labels | Numbers, bags: Bags) -> Forest | None:
         """Trees `tree` to at most ``last - 1``, as many as one part has; None if `tree` is not in the folder."""
         for begin, end, path in self._spans():
             if begin <= tree < end:
-                part = forest_from_bytes(path, bins, labels)
+                part = forest_from_bytes(path, bins, labels, replace(bags, first_tree=begin))
                 if part.n_trees != end - begin:
-                    raise CheckpointError(f"{path.name} must hold {end - begin} trees, got {part.n_trees}; delete it")
+                    raise CheckpointError(
+                        f"checkpoint file {path} must hold {end - begin} trees, got {part.n_trees}; delete it"
+                    )
                 return some_trees(part, tree - begin, min(last, end) - begin)
         return None
 
@@ -153,7 +171,7 @@ class Checkpoint:
         buffer = BytesIO()
         np.savez(buffer, n_classes=np.int64(forest.n_classes), **forest.arrays())  # type: ignore[arg-type]
         name = f"trees-{first:07}-{first + forest.n_trees:07}.npz"
-        _write_whole(self._folder / name, buffer.getvalue())
+        write_whole(self._folder / name, buffer.getvalue())
 
 
 def _is_visible(path: Path) -> bool:
@@ -179,25 +197,50 @@ def identity_of(
     }
 
 
-def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers) -> Forest:
-    """A file of trees -> the trees, which have been checked, and are of the kind that fits these labels."""
+def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers, bags: Bags) -> Forest:
+    """A file of trees -> the trees, which have been checked, and are of the kind that fits these labels and bags."""
     arrays = _read_arrays(path)
     try:
         forest = Forest.from_arrays(int(arrays.pop("n_classes")), arrays)
         _check_kind(forest, labels)
-        counted_rows(forest, bins)
-    except (KeyError, TypeError, ValueError) as reason:
+        _check_rows(counted_rows(forest, bins), bags)
+    except (ArithmeticError, KeyError, TypeError, ValueError) as reason:
         raise _damaged(path, reason) from reason
     return forest
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """A file -> its arrays by name, not yet checked."""
+    """A file -> its arrays by name, not yet checked; they are no larger than the file."""
     try:
-        with np.load(path, allow_pickle=False) as held:
-            return {name: held[name] for name in held.files}
-    except Exception as reason:  # readers of archives, compression and arrays raise many types
+        with ZipFile(path) as archive:
+            members = archive.infolist()
+            if any(each.compress_type != ZIP_STORED for each in members):
+                raise ValueError("its arrays must not be packed")
+            if sum(each.file_size for each in members) > path.stat().st_size:
+                raise ValueError("its arrays must fit into the file")
+            return {each.filename.removesuffix(".npy"): _array_from(archive.read(each)) for each in members}
+    except Exception as reason:  # readers of archives and arrays raise many types
         raise _damaged(path, reason) from reason
+
+
+def _array_from(data: bytes) -> NDArray[Any]:
+    """The bytes of an array as NumPy writes it -> the array, if it has as many cells as there are bytes for."""
+    file = BytesIO(data)
+    if read_magic(file) != (1, 0):
+        raise ValueError("its arrays must be of version 1.0")
+    shape, column_by_column, dtype = read_array_header_1_0(file)
+    if (column_by_column and len(shape) > 1) or dtype.hasobject:
+        raise ValueError("its arrays must be numbers, row by row")
+    return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape)
+
+
+def _check_rows(found: NDArray[np.uint64], bags: Bags) -> None:
+    """Refuse trees (T,) that have counted other numbers of rows than their bags say."""
+    for tree, rows in enumerate(found.tolist()):
+        times = bags.counted(tree, 0, bags.n_rows)
+        wanted = bags.n_rows if times is None else int(times.sum())
+        if rows != wanted:
+            raise ValueError(f"tree {bags.first_tree + tree} must have counted {wanted:,} rows, got {rows:,}")
 
 
 def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
@@ -210,7 +253,7 @@ def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
 
 def _damaged(path: Path, reason: Exception) -> CheckpointError:
     """The error about a file that cannot be used."""
-    return CheckpointError(f"{path.name} must hold trees, got a damaged file: {reason}; delete it")
+    return CheckpointError(f"checkpoint file {path} must hold trees, got a damaged file: {reason}; delete it")
 
 
 def _version() -> str:
@@ -236,16 +279,6 @@ def _checksum(values: dict[str, Any]) -> int:
         data = np.ascontiguousarray(value).tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         total = zlib.crc32(data, zlib.crc32(name.encode(), total))
     return total
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file that appears only when it is complete, even after a loss of power."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with open(part, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
 
 
 def _from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:

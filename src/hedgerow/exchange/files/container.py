@@ -13,19 +13,16 @@ import math
 import mmap
 import os
 import stat
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.disk import Path_, whole_file
 from hedgerow.errors import ModelFileError
 
 Array: TypeAlias = NDArray[Any]
-Path_: TypeAlias = str | os.PathLike[str]
 
 #: Most bytes of JSON in a file: Python objects made from it take up to 30 times as many. Long data are arrays.
 MAX_HEADER = 1 << 20
@@ -73,26 +70,9 @@ def write_file(path: Path_ | BinaryIO, contents: Contents) -> None:
         for part in _parts(header, arrays):
             path.write(part)
         return
-    with whole_file(path) as passing, open(passing, "xb") as file:
+    with whole_file(path) as passing, open(passing, "wb") as file:
         for part in _parts(header, arrays):
             file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def whole_file(path: Path_) -> Iterator[Path]:
-    """A path to write to, which is renamed to `path` if nothing fails; if `path` is a link, its target is replaced."""
-    target = Path(os.path.realpath(path))
-    passing = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
-    try:
-        yield passing
-        os.replace(passing, target)
-    except BaseException as reason:
-        passing.unlink(missing_ok=True)
-        if isinstance(reason, OSError):
-            reason.filename, reason.filename2 = os.fspath(path), None  # not the name of the temporary file
-        raise
 
 
 def read_file(path: Path_ | BinaryIO, *, memory_map: bool = True) -> Contents:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from hedgerow.disk import Path_
 from hedgerow.errors import ModelFileError
-from hedgerow.exchange.files.container import Contents, Path_, read_file
+from hedgerow.exchange.files.container import Contents, read_file
 from hedgerow.exchange.files.model import header_from, one_exception
 from hedgerow.exchange.files.parameters import Decoder
 from hedgerow.exchange.files.tables import schema_from_arrays

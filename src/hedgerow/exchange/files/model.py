@@ -11,17 +11,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
+from hedgerow.disk import Path_
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files import classifiers, regressors, unlabelled
-from hedgerow.exchange.files.container import (
-    Contents,
-    Path_,
-    dump_json,
-    parse_object,
-    read_file,
-    too_large,
-    write_file,
-)
+from hedgerow.exchange.files.container import Contents, dump_json, parse_object, read_file, too_large, write_file
 from hedgerow.exchange.files.values import Arrays
 from hedgerow.exchange.named import estimator_named
 

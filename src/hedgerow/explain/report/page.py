@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow
+from hedgerow.disk import write_whole
 from hedgerow.exchange.export.svg import COLOURS
 from hedgerow.explain.report.cases import pack_cases
 from hedgerow.explain.report.figures import Figures, Said, figures_of, name_of, said_of, training_range
@@ -53,10 +54,9 @@ class Report:
     figures: dict[str, Any]
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file -> its path."""
-        target = Path(path)
-        target.write_text(self.html, encoding="utf-8", newline="\n")
-        return target
+        """Write the page to a file, which appears whole or not at all -> its path."""
+        write_whole(path, self.html.encode())
+        return Path(path)
 
     def _repr_html_(self) -> str:
         """The page in a frame, for notebooks."""

@@ -7,14 +7,13 @@ import gzip
 import hashlib
 import io
 import json
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
+from hedgerow.disk import whole_file, write_whole
 from hedgerow.study.datasets.arff import Rows, read_arff
 from hedgerow.study.datasets.files import receipt_of, sha256_of
 from hedgerow.study.datasets.registry import About, DatasetError, UnreachableError
@@ -51,7 +50,7 @@ def fetch_dataset(about: About, folder: Path, *, openml: str = OPENML) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{about.name}.csv.gz"
     _write(prepared, path)
-    receipt_of(path).write_text(sha256_of(path) + "\n")
+    write_whole(receipt_of(path), (sha256_of(path) + "\n").encode())
     return path
 
 
@@ -129,20 +128,15 @@ def _label_names(found: Counter[str], about: About) -> dict[str, str]:
 
 def _write(rows: Rows, path: Path) -> None:
     """Rows -> a compressed CSV file that appears only when it is complete."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with (
-            os.fdopen(descriptor, "wb") as raw,
-            gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as packed,
-            io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
-        ):
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(rows.names)
-            writer.writerows(_blank(rows.rows))
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with (
+        whole_file(path) as passing,
+        open(passing, "wb") as raw,
+        gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+    ):
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(rows.names)
+        writer.writerows(_blank(rows.rows))
 
 
 def _blank(rows: Iterable[list[str | None]]) -> Iterator[list[str]]:

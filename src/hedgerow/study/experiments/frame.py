@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hedgerow.disk import write_whole
 from hedgerow.study.datasets import DatasetError, UnreachableError, find_dataset
 from hedgerow.study.experiments.report import Report
 
@@ -174,10 +174,8 @@ def _kept(store: Path, unit: Unit) -> Result | None:
 
 def _keep(store: Path, unit: Unit, result: Result) -> None:
     """Write a result; the file appears only when it is complete."""
-    path = store / f"{unit.key}.json"
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps({"arguments": unit.arguments, "result": result}), encoding="utf-8")
-    os.replace(part, path)
+    kept = json.dumps({"arguments": unit.arguments, "result": result})
+    write_whole(store / f"{unit.key}.json", kept.encode())
 
 
 class _bar:

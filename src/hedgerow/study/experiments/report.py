@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.disk import whole_file, write_whole
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -75,8 +77,8 @@ class Report:
         for part in self.parts:
             if isinstance(part, Figure):
                 figures[part.name] = _save(part, folder)
-        (folder / "README.md").write_text(self._markdown(figures), encoding="utf-8")
-        (folder / "report.json").write_text(json.dumps(self.as_json(), indent=1) + "\n", encoding="utf-8")
+        write_whole(folder / "README.md", self._markdown(figures).encode())
+        write_whole(folder / "report.json", (json.dumps(self.as_json(), indent=1) + "\n").encode())
 
     def as_json(self) -> dict[str, Any]:
         """Everything except the drawings."""
@@ -139,7 +141,8 @@ def _save(figure: Figure, folder: Path) -> str:
         name = f"figures/{figure.name}.{figure.format}"
         (folder / "figures").mkdir(exist_ok=True)
         metadata = {"Date": None} if figure.format == "svg" else None  # the same numbers give the same bytes
-        canvas.savefig(folder / name, dpi=90, metadata=metadata)
+        with whole_file(folder / name) as passing:
+            canvas.savefig(passing, dpi=90, format=figure.format, metadata=metadata)
     return name
 
 
