@@ -278,7 +278,7 @@ def test_density_outside_the_range_is_zero_and_of_gaps_or_categories_undefined()
     gapped = uniform()
     gapped[3, 1] = np.nan
     for table in (gapped, mixed_table(50, 2, seed=0)[0]):
-        with pytest.raises(ValueError, match="a density must be asked of trees grown on finite numbers"):
+        with pytest.raises(ValueError, match="score_samples must be called on trees grown on finite numbers"):
             RandomTreesEmbedding(2).fit(table).score_samples(table)
 
 
@@ -342,5 +342,5 @@ def test_estimator_passes_scikit_learns_check(estimator, check):
 
 @pytest.mark.parametrize("asked", [{"n_estimators": "auto"}, {"max_features": "oob"}])
 def test_nothing_is_chosen_by_labels_that_are_not_there(asked):
-    with pytest.raises(ValueError, match="must be given where no labels decide"):
+    with pytest.raises(ValueError, match="must be given if there are no labels"):
         UnsupervisedForest(**asked).fit(np.random.default_rng(0).normal(size=(20, 2)))

@@ -45,9 +45,6 @@ RIDDLES = (
 STILL_TO_READ = (
     "docs/architecture.md",
     "docs/which.md",
-    "src/hedgerow/estimators",
-    "src/hedgerow/explain/change.py",
-    "src/hedgerow/explain/report/settings.py",
 )
 
 

@@ -1,4 +1,4 @@
-"""Estimators: tables and labels -> fitted trees and forests, as scikit-learn's users know them."""
+"""Estimators: tables and targets -> fitted trees and forests, with the interface of scikit-learn."""
 
 from hedgerow.estimators.classifiers import (
     DecisionTreeClassifier,

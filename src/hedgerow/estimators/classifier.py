@@ -1,4 +1,4 @@
-"""Classifier: a table and labels -> a fitted classifier, and everything one can ask it."""
+"""Classifier: a table and labels -> a fitted classifier, and all its answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     """What all tree and forest classifiers share; the public classes are presets of it.
 
-    `rule`, `caution` and `decision` change nothing that was fitted.
+    `rule`, `caution` and `decision` can be changed on a fitted model; they do not change its trees.
     """
 
     __task__: ClassVar[Task] = ClassTask()
@@ -47,20 +47,22 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
-        """Grow the trees.
+        """Fit to a table and labels.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Numbers, booleans, categories or text; NaN, None and null are missing, infinities are values.
+            The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
+            are not.
         y : array-like of shape (n_samples,), or UncertainLabels
-            Labels. Where they are uncertain: sets of possible classes, or what `hedgerow.labels` makes of
-            plausibilities and masses.
+            Labels. A label may be uncertain: a set of possible classes, or plausibilities and masses, of which
+            `hedgerow.labels` makes labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights change splits and shares, never the amount of evidence: three rows are three rows.
+            Weights of the rows. They change splits and class shares, but never the amount of evidence: three rows are
+            three rows.
         checkpoint : str or path, default=None
-            A folder that keeps trees as they are grown: the same call goes on after an interruption and ends with the
-            same forest, bit for bit.
+            A folder in which trees are stored while the fit runs. After an interruption, the same call continues with
+            them and ends with the same forest, bit for bit.
 
         Returns
         -------
@@ -71,23 +73,23 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add the evidence of new rows to the leaves that exist; no tree changes its splits.
+        """Add the evidence of new rows to the existing leaves; the splits do not change.
 
-        It does not matter in how many parts rows come: the leaves hold what they would hold had all been counted at
-        once. Later rows are numbered after the earlier ones and have their draw in every tree's bag like those, so
-        ``leaf_counts`` keeps its meaning, and out-of-bag evidence is that of all rows seen.
+        The result does not depend on how many calls add the rows. New rows are numbered after the earlier ones, and
+        drawn into the bags of all trees in the same way. So ``leaf_counts`` keeps its meaning, and out-of-bag evidence
+        includes the new rows.
 
-        A forest that has not been fitted is fitted to these rows, and `classes` must be given: hand in many, since
-        further ones grow no trees. `grow_more` does.
+        A forest that has not been fitted is fitted to these rows; then `classes` must be given. Pass many rows in this
+        first call, because later calls grow no trees. `grow_more` does.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New rows, with the columns of the first ones. Categories that are new count as missing.
+            New rows, with the columns of the first table. New categories count as missing.
         y : array-like of shape (n_samples,)
-            Their labels.
+            The labels of the new rows.
         classes : array-like of shape (n_classes,), default=None
-            All classes that may occur. In later calls it may be left out, or may declare new ones besides those known.
+            All classes that may occur. Later calls may leave it out, or pass the known classes and new ones.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, as in `fit`.
 
@@ -118,7 +120,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         return_set : bool, default=False
-            Whether to return the set of classes that remain as well; pipelines pass this on.
+            Whether to return also the set of classes that remain. A pipeline passes this parameter on.
 
         Returns
         -------
@@ -134,7 +136,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return np.asarray(now.classes[opinion.probability.argmax(axis=1)]), now.chosen(opinion)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """One distribution per sample: with the rule "average", the mean of the class shares in the leaves reached.
+        """Probability of each class; with the rule "average", the mean of the class shares in the leaves reached.
 
         Parameters
         ----------
@@ -144,13 +146,13 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         probability : ndarray of shape (n_samples, n_classes)
-            Rows sum to one; columns as in ``classes_``.
+            Rows sum to one. The columns are in the order of ``classes_``.
         """
         now = self.__answers__()
         return now.probability(now.read(X))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of `predict_proba`; minus infinity where a class has no share.
+        """Logarithm of `predict_proba`; minus infinity for a class of probability 0.
 
         Parameters
         ----------
@@ -165,7 +167,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             return np.asarray(np.log(self.predict_proba(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of `predict`; of uncertain labels, how plausible they find what is predicted.
+        """Accuracy of `predict`; for uncertain labels, the mean plausibility of the predicted classes.
 
         Parameters
         ----------
@@ -179,7 +181,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         score : float
-            The share of right predictions; where a label is a set, of predictions in the set.
+            The share of correct predictions; a prediction inside a label that is a set counts as correct.
         """
         labels = read_labels(y)
         if labels is None:
@@ -187,7 +189,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
 
     def predict_set(self, X: Any) -> NDArray[np.bool_]:
-        """The classes that cannot be told apart.
+        """The set of classes that remain for each sample after the decision.
 
         Parameters
         ----------
@@ -197,13 +199,13 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         chosen : bool ndarray of shape (n_samples, n_classes)
-            At least one class per row; more where the evidence does not decide.
+            At least one class in each row; several if the evidence does not decide between them.
         """
         now = self.__answers__()
         return now.chosen(now.opinion(now.read(X)))
 
     def predict_bounds(self, X: Any) -> Floats:
-        """Lower and upper probability (belief and plausibility) of each class.
+        """Lower and upper probability of each class (belief and plausibility).
 
         Parameters
         ----------
@@ -219,33 +221,37 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return np.stack([opinion.lower, opinion.upper], axis=2)
 
     def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
-        """Mass functions over all subsets of the classes: the mean of those of the leaves reached.
+        """Masses over all subsets of the classes: the mean of the masses of the leaves reached.
 
-        The mean is that of beliefs and plausibilities too, whatever the rule: with ``model="idm"`` the belief and
-        plausibility of single classes are the bounds of the rule "average". A leaf without rows is vacuous.
+        The rule of the forest is not used. The belief and plausibility of the result are the means of those of the
+        leaves; with ``model="idm"`` those of single classes are the bounds of the rule "average". A leaf without rows
+        has a vacuous mass.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         model : {"idm", "dabt", "multinomial"}, default="idm"
-            What a leaf's counts justify; see `hedgerow.belief.mass_from_counts`. "idm" keeps the estimator's
-            caution in reserve, "dabt" (two classes) one row, "multinomial" what confidence intervals leave open.
+            How the counts of a leaf become a mass; see `hedgerow.belief.mass_from_counts`. On the set of all classes,
+            "idm" puts the caution of the estimator, "dabt" (only for two classes) one row, and "multinomial" what
+            confidence intervals leave open.
         alpha : float, default=0.05
-            For "multinomial": one minus the confidence level.
+            Only for "multinomial": one minus the confidence level.
         ordinal : bool, default=False
-            For "multinomial": whether the classes are ordered, so that only runs of neighbours have mass.
+            Only for "multinomial": whether the classes are ordered, so that only runs of neighbouring classes have
+            mass.
 
         Returns
         -------
         mass : ndarray of shape (n_samples, 2**n_classes)
-            Index = bit mask of the set: ``mass[:, 5]`` is of the first and third of ``classes_``. At most 16 classes.
+            The index of a set is its bit mask: ``mass[:, 5]`` is the mass of the first and third of ``classes_``
+            together. There may be at most 16 classes.
         """
         now = self.__answers__()
         return now.evidence(now.read(X)).mass(model, alpha=alpha, ordinal=ordinal)
 
     def predict_uncertainty(self, X: Any) -> UncertaintyOf:
-        """How much is not known, and of which kind.
+        """How uncertain the forest is about each sample, by kind of uncertainty.
 
         Parameters
         ----------
@@ -255,7 +261,8 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         UncertaintyOf
-            total, aleatoric, epistemic, conflict, vacuity, relative_aleatoric, relative_epistemic: one array each.
+            ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity``, ``relative_aleatoric`` and
+            ``relative_epistemic``, (n_samples,) each.
         """
         now = self.__answers__()
         return now.uncertainty(now.read(X))
@@ -263,9 +270,9 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     def predict_variance(self, X: Any) -> VarianceOf:
         """How much the probabilities (rule "average") would differ with another training table of the same kind.
 
-        At each sample the variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, with σ² the variance of one tree and ρ
-        the correlation of two. Both are estimated by leaving out one training row after the other: the trees that have
-        not seen it are a forest without it. Such a jackknife errs on the side of too much variance.
+        At each sample the variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree
+        and ρ the correlation of two. Both are estimated by leaving out one training row after the other: the trees
+        whose bags do not hold the row are a forest without it. Such a jackknife tends to overestimate the variance.
 
         Parameters
         ----------
@@ -275,15 +282,15 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         VarianceOf
-            ``forest``, ``tree`` (σ²), ``correlation`` (ρ) and ``limit`` (ρσ²), (n_samples, n_classes) each. Have about
-            as many trees as training rows, or more, for estimates that are not noise.
+            ``forest``, ``tree`` (σ²), ``correlation`` (ρ) and ``limit`` (ρσ²), (n_samples, n_classes) each. The
+            estimates are noisy unless there are about as many trees as training rows, or more.
         """
         now = self.__answers__()
         now.rows_with_judges()
         return now.variance(now.read(X))
 
     def evidence(self, X: Any) -> Evidence:
-        """The leaves the samples reach and what they hold, to be combined under any rule.
+        """The leaves that samples reach, with their counts; any rule can combine them.
 
         Parameters
         ----------
@@ -299,7 +306,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return now.evidence(now.read(X))
 
     def explain(self, X: Any, **asked: Any) -> list[Explanation]:
-        """Why each sample is what it is, and what would settle those of which several classes remain.
+        """Explain why each sample gets its set of classes, and what would settle it if several classes remain.
 
         Parameters
         ----------
@@ -314,21 +321,21 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         list of hedgerow.explain.Explanation
             With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
         """
-        from hedgerow.explain import explain  # lies above the estimators
+        from hedgerow.explain import explain  # here, because explain imports estimators
 
         return explain(self, X, **asked)
 
     def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Report:
-        """One page that can be e-mailed: metrics, where the undecided cases live, and each case with live sliders.
+        """Make one HTML page, which can be e-mailed: metrics, the undecided cases, and each case with sliders.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Rows the forest has not been trained on.
+            Rows on which the forest was not trained.
         y : array-like of shape (n_samples,), default=None
-            Their classes; without them the report has no metrics.
+            The classes of these rows; without them the report has no metrics.
         names : array-like of shape (n_samples,), default=None
-            What to call the rows; None takes their numbers, from 0.
+            Names of the rows; None means their numbers, from 0.
         **options
             ``title``, ``max_cases``, ``seconds``, ``train``, ``y_train`` and ``first``, as in
             `hedgerow.explain.report.make_report`.
@@ -338,24 +345,24 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         hedgerow.explain.report.Report
             With ``html``, ``figures`` and ``save(path)``.
         """
-        from hedgerow.explain.report import make_report  # lies above the estimators
+        from hedgerow.explain.report import make_report  # here, because explain imports estimators
 
         return make_report(self, X, y, names=names, **options)
 
     def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
-        """Choose rule, caution or decision by how well they do on out-of-bag evidence; no tree is grown again.
+        """Choose rule, caution or decision by their scores on out-of-bag evidence; no tree is grown again.
 
         Parameters
         ----------
         metric : str or callable, default="u65"
-            A name `hedgerow.metrics.scorer` knows, "accuracy", or ``metric(y, sets)``; larger is better.
+            A name of `hedgerow.metrics.scorer`, "accuracy", or a function ``metric(y, sets)``; larger is better.
         over : dict of str to list, default={"caution": [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5]}
             Values of ``rule``, ``caution`` and ``decision`` to try, in all combinations.
 
         Returns
         -------
         self
-            With the best combination set as parameters, and ``tuning_``, a list of (score, parameters), best first.
+            The best combination is set as parameters, and ``tuning_`` is a list of (score, parameters), best first.
         """
         now = self.__answers__()
         results = tried(now, metric, {"caution": list(CAUTIONS)} if over is None else over)
@@ -365,16 +372,16 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def oob_evidence_(self) -> Evidence:
-        """Evidence about the training rows from trees that have not seen them, without the rows' own counts."""
+        """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
         with or_not_there():
             return self.__answers__().oob_evidence()
 
     @property
     def oob_errors_(self) -> BootstrapErrors:
-        """How often the forest and its trees are wrong about training rows they have and have not seen.
+        """How often the forest and its single trees are wrong about training rows, inside and outside the bags.
 
-        ``out_of_bag`` (Err*, averaged for each row over trees), ``resubstitution``, ``err632``, ``err632plus``, and
-        ``ensemble``, the out-of-bag error of the forest as a whole.
+        It has ``out_of_bag`` (Err*, averaged over trees for each row), ``resubstitution``, ``err632``, ``err632plus``,
+        and ``ensemble``, the out-of-bag error of the whole forest.
 
         Examples
         --------
@@ -395,12 +402,12 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def n_classes_(self) -> int:
-        """How many classes."""
+        """Number of classes."""
         return len(fitted_of(self).about.names)
 
     @property
     def criterion_(self) -> Criterion:
-        """The criterion the trees were grown by, nothing left open."""
+        """The criterion with which the trees were grown, with all its parameters chosen."""
         return fitted_of(self).criterion  # type: ignore[no-any-return]
 
     @property
@@ -411,21 +418,21 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def tree_weights_(self) -> Floats:
-        """(n_trees,): the weights a rule has learned on out-of-bag evidence."""
+        """(n_trees,): the tree weights that were learned on out-of-bag evidence."""
         learned = fitted_of(self).learned.last("weights")
         return figure(learned, "tree_weights_", "once a rule has learned weights")[1]  # type: ignore[no-any-return]
 
     @property
     def oob_decision_function_(self) -> Floats:
-        """(n_samples, n_classes): probabilities of the training rows by trees that have not seen them."""
+        """(n_samples, n_classes): out-of-bag probabilities of the training rows."""
         answers = fitted_of(self).figures.oob_answers
         return figure(answers, "oob_decision_function_", "after a fit with oob_score")  # type: ignore[no-any-return]
 
     @property
     def label_shares_(self) -> Floats:
-        """(n_samples, n_classes): expected shares of the classes, where labels were uncertain."""
+        """(n_samples, n_classes): expected shares of the classes, if labels were uncertain."""
         shares = fitted_of(self).figures.label_shares
-        return figure(shares, "label_shares_", "where labels were uncertain")  # type: ignore[no-any-return]
+        return figure(shares, "label_shares_", "if labels were uncertain")  # type: ignore[no-any-return]
 
     @property
     def tuning_(self) -> list[tuple[float, dict[str, Any]]]:
@@ -434,7 +441,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @classmethod
     def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
-        """K -> classes that a leaf counts, and how many trees there must be (None: any number)."""
+        """K -> the number of classes that a leaf counts, and the number of trees (None means any)."""
         return n_classes, 1 if cls.__one_tree__ else None
 
     def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:

@@ -1,7 +1,7 @@
-"""Classifiers: the names users know -> presets of one implementation.
+"""Classifiers: public class names -> presets of one implementation.
 
-A class declares the parameters it takes besides those of every tree, with their defaults; what they may be and mean is
-in the table, `hedgerow.fit.parameters`.
+A class declares the parameters that it takes in addition to those of all trees, with their defaults. The table in
+`hedgerow.fit.parameters` says which values they may have and what they mean.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class DecisionTreeClassifier(TreesClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     n_classes_, n_features_in_ : int
-        How many classes and features.
+        Number of classes and of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when the training table had any.
+        Names of the features, if the training table had names.
     tree_ : Tree
-        The tree, to look at and to walk.
+        The tree, as an object to read and walk through.
     forest_ : Forest
-        The arrays behind it.
+        The arrays of the tree.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the decrease in impurity.
 
@@ -72,22 +72,22 @@ class DecisionTreeClassifier(TreesClassifier):
 
     @property
     def tree_(self) -> Tree:
-        """The tree, to look at and to walk."""
+        """The tree, as an object to read and walk through."""
         return self.trees_[0]
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
-        """Grow the whole tree and list what each ``ccp_alpha`` would leave of it.
+        """Grow the whole tree and list the values of ``ccp_alpha`` at which branches are cut.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. The estimator itself stays as it is.
+            As in `fit`. The estimator itself is not changed.
 
         Returns
         -------
         PruningPath
-            With ``ccp_alphas`` and ``impurities``: the costs of a leaf at which branches fall, and the impurity of
-            the leaves that remain.
+            ``ccp_alphas`` are the costs of a leaf at which branches are cut, ``impurities`` those of the leaves that
+            remain.
 
         Examples
         --------
@@ -102,7 +102,7 @@ class DecisionTreeClassifier(TreesClassifier):
         return path_of(whole.tree_, whole.criterion_)
 
     def get_depth(self) -> int:
-        """Longest path from the root to a leaf."""
+        """Length of the longest path from the root to a leaf."""
         return self.tree_.depth
 
     def get_n_leaves(self) -> int:
@@ -123,25 +123,25 @@ class RandomForestClassifier(TreesClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     n_classes_, n_features_in_ : int
-        How many classes and features.
+        Number of classes and of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when the training table had any.
+        Names of the features, if the training table had names.
     trees_ : list of Tree
-        The trees, to look at and to walk.
+        The trees, as objects to read and walk through.
     forest_ : Forest
-        The arrays behind them.
+        The arrays of the trees.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the decrease in impurity.
     oob_score_, oob_decision_function_ : float, ndarray of shape (n_samples, n_classes)
-        How the forest does on rows its trees have not seen, with ``oob_score=True``.
+        Accuracy and probabilities on out-of-bag rows, with ``oob_score=True``.
     oob_errors_ : BootstrapErrors
         Out-of-bag, resubstitution, .632 and .632+ errors.
     oob_trace_ : ndarray of shape (n_trees,)
         Out-of-bag error after each tree.
     max_features_, max_features_errors_ : int, dict
-        What was chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
+        The number of features chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
     label_shares_ : ndarray of shape (n_samples, n_classes)
-        With uncertain labels, what the classes of the training rows (those with a weight) were taken to be.
+        With uncertain labels, the expected shares of the classes of the training rows whose weight is above zero.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class RandomForestClassifier(TreesClassifier):
 
 @estimator
 class ExtraTreesClassifier(RandomForestClassifier):
-    """Extremely randomised trees: at each split one random threshold per feature, and the best of those.
+    """Extremely randomised trees: each split is the best of one random threshold for each feature.
 
     Parameters
     ----------
@@ -207,11 +207,11 @@ class ExtraTreesClassifier(RandomForestClassifier):
 
 @estimator
 class RandomDecisionTreesClassifier(TreesClassifier):
-    """Trees drawn without looking at the labels; only their leaves know the classes.
+    """Random trees that are grown without the labels; only their leaves count classes.
 
-    A numeric split takes the value of a random row, a nominal one opens a child for each category, and a try
-    that would leave a side with too few rows is dropped. A child without rows answers with the counts of its
-    siblings. No bootstrap: every tree counts every row.
+    A numeric split takes the value of a random row as threshold; a nominal split has a child for each category. A split
+    that would leave a side with too few rows is dropped. A child without rows has the counts of its siblings. There is
+    no bootstrap: every tree counts every row.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Later: forests that can take in rows that arrive later -> more evidence, more trees, signs of drift."""
+"""Later: fitted forests and later rows -> more evidence, more trees, signs of drift."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Floats = NDArray[np.float64]
 
 
 def leaves_are_sums(model: Any) -> bool:
-    """Whether leaves are plain sums of their rows, as `partial_fit` needs them; as scikit-learn asks."""
+    """Whether leaves are plain sums over their rows, which `partial_fit` needs; otherwise an AttributeError."""
     fitted: Fitted | None = model.__dict__.get("_fitted")
     if (model.criterion if fitted is None else fitted.criterion) == "absolute_error":
         raise AttributeError(
-            "partial_fit needs leaves that are means, got medians; use criterion='squared_error' for rows to be added"
+            "partial_fit needs leaves that are means, got medians; use criterion='squared_error' to add rows"
         )
     if model.monotonic_cst is not None:
         raise AttributeError("partial_fit needs monotonic_cst=None, got constraints, which new rows may break")
@@ -34,27 +34,27 @@ def leaves_are_sums(model: Any) -> bool:
 
 
 class LaterEstimator(TreesEstimator):
-    """What classifiers and regressors share: figures of rows outside bags, and rows that arrive later."""
+    """What classifiers and regressors share: out-of-bag figures and later rows."""
 
     __takes_rows__: ClassVar[bool] = True
-    #: What a fit does in its own way for what is to be predicted.
+    #: The steps of a fit that depend on what is predicted.
     __task__: ClassVar[Task]
 
     @with_callbacks
     def grow_more(self, n: int, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add trees that are grown on all rows seen so far.
+        """Add trees that are grown on all rows so far.
 
-        Where no `partial_fit` came between, the forest is the one that a fit with all the trees would have grown, bit
-        for bit. ``n_estimators`` becomes the number of trees there are.
+        Without `partial_fit` in between, the forest is the same, bit for bit, as a fit with this number of trees would
+        have grown. ``n_estimators`` becomes the new number of trees.
 
         Parameters
         ----------
         n : int
-            How many.
+            How many trees to add.
         X, y, sample_weight : default=None
-            All rows seen so far, in the order in which they came. They need not be given to a forest that was fitted
-            here, which still has them in bins (a byte or two per cell); one that was unpickled, loaded or merged has
-            not.
+            All rows so far, in the order in which they came. They are not needed if the forest was fitted in this
+            process, because it keeps the binned rows (one or two bytes for each cell). A forest that was unpickled or
+            loaded needs them.
 
         Returns
         -------
@@ -84,32 +84,32 @@ class LaterEstimator(TreesEstimator):
         n_permutations: int = 199,
         random_state: Any = 0,
     ) -> Drift:
-        """Whether new rows are of the same kind as those the forest was fitted to.
+        """Test whether new rows are of the same kind as the training rows.
 
-        New rows are compared with the training rows leaf by leaf, each training row in the trees that have not seen it.
-        Where they go, and with `y` which labels they have there, is compared with what relabelling old and new rows at
-        random would give.
+        New rows are compared with the training rows leaf by leaf; a training row counts in the trees whose bags do not
+        hold it. The test compares which leaves rows reach, and with `y` which labels they have there. The p-values come
+        from relabelling old and new rows at random.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             New rows.
         y : array-like of shape (n_samples,), default=None
-            Their labels or targets.
+            The labels or targets of the new rows.
         reference : X or (X, y), default=None
-            Old rows to compare with that were not used to grow the trees: needed where the forest draws no bags, or
-            was unpickled, loaded or merged.
+            Old rows to compare with, which were not used to grow the trees. It is needed if the forest draws no bags,
+            or if it was unpickled, loaded or merged.
         min_rows : int, default=20
-            A branch that fewer rows reach, old and new together, is looked at as one leaf.
+            A branch that fewer rows reach, old and new together, is treated as one leaf.
         n_permutations : int, default=199
-            Random relabellings; the smallest p-value is one over one more than this.
+            Number of random relabellings; the smallest possible p-value is 1 / (n_permutations + 1).
         random_state : int or Generator, default=0
-            Of the relabellings.
+            Seed of the relabellings.
 
         Returns
         -------
         Drift
-            ``p_value``, and which features and leaves it is about; ``print`` it.
+            ``p_value``, and the features and leaves that differ most; ``print`` shows it.
         """
         now = self.__answers__()
         require_count("min_rows", min_rows)
@@ -120,7 +120,7 @@ class LaterEstimator(TreesEstimator):
         if reference is not None:
             pair = isinstance(reference, tuple) and len(reference) == 2
             if y is not None and not pair:
-                raise ValueError("reference must be a pair (X, y) where y is given, got X alone; hand in its labels")
+                raise ValueError("reference must be a pair (X, y) if y is given, got X alone; pass its labels too")
             X, y_old = reference if pair else (reference, None)
             old = self._newcomers(now, X, None if y is None else y_old, classes)
         options = {"min_rows": int(min_rows), "n_permutations": int(n_permutations), "random_state": random_state}
@@ -128,15 +128,16 @@ class LaterEstimator(TreesEstimator):
 
     @property
     def oob_score_(self) -> float:
-        """How good the forest is on rows its trees have not seen, with ``oob_score``."""
+        """How good the forest is on out-of-bag rows, after a fit with ``oob_score``."""
         return float(figure(fitted_of(self).figures.oob_score, "oob_score_", "after a fit with oob_score"))
 
     @property
     def oob_trace_(self) -> Floats:
-        """(n_trees,): out-of-bag error of the forest after each tree; the last is that of the forest.
+        """(n_trees,): out-of-bag error of the forest after each tree; the last one is that of the whole forest.
 
-        Of a classifier under its rule, where rules that learn tree weights weigh all trees alike; of a regressor
-        squared, or absolute if trees reduce that. Computed in one pass when first asked for.
+        For a classifier it is the error under its rule (all trees weigh the same if the rule learns tree weights); for
+        a regressor the squared error, or the absolute error if the criterion is "absolute_error". It is computed in one
+        pass when first needed.
         """
         with or_not_there():
             return np.array(self.__answers__().oob_trace())
@@ -145,8 +146,8 @@ class LaterEstimator(TreesEstimator):
     def feature_importances_(self) -> Floats:
         """(n_features,): share of the decrease in impurity, measured on the evidence in the leaves.
 
-        Of a regressor in squared error (in deviance, with criterion="poisson"). Features with many values look more
-        important than they are; permutation importance does not have this bias.
+        For a regressor, impurity is the squared error (the deviance with criterion="poisson"). Features with many
+        values look more important than they are; permutation importance does not have this bias.
         """
         fitted = fitted_of(self)
         n_features, criterion = fitted.schema.n_features, fitted.criterion
@@ -155,12 +156,12 @@ class LaterEstimator(TreesEstimator):
 
     @property
     def max_features_(self) -> int:
-        """How many features a split looks at, as ``max_features="oob"`` has chosen."""
+        """The number of features for each split that ``max_features="oob"`` has chosen."""
         return int(figure(fitted_of(self).figures.max_features, "max_features_", "after a fit with max_features='oob'"))
 
     @property
     def max_features_errors_(self) -> dict[int, float]:
-        """The out-of-bag errors of all numbers tried."""
+        """The out-of-bag errors of all numbers of features that ``max_features="oob"`` has tried."""
         errors = fitted_of(self).figures.max_features_errors
         return figure(  # type: ignore[no-any-return]
             errors, "max_features_errors_", "after a fit with max_features='oob'"

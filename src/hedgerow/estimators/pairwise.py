@@ -1,4 +1,4 @@
-"""Pairwise: a table and labels -> a tree for each pair of classes, and one mass function for each sample."""
+"""Pairwise: a table and labels -> a tree for each pair of classes, and one mass for each sample."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CAUTION = "How many unseen rows each leaf keeps in reserve; 1 is Dempster's app
 
 
 class PairTask(ClassTask):
-    """A tree for each pair of classes, each grown on the rows of its two."""
+    """The steps of a fit for pairs of classes: each pair has a tree, grown on the rows of its two classes."""
 
     one_table = False
 
@@ -61,7 +61,7 @@ class PairTask(ClassTask):
 
 
 class _NotOffered:
-    """A method of forests that has no meaning here: it is not there."""
+    """Marks a method of forests that this class does not have."""
 
     def __init__(self, instead: str) -> None:
         self._instead = instead
@@ -77,12 +77,12 @@ class _NotOffered:
 
 @estimator
 class PairwiseTreesClassifier(TreesClassifier):
-    """A tree for each pair of classes, and the mass function over all classes that agrees best with their leaves.
+    """A tree for each pair of classes, and the mass over all classes that agrees best with their leaves.
 
-    The tree of a pair sees only rows of its two classes; the leaf a sample reaches gives a mass to either class and,
-    for the rows it has not seen, to both. The masses of all pairs are combined by a quadratic programme
-    (`hedgerow.belief.mass_from_pairs`): the mass on sets of classes whose restrictions to the pairs are nearest to
-    them. Up to six classes every set may have mass; above, single classes, pairs and the whole.
+    The tree of a pair is grown on the rows of its two classes. The leaf that a sample reaches gives a mass to each of
+    the two classes and, for unseen rows, to both together. A quadratic programme (`hedgerow.belief.mass_from_pairs`)
+    combines the masses of all pairs: it finds the mass whose restrictions to the pairs are nearest to them. With up to
+    six classes every set may have mass; with more, only single classes, pairs and the set of all classes.
 
     Parameters
     ----------
@@ -93,17 +93,17 @@ class PairwiseTreesClassifier(TreesClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     n_classes_, n_features_in_ : int
-        How many classes and features.
+        Number of classes and of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when the training table had any.
+        Names of the features, if the training table had names.
     pairs_ : ndarray of shape (n_trees, 2)
-        The class numbers each tree is about.
+        The numbers of the two classes of each tree.
     trees_ : list of Tree
-        The trees, to look at and to walk.
+        The trees, as objects to read and walk through.
     forest_ : Forest
-        The arrays behind them.
+        The arrays of the trees.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of the decrease in impurity, the mean over the trees.
+        Share of the decrease in impurity, averaged over the trees.
 
     References
     ----------
@@ -135,7 +135,7 @@ class PairwiseTreesClassifier(TreesClassifier):
     class_weight: Any = None
     ccp_alpha: float = 0.0
 
-    rule = "average"  # a node of one tree is read alone; the programme combines them
+    rule = "average"  # for a node of a single tree; the programme combines trees
 
     evidence = _NotOffered("ask predict_mass")
     row_weights = _NotOffered("ask proximity")
@@ -144,15 +144,15 @@ class PairwiseTreesClassifier(TreesClassifier):
     tune = _NotOffered("use GridSearchCV")
     explain = _NotOffered("ask predict_mass")
     report = _NotOffered("ask predict_mass")
-    predict_uncertainty = _NotOffered("measure that of predict_mass, see hedgerow.belief")
+    predict_uncertainty = _NotOffered("measure the uncertainty of predict_mass, see hedgerow.belief")
     __task__ = PairTask()
     __takes_rows__ = False
     partial_fit = _NotOffered("fit it again")
-    grow_more = _NotOffered("there is one for each pair")
+    grow_more = _NotOffered("each pair has exactly one tree")
     drift = _NotOffered("ask a RandomForestClassifier")
 
     def predict_mass(self, X: Any) -> Floats:  # type: ignore[override]
-        """The mass function over sets of classes that agrees best with the leaves reached.
+        """The mass over sets of classes that agrees best with the leaves reached.
 
         Parameters
         ----------
@@ -162,30 +162,31 @@ class PairwiseTreesClassifier(TreesClassifier):
         Returns
         -------
         mass : ndarray of shape (n_samples, 2**n_classes)
-            Index = bit mask of the set: ``mass[:, 5]`` is of the first and third of ``classes_``. At most 16 classes.
+            The index of a set is its bit mask: ``mass[:, 5]`` is the mass of the first and third of ``classes_``
+            together. There may be at most 16 classes.
         """
         now = self.__answers__()
         codes, n_classes = now.read(X), len(now.classes)
         if n_classes > LARGEST_FRAME:
             raise ValueError(
-                f"predict_mass must be asked about at most {LARGEST_FRAME} classes, got {n_classes}; use predict_bounds"
+                f"predict_mass must have at most {LARGEST_FRAME} classes, got {n_classes}; use predict_bounds"
             )
         focal, masses, _ = now.solve(codes)
         return over_all_sets(focal, masses)
 
     @property
     def pairs_(self) -> NDArray[np.int64]:
-        """(n_trees, 2): the class numbers each tree is about; a single class is compared with none but itself."""
+        """(n_trees, 2): the numbers of the two classes of each tree; a single class is paired with itself."""
         return np.array(pairs_of(self.n_classes_))
 
     @property
     def trees_(self) -> list[Tree]:
-        """The trees, to look at and to walk."""
+        """The trees, as objects to read and walk through."""
         return pair_trees(fitted_of(self))
 
     @classmethod
     def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
-        """K -> the two classes that a leaf counts, and the number of pairs."""
+        """K -> 2, the number of classes that a leaf counts, and the number of pairs."""
         return 2, len(pairs_of(n_classes))
 
     def __answers__(self, fitted: Fitted | None = None) -> PairAnswers:
@@ -193,24 +194,24 @@ class PairwiseTreesClassifier(TreesClassifier):
 
 
 class PairAnswers(ClassAnswers):
-    """What trees for pairs of classes say: a quadratic programme combines them."""
+    """The answers of trees for pairs of classes, which a quadratic programme combines."""
 
     kind = "pairs"
     combines_leaves = False
 
     def probability(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, K)."""
+        """Codes (p, n) -> probabilities (n, K)."""
         return self.opinion(codes).probability
 
     def opinion(self, codes: Codes) -> Opinion:
-        """Belief, plausibility and pignistic probability of the classes; conflict is how far pairs disagree."""
+        """Belief, plausibility and pignistic probability of the classes; conflict is how much pairs disagree."""
         focal, mass, misfit = self.solve(codes)
         members, sizes = focal.astype(np.float64), focal.sum(axis=1)
         lower = mass[:, sizes == 1] @ members[sizes == 1]
         return opinion_from_bounds((mass / sizes) @ members, lower, mass @ members, misfit)
 
     def solve(self, codes: Codes) -> tuple[NDArray[np.bool_], Floats, Floats]:
-        """Codes (p, n) -> sets that may have mass (F, K), their masses (n, F), and how far pairs disagree (n,)."""
+        """Codes (p, n) -> sets that may have mass (F, K), their masses (n, F), and how much pairs disagree (n,)."""
         n_rows = codes.shape[1]
         if len(self.classes) == 1:
             return np.array([[True]]), np.ones((n_rows, 1)), np.zeros(n_rows)
@@ -221,7 +222,7 @@ class PairAnswers(ClassAnswers):
 
 
 def pair_trees(fitted: Fitted) -> list[Tree]:
-    """A fit -> its trees, each about the names of its two classes."""
+    """A fit -> its trees, each with the names of its two classes."""
     names = fitted.about.names
     pairs = enumerate(pairs_of(len(names)))
     return [Tree(fitted.forest, number, fitted.bins, fitted.schema, names[list(pair)]) for number, pair in pairs]
@@ -236,7 +237,7 @@ def _tree_of_pair(begun: Fit, number: int, first: int, second: int) -> Forest:
     """The tree of one pair, grown on the rows of its classes."""
     labels = begun.rows.target.for_core()
     rows = np.flatnonzero((labels.numbers == first) | (labels.numbers == second))
-    if len(rows) == 0:  # classes whose rows all weigh nothing
+    if len(rows) == 0:  # all rows of these classes have the weight 0
         tree = _vacuous_tree()
     else:
         weights = None if labels.weights is None else labels.weights[rows]
@@ -249,5 +250,5 @@ def _tree_of_pair(begun: Fit, number: int, first: int, second: int) -> Forest:
 
 
 def _vacuous_tree() -> Forest:
-    """-> a tree of one leaf that knows nothing."""
+    """-> a tree of one leaf without rows."""
     return Forest(Nodes.one_leaf(), Counts(2, np.zeros(2, dtype=np.uint32)))

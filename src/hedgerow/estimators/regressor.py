@@ -1,4 +1,4 @@
-"""Regressor: a table and numbers -> a fitted regressor, and everything one can ask it."""
+"""Regressor: a table and numbers -> a fitted regressor, and all its answers."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
-        """Grow the trees.
+        """Fit to a table and numbers.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Numbers, booleans, categories or text; NaN, None and null are missing, infinities are values.
+            The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
+            are not.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights change splits, means and variances, never the amount of evidence: three rows are three rows.
+            Weights of the rows. They change splits, means and variances, but never the amount of evidence: three rows
+            are three rows.
         checkpoint : str or path, default=None
-            A folder that keeps trees as they are grown: the same call goes on after an interruption and ends with the
-            same forest, bit for bit.
+            A folder in which trees are stored while the fit runs. After an interruption, the same call continues with
+            them and ends with the same forest, bit for bit.
 
         Returns
         -------
@@ -54,19 +56,19 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
     @available_if(leaves_are_sums)  # type: ignore[untyped-decorator]
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add the evidence of new rows to the leaves that exist; no tree changes its splits.
+        """Add the evidence of new rows to the existing leaves; the splits do not change.
 
-        Means and variances of the leaves become those of all rows seen. It does not matter in how many parts rows
-        come. Later rows are numbered after the earlier ones and have their draw in every tree's bag like those: a leaf
-        counts a row as often as the bag holds it, and out-of-bag predictions, intervals and quantiles are those of all
-        rows seen. A forest that has not been fitted is fitted to these rows.
+        The means and variances of leaves become those of all rows so far. The result does not depend on how many calls
+        add the rows. New rows are numbered after the earlier ones, and drawn into the bags of all trees in the same
+        way: a leaf counts a row as often as the bag holds it, and out-of-bag predictions, intervals and quantiles
+        include the new rows. A forest that has not been fitted is fitted to these rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            New rows, with the columns of the first ones. Categories that are new count as missing.
+            New rows, with the columns of the first table. New categories count as missing.
         y : array-like of shape (n_samples,)
-            Their targets.
+            The targets of the new rows.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, as in `fit`.
 
@@ -89,14 +91,14 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
     @overload
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The mean over trees of what the leaves reached predict.
+        """Prediction for each sample: the mean over trees of the predictions of the leaves reached.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         return_std : bool, default=False
-            Whether to return a standard deviation as well: the root of ``predict_uncertainty(X).total``.
+            Whether to return also a standard deviation, the square root of ``predict_uncertainty(X).total``.
 
         Returns
         -------
@@ -110,7 +112,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         return (predicted, np.sqrt(now.variance(codes).total)) if return_std else predicted
 
     def predict_uncertainty(self, X: Any) -> VarianceOf:
-        """The variance of the target, split into what lies in the leaves and what lies between the trees.
+        """Variance of the target of each sample, and its two parts: within leaves and between trees.
 
         Parameters
         ----------
@@ -120,17 +122,17 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         VarianceOf
-            total, aleatoric, epistemic: one array of shape (n_samples,) each.
+            ``total``, ``aleatoric`` (within leaves) and ``epistemic`` (between trees), (n_samples,) each.
         """
         now = self.__answers__()
         return now.variance(now.read(X))
 
     def predict_bounds(self, X: Any) -> Floats:
-        """Lower and upper mean: what it would be if every leaf had ``caution`` more rows, all lowest or all highest.
+        """Lower and upper prediction: if every leaf had ``caution`` more rows, all with the smallest or largest target.
 
-        A leaf of n rows with mean m says from (n m + caution low) / (n + caution) to (n m + caution high) / (n +
-        caution), where low and high are the extremes of the training targets: the interval is wide where leaves hold
-        few rows. ``caution=0`` gives the prediction twice.
+        A leaf of n rows with mean m has the interval from (n m + caution low) / (n + caution) to (n m + caution high) /
+        (n + caution), where low and high are the smallest and the largest training target. The interval is wide if
+        leaves have few rows. With ``caution=0`` both bounds are the prediction.
 
         Parameters
         ----------
@@ -145,20 +147,21 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         return now.bounds(now.read(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
-        """Where the target of each sample lies, with a promise: the jackknife+-after-bootstrap.
+        """Interval with a promised coverage for the target of each sample: the jackknife+-after-bootstrap.
 
-        Out-of-bag residuals decide how wide the interval is; nothing is held out and nothing refitted. For
-        exchangeable rows, and trees whose number was drawn (Binomial, as bags that miss one row are), the target of a
-        new sample lies inside with probability at least ``2 * coverage - 1``, on average over training sets of any
-        size and whatever the distribution [1]_; in practice it is close to ``coverage``. Up to 4,096 training rows
-        are used, evenly spread. With so few rows that no interval can keep the promise, it is infinite.
+        Out-of-bag residuals decide how wide the interval is; no rows are held out, and no tree is grown again. Suppose
+        that rows are exchangeable and that the number of trees was drawn at random (Binomial, like the number of bags
+        without a given row). Then the target of a new sample is inside with probability at least ``2 * coverage - 1``,
+        on average over training sets of any size and for any distribution [1]_; in practice it is close to
+        ``coverage``. At most 4,096 training rows are used, evenly spread. If there are too few rows to keep the
+        promise, the interval is infinite.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         coverage : float, default=0.9
-            The share of targets that should lie inside.
+            The share of targets that should be inside.
 
         Returns
         -------
@@ -182,23 +185,24 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         weighting: str = "tree",
         interpolation: str = "linear",
     ) -> Floats:
-        """Quantiles of the target: a quantile regression forest [1]_.
+        """Quantiles of the target of each sample, by a quantile regression forest [1]_.
 
-        A sample is compared with the training rows that share its leaves; each counts as much as the trees say. The
-        rows of every leaf are found when this is first called, by sending the binned training table down the trees,
-        and kept: four bytes per row and tree.
+        The quantiles are those of the training rows that share leaves with the sample, weighted by how often they do.
+        The rows of every leaf are found in the first call, by sending the binned training table down the trees, and
+        kept, which takes four bytes for each row and tree.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         quantiles : float or array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
-            Which, from 0 to 1.
+            The quantiles to compute, from 0 to 1.
         weighting : {"tree", "row"}, default="tree"
             Whether every tree weighs the same, as in the paper, or every row in the leaves reached.
         interpolation : {"linear", "inverse"}, default="linear"
-            Between the two nearest targets, as if each stood there as often as it weighs (`numpy.quantile` and
-            quantile-forest do this); or the smallest target whose share reaches the quantile, as in the paper.
+            "linear" interpolates between the two nearest targets, as if each occurred as often as it weighs
+            (`numpy.quantile` and quantile-forest do this). "inverse" takes the smallest target at which the share
+            reaches the quantile, as in the paper.
 
         Returns
         -------
@@ -213,12 +217,12 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def criterion_(self) -> str:
-        """The criterion the trees were grown by, also when the parameter has changed since."""
+        """The criterion with which the trees were grown, even if the parameter has been changed since."""
         return fitted_of(self).criterion  # type: ignore[no-any-return]
 
     @property
     def oob_prediction_(self) -> Floats:
-        """(n_samples,): predictions for the training rows by trees that have not seen them, NaN where all have."""
+        """(n_samples,): out-of-bag predictions for the training rows; NaN for a row that is in every bag."""
         answers = fitted_of(self).figures.oob_answers
         return figure(answers, "oob_prediction_", "after a fit with oob_score")  # type: ignore[no-any-return]
 

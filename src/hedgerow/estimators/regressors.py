@@ -1,7 +1,7 @@
-"""Regressors: the names users know -> presets of one implementation.
+"""Regressors: public class names -> presets of one implementation.
 
-A class declares the parameters it takes besides those of every tree, with their defaults; what they may be and mean is
-in the table, `hedgerow.fit.parameters`.
+A class declares the parameters that it takes in addition to those of all trees, with their defaults. The table in
+`hedgerow.fit.parameters` says which values they may have and what they mean.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class DecisionTreeRegressor(TreesRegressor):
     Attributes
     ----------
     n_features_in_ : int
-        How many features.
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when the training table had any.
+        Names of the features, if the training table had names.
     tree_ : NumberTree
-        The tree, to look at and to walk.
+        The tree, as an object to read and walk through.
     forest_ : Forest
-        The arrays behind it.
+        The arrays of the tree.
     criterion_ : str
         The criterion the trees were grown by, whatever the parameter says by now.
     feature_importances_ : ndarray of shape (n_features,)
@@ -49,7 +49,7 @@ class DecisionTreeRegressor(TreesRegressor):
     |   |--- 1.50 ± 0.50 (4 rows)
     |--- x[0] > 3.50 or missing
     |   |--- 7.50 ± 0.50 (4 rows)
-    >>> tree.predict_bounds([[0.0]])  # were there one more row, the lowest or the highest of all
+    >>> tree.predict_bounds([[0.0]])  # if the leaf had one more row, with the smallest or the largest target
     array([[1.4, 2.8]])
     """
 
@@ -66,11 +66,11 @@ class DecisionTreeRegressor(TreesRegressor):
 
     @property
     def tree_(self) -> NumberTree:
-        """The tree, to look at and to walk."""
+        """The tree, as an object to read and walk through."""
         return self.trees_[0]  # type: ignore[return-value]
 
     def get_depth(self) -> int:
-        """Longest path from the root to a leaf."""
+        """Length of the longest path from the root to a leaf."""
         return self.tree_.depth
 
     def get_n_leaves(self) -> int:
@@ -89,23 +89,23 @@ class RandomForestRegressor(TreesRegressor):
     Attributes
     ----------
     n_features_in_ : int
-        How many features.
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when the training table had any.
+        Names of the features, if the training table had names.
     trees_ : list of NumberTree
-        The trees, to look at and to walk.
+        The trees, as objects to read and walk through.
     forest_ : Forest
-        The arrays behind them.
+        The arrays of the trees.
     criterion_ : str
         The criterion the trees were grown by, whatever the parameter says by now.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the decrease in squared error.
     oob_score_, oob_prediction_ : float, ndarray of shape (n_samples,)
-        How the forest does on rows its trees have not seen, with ``oob_score=True``; NaN where all have.
+        R² and predictions on out-of-bag rows, with ``oob_score=True``; NaN for a row that is in every bag.
     oob_trace_ : ndarray of shape (n_trees,)
         Out-of-bag error after each tree.
     max_features_, max_features_errors_ : int, dict
-        What was chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
+        The number of features chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class RandomForestRegressor(TreesRegressor):
     >>> forest = RandomForestRegressor(min_samples_leaf=5, random_state=0).fit(X, y)
     >>> forest.predict([[2.0]]).round(1)
     array([3.8])
-    >>> forest.predict_interval([[2.0]], coverage=0.9).round(1)  # four, give or take 1.64
+    >>> forest.predict_interval([[2.0]], coverage=0.9).round(1)  # the truth is 4 ± 1.64
     array([[2.2, 5.5]])
     >>> forest.predict_quantiles([[2.0]], [0.25, 0.5, 0.75]).round(1)
     array([[3.3, 3.9, 4.4]])
@@ -142,7 +142,7 @@ class RandomForestRegressor(TreesRegressor):
 
 @estimator
 class ExtraTreesRegressor(RandomForestRegressor):
-    """Extremely randomised trees: at each split one random threshold per feature, and the best of those.
+    """Extremely randomised trees: each split is the best of one random threshold for each feature.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Trees: what all trees and forests share, whatever they predict."""
+"""Trees: what all trees and forests share, for every kind of target."""
 
 from __future__ import annotations
 
@@ -35,21 +35,22 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
     """What classifiers, regressors and trees without labels share.
 
     A fit publishes one `Fitted`, in one assignment, after everything has succeeded. A call reads it once, with the
-    parameters the estimator has at that moment (`__answers__`); so an estimator can be asked while it is fitted again.
+    parameters that the estimator has at that moment (`__answers__`). So an estimator can predict while it is fitted
+    again.
     """
 
-    # What other rooms ask of a class.
+    # What other rooms need to know about a class.
     #: How a split is found: "best", "random" or "random_decision".
     __splitter__: ClassVar[str] = "best"
     #: Whether it is a single tree.
     __one_tree__: ClassVar[bool] = False
-    #: Whether rows that arrive later can be counted in the leaves.
+    #: Whether leaves can count later rows.
     __takes_rows__: ClassVar[bool] = False
-    #: Whether the binned training rows stay with the fitted model.
+    #: Whether a fitted model keeps the binned training rows.
     __keeps_rows__: ClassVar[bool] = True
 
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """The leaf each sample reaches, as the number of the node within its tree.
+        """The leaf that each sample reaches in each tree, as the number of its node within the tree.
 
         Parameters
         ----------
@@ -66,7 +67,7 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         return nodes[:, 0] if self.__one_tree__ else nodes
 
     def decision_path(self, X: Any) -> Any:
-        """The nodes each sample passes.
+        """The nodes that each sample passes in all trees.
 
         Parameters
         ----------
@@ -76,9 +77,9 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         Returns
         -------
         indicator : sparse array of shape (n_samples, n_nodes)
-            1 where a sample passes a node; the nodes of all trees stand side by side.
+            1 if a sample passes a node; the nodes of all trees are side by side.
         n_nodes_ptr : ndarray of shape (n_trees + 1,)
-            Where each tree's nodes begin. Not returned for a single tree.
+            Where the nodes of each tree begin. Not returned for a single tree.
         """
         now = self.__answers__()
         codes = now.read(X)
@@ -87,28 +88,29 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         return path if self.__one_tree__ else (path, now.forest.node_start.copy())
 
     def proximity(self, X: Any = None, Y: Any = None, *, oob: bool = False, top: int | None = None) -> sparse.csr_array:
-        """Share of the trees in which two rows fall into the same leaf, for the pairs that ever do.
+        """Share of the trees in which two rows reach the same leaf; pairs that never do are not stored.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
-            Samples; None takes the training rows of a model that was fitted here (a classifier with a bootstrap).
+            Samples. None means the training rows, which a model keeps if it was fitted in this process (a classifier
+            only with a bootstrap).
         Y : {array-like, sparse matrix, data frame} of shape (m_samples, n_features), default=None
-            Samples to compare with; None takes X.
+            Samples to compare with; None means X.
         oob : bool, default=False
-            Whether only trees that have seen neither of two training rows count. X must be None or the training rows.
+            Whether to count only trees whose bags hold neither of the two rows. X must be None or the training rows.
         top : int, default=None
-            Keep the largest proximities of each sample and drop the rest; memory then grows with n × top.
+            Keep only this many of the largest proximities of each sample; memory then grows with n × top.
 
         Returns
         -------
         proximity : sparse array of shape (n_samples, m_samples)
-            ``proximity.toarray()`` is the whole table, if you must.
+            ``proximity.toarray()`` is the whole table, which may be large.
         """
         now, most = self.__answers__(), 0 if top is None else _count("top", top)
         if oob:
             if Y is not None:
-                raise ValueError("Y must be None with oob=True, got a table: only training rows are outside bags")
+                raise ValueError("Y must be None with oob=True, got a table; only training rows can be out of bag")
             codes = now.training_codes()
             if X is not None and not _same_codes(now.forest, now.read(X), codes):
                 raise ValueError("X must be None or the training rows with oob=True, got other rows; leave it out")
@@ -119,25 +121,25 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         return proximity_table(now.forest, codes, others, most=most, n_threads=now.many_threads(codes))
 
     def row_weights(self, X: Any, train: Any = None, *, top: int | None = None) -> sparse.csr_array:
-        """How much each training row weighs in the prediction for a sample.
+        """Weight of each training row in the prediction for each sample.
 
         With unweighted rows and the rule "average", ``row_weights(X) @ (y[:, None] == forest.classes_)`` is
-        ``predict_proba(X)``; of a regressor whose leaves predict means, ``row_weights(X) @ y`` is ``predict(X)``.
+        ``predict_proba(X)``. For a regressor whose leaves predict means, ``row_weights(X) @ y`` is ``predict(X)``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
-            The training rows; None takes those of a model that was fitted here (a classifier with a bootstrap), and
-            of these the ones with a ``sample_weight`` above zero, if weights were given.
+            The training rows. None means those that the model has kept, because it was fitted in this process (a
+            classifier only with a bootstrap); if weights were given, only rows with a weight above zero.
         top : int, default=None
-            Keep the largest weights of each sample.
+            Keep only this many of the largest weights of each sample.
 
         Returns
         -------
         weights : sparse array of shape (n_samples, n_train)
-            Rows sum to one unless `top` leaves some out. Rows count alike, whatever their ``sample_weight``.
+            Each row sums to one, unless `top` leaves some weights out. ``sample_weight`` is not used.
         """
         now = self.__answers__()
         training = now.training_codes() if train is None else now.read(train)
@@ -145,14 +147,14 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         return weight_table(now.forest, codes, training, now.bags(), most=most, n_threads=now.many_threads(codes))
 
     def nearest_rows(self, X: Any, k: int = 5, train: Any = None) -> NearestRows:
-        """The training rows a prediction rests on most, with their weights.
+        """The training rows with the largest weights in the prediction for each sample.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         k : int, default=5
-            How many rows for each sample.
+            Number of rows for each sample.
         train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
             As in `row_weights`.
 
@@ -174,19 +176,19 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         Returns
         -------
         leaves : sparse array of shape (n_samples, n_leaves)
-            1 for the leaf reached in each tree, so rows sum to the number of trees.
+            1 for the leaf reached in each tree, so each row sums to the number of trees.
         """
         now = self.__answers__()
         codes = now.read(X)
         return leaf_table(now.forest, codes, now.threads(codes.shape[1]))
 
     def to_sklearn(self) -> Any:
-        """The same trees as an estimator of scikit-learn; see `hedgerow.to_sklearn`.
+        """Convert to an estimator of scikit-learn with the same trees; see `hedgerow.to_sklearn`.
 
         Returns
         -------
         estimator of scikit-learn
-            With equal predictions; all features must be numeric.
+            It makes the same predictions. All features must be numeric.
         """
         from hedgerow.exchange.export.sklearn import to_sklearn
 
@@ -198,7 +200,7 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         *callbacks : callback instances
-            They hear of every batch of trees; one that says stop ends the fit with the trees grown so far.
+            They are called after every batch of trees. A callback can stop the fit, which then keeps the trees so far.
 
         Returns
         -------
@@ -213,25 +215,25 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def forest_(self) -> Forest:
-        """The arrays behind the trees."""
+        """The arrays of the trees."""
         return fitted_of(self).forest
 
     @property
     def trees_(self) -> list[Tree]:
-        """The trees, to look at and to walk."""
+        """The trees, as objects to read and walk through."""
         return fitted_of(self).trees()
 
     @property
     def n_features_in_(self) -> int:
-        """How many features."""
+        """Number of features."""
         return fitted_of(self).schema.n_features
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features, when the training table had any."""
+        """Names of the features, if the training table had names."""
         names = fitted_of(self).schema.names
         if names is None:
-            raise AttributeError("feature_names_in_ is there when the training table had names, got a table without")
+            raise AttributeError("feature_names_in_ is there if the training table had names, got a table without")
         return np.array(names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -245,13 +247,13 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
     def __copy__(self) -> Self:
-        """All of it: a copy in memory keeps the training rows, which pickles leave out to be small."""
+        """A copy with the training rows; pickles do not contain them, to be small."""
         copied = type(self).__new__(type(self))
         copied.__dict__.update(self.__dict__)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The same with arrays of its own, but for states that are computed again when asked for."""
+        """The same with its own arrays; cached states are not copied, because they can be computed again."""
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
         for name, value in self.__dict__.items():
@@ -260,21 +262,21 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         return copied
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the training rows and what can be computed again."""
-        state: dict[str, Any] = dict(super().__getstate__())  # what it returns is the dict of the estimator itself
+        """The state for pickles, without the training rows and what can be computed again."""
+        state: dict[str, Any] = dict(super().__getstate__())  # copied: it is the estimator's own dict
         if "_fitted" in state:
             state["_fitted"] = self.__answers__().for_file()
         return state
 
-    # ---- what kinds of trees do in their own way ------------------------------------------------
+    # ---- what subclasses define -----------------------------------------------------------------
 
     @abstractmethod
     def __answers__(self, fitted: Fitted | None = None) -> Any:
-        """The last fit, or another, as it answers under the parameters the estimator has."""
+        """The answers of the last fit, or of another one, under the current parameters of the estimator."""
 
 
 def figure(value: Any, name: str, reason: str) -> Any:
-    """A figure that a fit reports; an AttributeError where it was not asked for."""
+    """A figure that a fit reports; an AttributeError if the fit does not have it."""
     if value is None:
         raise AttributeError(f"{name} is there {reason}, got a model without it")
     return value
@@ -282,7 +284,7 @@ def figure(value: Any, name: str, reason: str) -> Any:
 
 @contextmanager
 def or_not_there() -> Iterator[None]:
-    """What a property cannot compute is not there: notebooks, `dir` and `hasattr` expect an AttributeError."""
+    """Turn errors of a property into an AttributeError, which notebooks, `dir` and `hasattr` expect."""
     try:
         yield
     except AttributeError:  # not fitted, among others
@@ -292,12 +294,12 @@ def or_not_there() -> Iterator[None]:
 
 
 def _same_codes(forest: Forest, codes: Codes, own: Codes) -> bool:
-    """Codes (p, n) -> whether the trees see the training rows in them."""
+    """Codes (p, n) -> whether they equal those of the training rows in all features that trees use."""
     return codes.shape == own.shape and all(np.array_equal(codes[i], own[i]) for i in forest.used_features)
 
 
 def _count(name: str, value: Any) -> int:
-    """-> int, at least 1."""
+    """A value -> the same; refused unless it is an int >= 1."""
     if not (isinstance(value, int | np.integer) and value >= 1):
         raise ValueError(f"{name} must be an int >= 1, got {value!r}; leave it out for all")
     return int(value)

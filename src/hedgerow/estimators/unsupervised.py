@@ -1,4 +1,4 @@
-"""Unsupervised: a table without labels -> trees all the same, and what their leaves say about it."""
+"""Unsupervised: a table without labels -> trees, and what their leaves say about the table."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ from hedgerow.target.number_target import number_target
 
 Floats = NDArray[np.float64]
 
-_DEPTH = "Longest path from the root, so a tree has at most 2**max_depth leaves."
+_DEPTH = "Length of the longest path from the root; a tree has at most 2**max_depth leaves."
 _FEATURES = (
-    "Features looked at per split, counting only those that vary in the node; None means all, a float is a share."
+    "Number of features to look at for each split; only those that vary in the node count. None means all, a float is a"
+    " share."
 )
 
 
@@ -46,7 +47,7 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
     """What trees without labels share: they turn rows into leaves."""
 
     def transform(self, X: Any) -> sparse.csr_array | Floats:
-        """The leaf reached in each tree, as sparse features.
+        """The leaves that samples reach, as sparse features.
 
         Parameters
         ----------
@@ -55,8 +56,8 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        leaves : sparse array of shape (n_samples, n_leaves), or ndarray where ``sparse_output=False``
-            1 for the leaf reached in each tree, so rows sum to the number of trees.
+        leaves : sparse array of shape (n_samples, n_leaves), or ndarray if ``sparse_output=False``
+            1 for the leaf reached in each tree, so each row sums to the number of trees.
         """
         check_on_fitted(self)
         leaves = self.embed(X)
@@ -68,7 +69,7 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         Parameters
         ----------
         input_features : ignored
-            For scikit-learn.
+            Only for compatibility with scikit-learn.
 
         Returns
         -------
@@ -83,21 +84,21 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any) -> Table:
         check_parameters(self)
-        refuse_unsettled(self, "where no labels decide", "give a number")
+        refuse_unsettled(self, "if there are no labels", "give a number")
         table = read_training_table(X, categorical_features=self.categorical_features)
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
         return table
 
     def _published(self, X: Any, rows: TrainingRows, table: Table, bins: Bins, settings: GrowSettings) -> Fit:
-        """Everything about a fit but its trees."""
+        """Everything about a fit except its trees."""
         fingerprint = rows.fingerprint(of_rows=False)
         return Fit(self, rows, table.schema, bins, settings, fingerprint, None, (X, None))
 
 
 @estimator
 class RandomTreesEmbedding(_UnlabelledTrees):
-    """Totally random trees: rows -> the leaves they fall into, as sparse features; and how densely rows lie there.
+    """Totally random trees, which turn rows into sparse features, one for each leaf, and estimate the density of rows.
 
     Every split takes a random feature and a random threshold between the values in its node. Nothing is predicted.
 
@@ -108,13 +109,13 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     Attributes
     ----------
     n_features_in_ : int
-        How many features.
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when the training table had any.
+        Names of the features, if the training table had names.
     trees_ : list of Tree
-        The trees, to look at and to walk.
+        The trees, as objects to read and walk through.
     forest_ : Forest
-        The arrays behind them.
+        The arrays of the trees.
 
     References
     ----------
@@ -150,9 +151,10 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Numbers, booleans, categories or text; NaN, None and null are missing, infinities are values.
+            The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
+            are not.
         y : ignored
-            For scikit-learn.
+            Only for compatibility with scikit-learn.
 
         Returns
         -------
@@ -161,7 +163,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         table, n_threads = self._read(X), thread_count(self.n_jobs)
         settings = resolve_settings(self, table.n_rows, table.n_features, table.schema.names, 1)
         settings = replace(settings, leaf_counts="inbag")
-        noise = np.random.default_rng(settings.seed).random(table.n_rows)  # no two alike: only limits end a branch
+        noise = np.random.default_rng(settings.seed).random(table.n_rows)  # all different: only limits end a branch
         bins = find_bins(table, n_threads=n_threads)
         codes = encode(table, bins, n_threads=n_threads)
         rows = TrainingRows.of(codes, None, number_target(noise, None, "squared_error"), settings)
@@ -174,15 +176,16 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         return with_fitted(self, fitted)
 
     def score_samples(self, X: Any) -> Floats:
-        """Logarithm of the density of the training rows: the mean over trees of rows per volume of the leaf reached.
+        """Logarithm of the density of the training rows at each sample.
 
-        The box of a leaf ends where the training rows end; outside the range of a feature the density is zero. It
-        integrates to one over the features that vary.
+        The density is the mean over trees of the share of rows in the leaf reached divided by its volume. The box of a
+        leaf ends at the range of the training rows; outside the range of a feature the density is zero. It integrates
+        to one over the features that vary.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Finite numbers; a density over categories or gaps is not defined.
+            Samples of finite numbers; a density of categories or missing values is not defined.
 
         Returns
         -------
@@ -194,7 +197,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         >>> from hedgerow import RandomTreesEmbedding
         >>> X = np.random.default_rng(0).normal(size=(2000, 1))
         >>> trees = RandomTreesEmbedding(200, max_depth=8, random_state=0).fit(X)
-        >>> np.exp(trees.score_samples([[0.0], [1.0], [9.0]])).round(1)  # of a normal distribution 0.40, 0.24 and 0.00
+        >>> np.exp(trees.score_samples([[0.0], [1.0], [9.0]])).round(1)  # the truth is 0.40, 0.24, 0.00
         array([0.4, 0.2, 0. ])
         """
         now = self.__answers__()
@@ -202,8 +205,8 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         ranges: Floats = fitted.about.ranges  # type: ignore[attr-defined]
         if any(fitted.schema.nominal) or not np.isfinite(ranges).all():
             raise ValueError(
-                "a density must be asked of trees grown on finite numbers, got categories, gaps or infinities in the"
-                " training table; fit on numeric columns without them"
+                "score_samples must be called on trees grown on finite numbers, got categories, missing values or"
+                " infinities in the training table; fit on numeric columns without them"
             )
 
         def make() -> Floats:
@@ -218,12 +221,12 @@ class RandomTreesEmbedding(_UnlabelledTrees):
 
 @estimator
 class UnsupervisedForest(_UnlabelledTrees):
-    """A random forest that learns to tell the rows from rows in which nothing goes together.
+    """A random forest that learns to tell the rows of a table from rows whose features are independent.
 
-    The second class is the table with every column permuted by itself: its features have the same distributions, and
-    nothing to do with each other. What the trees learn is how features hang together; rows that share leaves are alike
-    in that. `proximity`, `nearest_rows`, `hedgerow.structure` and out-of-bag importances know only the rows that are
-    real.
+    The second class is the same table with each column permuted on its own: its features have the same distributions,
+    but are independent of each other. So the trees learn how features depend on each other, and rows that share leaves
+    are similar in this respect. `proximity`, `nearest_rows`, `hedgerow.structure` and out-of-bag importances use only
+    the real rows.
 
     Parameters
     ----------
@@ -232,7 +235,7 @@ class UnsupervisedForest(_UnlabelledTrees):
     Attributes
     ----------
     n_features_in_, feature_names_in_, trees_, forest_
-        As in `RandomTreesEmbedding`; leaves count permuted rows, then real ones.
+        As in `RandomTreesEmbedding`; the two counts of a leaf are those of permuted and of real rows.
 
     References
     ----------
@@ -246,7 +249,7 @@ class UnsupervisedForest(_UnlabelledTrees):
     >>> from hedgerow.structure import cluster_rows
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = UnsupervisedForest(random_state=0).fit(X)
-    >>> bool((cluster_rows(forest, 2)[:50] == 0).all())  # the first fifty are a kind of their own
+    >>> bool((cluster_rows(forest, 2)[:50] == 0).all())  # the first fifty rows are one class
     True
     """
 
@@ -261,14 +264,15 @@ class UnsupervisedForest(_UnlabelledTrees):
     __leaf_names__ = ("permuted", "real")
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Permute the columns and grow trees that tell the two tables apart.
+        """Fit to a table: permute its columns, and grow trees that tell the two tables apart.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Numbers, booleans, categories or text; NaN, None and null are missing, infinities are values.
+            The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
+            are not.
         y : ignored
-            For scikit-learn.
+            Only for compatibility with scikit-learn.
 
         Returns
         -------
@@ -286,7 +290,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         return with_fitted(self, begun.published(grow(begun)))
 
     def score_samples(self, X: Any) -> Floats:
-        """How real rows look: the mean share of real rows in the leaves reached.
+        """How typical samples are: the mean share of real rows in the leaves reached.
 
         Parameters
         ----------
@@ -296,8 +300,8 @@ class UnsupervisedForest(_UnlabelledTrees):
         Returns
         -------
         share : ndarray of shape (n_samples,)
-            Above 1/2 where features go together as in the training rows, below where they do not. Of training rows it
-            is too high, since the trees have seen them.
+            Above 1/2 if features depend on each other as in the training rows, below if they do not. For training rows
+            it is too high, because the trees were grown on them.
         """
         now = self.__answers__()
         codes = now.read(X)
@@ -308,10 +312,10 @@ class UnsupervisedForest(_UnlabelledTrees):
 
 
 class RealAnswers(Answers):
-    """Answers about real rows, which alone are rows of the user's."""
+    """Answers about the real rows only."""
 
     def training_codes(self) -> Codes:
-        """(p, n) of the real rows, which come first and so have the bags of a table without the others."""
+        """(p, n) codes of the real rows; they come first, so their bags do not depend on the permuted rows."""
         both = super().training_codes()
         return np.ascontiguousarray(both[:, : both.shape[1] // 2])
 
@@ -323,7 +327,7 @@ def without_moments(forest: Forest) -> Forest:
 
 
 def _ranges(table: Table) -> Floats:
-    """-> (p, 2): least and greatest value of each feature, NaN where there are gaps; of a nominal one NaN."""
+    """-> (p, 2): smallest and largest value of each feature; NaN if values are missing or it is nominal."""
     parts = []
     for first, columns in table.column_blocks():
         nominal = table.schema.nominal[first : first + len(columns)]
@@ -344,6 +348,6 @@ def _outside(table: Table, ranges: Floats) -> NDArray[np.bool_]:
 
 
 def _permuted(codes: Codes, seed: int) -> Codes:
-    """(p, n) -> each feature in an order of its own."""
+    """(p, n) -> codes of which each feature is permuted on its own."""
     rng = np.random.default_rng(seed)
     return np.stack([column[rng.permutation(len(column))] for column in codes])

@@ -1,8 +1,9 @@
-"""Change: a sample of which several classes remain -> the smallest change of its features that leaves one.
+"""Change: an undecided sample -> the smallest change of its features after which one class remains.
 
-Branch and bound over boxes of codes, cheapest first. A box costs what the cheapest of its points costs; where bounds of
-probabilities are sums over trees, a box is dropped as soon as no choice of leaves that it still meets, one per tree,
-lets a class dominate. The first point taken from the queue that leaves one class is the smallest change there is.
+The search is branch and bound over boxes of codes, cheapest first. A box costs as much as the cheapest of its points.
+If the bounds of probabilities are sums over trees, a box is dropped as soon as no choice of one leaf in each tree,
+among those that meet the box, lets a class dominate. The first point from the queue at which one class remains is the
+smallest change that exists.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy as np
 from hedgerow.explain.question import Array, Bools, Floats, only_class
 from hedgerow.explain.space import Ints, Space
 
-#: What a move to or from infinity costs.
+#: The cost of a move to or from infinity.
 MOST_COST = 1e6
-#: A first answer changes at most so many features, one after the other.
+#: The first answer changes at most this many features, one after the other.
 GREEDY_STEPS = 6
 
 
@@ -30,7 +31,7 @@ class Limits:
     Parameters
     ----------
     immutable, increasing, decreasing : frozenset of int
-        Features that may not change, may only grow, may only shrink.
+        Features that may not change, may only increase, or may only decrease.
     """
 
     immutable: frozenset[int] = frozenset()
@@ -44,14 +45,14 @@ class Change(NamedTuple):
     Attributes
     ----------
     codes : dict of int to int
-        Feature -> its new code; empty where none was found.
+        Feature -> its new code; empty if no change was found.
     label : int or None
-        The class that then remains.
+        The class that remains after the change.
     cost, bound : float or None, float
-        What the change costs, and what every change must cost: sums of shares of the training range, 1 for another
-        category.
+        The cost of the change, and a lower bound of the cost of any change. A cost is a sum over features: the move as
+        a share of the training range, or 1 for another category.
     optimal : bool
-        Whether the search came to its end: cost and bound are then equal, or there is no such change.
+        Whether the search is complete: then cost and bound are equal, or no such change exists.
     seconds : float
         Time spent.
     reason : str or None
@@ -68,7 +69,7 @@ class Change(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """By which share of the cost a smaller change could be cheaper; None where none was found."""
+        """The share of the cost by which another change could be cheaper; None if no change was found."""
         if self.cost is None:
             return None
         return 0.0 if self.optimal or self.cost == 0 else max(0.0, (self.cost - self.bound) / self.cost)
@@ -77,10 +78,10 @@ class Change(NamedTuple):
 def smallest_change(
     space: Space, codes: Array, values: list[Any], limits: Limits, *, time_limit: float, wanted: int | None = None
 ) -> Change:
-    """The cheapest change of one sample that leaves one class.
+    """The cheapest change of one sample after which one class remains.
 
-    New values are values of training bins; every leaf reached must hold training rows, unless the sample itself
-    reaches it. Missing values stay missing.
+    New values are values of training bins. Every leaf reached must have training rows, unless the sample itself reaches
+    it. Missing values stay missing.
 
     Parameters
     ----------
@@ -88,12 +89,12 @@ def smallest_change(
     codes : (p,)
         The sample.
     values : list of p numbers
-        Its values: floats; those of nominal and missing features are not looked at.
+        The values of the sample, as floats; those of nominal and missing features are not used.
     limits : Limits
     time_limit : float
-        Seconds after which the best change so far is returned, with its bound.
+        After this many seconds the best change so far is returned, with its bound.
     wanted : int, optional
-        The class that shall remain; any when left out.
+        The class that shall remain; by default any class.
 
     Returns
     -------
@@ -111,11 +112,11 @@ class _Box:
     low: Ints = field(compare=False)  # (F,)
     high: Ints = field(compare=False)
     masks: dict[int, Bools] = field(compare=False)
-    alive: Ints = field(compare=False)  # leaves it meets, in the order of trees
+    alive: Ints = field(compare=False)  # the leaves that meet it, in the order of trees
 
 
 class _Search:
-    """One sample's search."""
+    """The search for one sample."""
 
     def __init__(self, space: Space, codes: Array, values: list[Any], limits: Limits, wanted: int | None) -> None:
         self.space, self.now, self.wanted = space, space.now, wanted
@@ -128,7 +129,7 @@ class _Search:
         self.best: tuple[float, Ints, int] | None = None
 
     def run(self, time_limit: float) -> Change:
-        """Search until the first box is a point that leaves one class, nothing is left, or time is over."""
+        """Search until the first box is a point at which one class remains, the queue is empty, or time is over."""
         began = time.perf_counter()
         root = self._root()
         self._try_single_changes(root)
@@ -150,7 +151,7 @@ class _Search:
     # ---- boxes ------------------------------------------------------------------------------
 
     def _root(self) -> _Box:
-        """Everything that is allowed."""
+        """The box of all changes that are allowed."""
         space, missing = self.space, self.missing
         low, high, masks = np.zeros_like(self.start), np.zeros_like(self.start), {}
         kept = space.plausible.copy()
@@ -193,7 +194,7 @@ class _Search:
         return float(sum(table[code] for table, code in zip(self.tables, point.tolist(), strict=True) if len(table)))
 
     def _costs(self, place: int, values: list[Any]) -> Floats:
-        """-> (codes,): what it costs to give a feature each of its codes; nothing for one that is missing."""
+        """-> (codes,): the cost of giving a feature each of its codes; 0 if the feature is missing."""
         feature, at = int(self.space.features[place]), int(self.start[place])
         if at == self.missing:
             return np.zeros(0)
@@ -209,13 +210,13 @@ class _Search:
 
     @staticmethod
     def _inside(centers: Floats, value: float) -> float:
-        """An infinite value -> the outermost typical one, so that differences are numbers."""
+        """An infinite value -> the outermost typical value, so that differences are finite."""
         return float(value) if np.isfinite(value) else float(centers[0] if value < 0 else centers[-1])
 
     # ---- one step ---------------------------------------------------------------------------
 
     def _explore(self, box: _Box) -> list[_Box]:
-        """A box -> nothing, where it can be dropped or is settled, or the two boxes it is cut into."""
+        """A box -> nothing if it can be dropped or is done, otherwise the two boxes into which it is cut."""
         space, n_trees = self.space, self.now.forest.n_trees
         alive = box.alive if self.best is None else box.alive[self._leaf_costs(box) < self.best[0]]
         starts = np.searchsorted(space.tree[alive], np.arange(n_trees))
@@ -235,7 +236,7 @@ class _Search:
         return [] if leaf is None else self._cut(box, alive, point, leaf)
 
     def _leaf_to_separate(self, alive: Ints, starts: Ints, sizes: Ints, where: Ints, there: bool) -> int | None:
-        """The leaf that promises most and does not hold the point; None where no class can be left alone."""
+        """The most promising leaf that does not hold the point; None if no class can remain alone."""
         if self.space.margins is None:
             tree = int(np.flatnonzero((sizes > 1) | (where < 0))[0])
             inside = np.arange(starts[tree], starts[tree] + sizes[tree])
@@ -258,7 +259,7 @@ class _Search:
         tree = int(gain.argmax())
         own = slice(starts[tree], starts[tree] + sizes[tree])
         leaf = int(alive[own][margins[own, label, rival].argmax()])
-        if there and leaf == alive[where[tree]]:  # a tie within rounding: nothing is gained by any other leaf
+        if there and leaf == alive[where[tree]]:  # a tie up to rounding: no other leaf is better
             return self._another_leaf(alive, starts, sizes, where)
         return leaf
 
@@ -269,7 +270,7 @@ class _Search:
         return int(alive[inside[inside != where[tree]][0]])
 
     def _cut(self, box: _Box, alive: Ints, point: Ints, leaf: int) -> list[_Box]:
-        """Cut a box where a leaf ends that does not hold its cheapest point, where that costs most."""
+        """Cut a box at the end of a leaf without its cheapest point, in the feature where that costs most."""
         best: tuple[float, int] | None = None
         for place in range(len(point)):
             extra = self._extra(point, place, leaf)
@@ -286,7 +287,7 @@ class _Search:
         return children
 
     def _extra(self, point: Ints, place: int, leaf: int) -> float | None:
-        """What it costs to move the point into a leaf's box in one feature; None where it is there."""
+        """The cost of moving the point into the box of a leaf in one feature; None if it is inside."""
         at = int(point[place])
         if at == self.missing:
             return None
@@ -298,14 +299,14 @@ class _Search:
         return float(self.tables[place][min(max(at, low), high)])
 
     def _sides(self, box: _Box, point: Ints, place: int, leaf: int) -> list[_Box]:
-        """The part of a box on the leaf's side of a feature, and the part with the point."""
+        """The part of a box on the side of the leaf, and the part with the point."""
         if place in self.space.allowed:
             inside, mask = self.space.allowed[place][leaf], box.masks[place]
             sides = [mask & inside, mask & ~inside]
             return [_Box(0.0, 0, box.low, box.high, box.masks | {place: side}, box.alive) for side in sides]
         first, last = int(self.space.low[leaf, place]), int(self.space.high[leaf, place])
         above = int(point[place]) < first
-        edge = first if above else last + 1  # codes from here on are the upper part
+        edge = first if above else last + 1  # codes from here on are in the upper part
         lower_high, upper_low = box.high.copy(), box.low.copy()
         lower_high[place], upper_low[place] = edge - 1, edge
         return [
@@ -327,7 +328,7 @@ class _Search:
         return np.asarray(holds)
 
     def _leaf_costs(self, box: _Box) -> Floats:
-        """-> (A,): the least a point costs that lies in the box and in each of its leaves."""
+        """-> (A,): for each leaf, the smallest cost of a point that is in the box and in the leaf."""
         space, alive = self.space, box.alive
         costs = np.zeros(len(alive))
         for place, table in enumerate(self.tables):
@@ -346,7 +347,7 @@ class _Search:
     # ---- points -----------------------------------------------------------------------------
 
     def _accept(self, point: Ints, leaves: Ints) -> bool:
-        """Whether the point, in these leaves (T,), leaves one class; then it is remembered if it is the best."""
+        """Whether one class remains at the point, in these leaves (T,); if so, and if it is the best, it is stored."""
         if self.space.margins is not None:
             margins = self.space.margins[leaves].sum(axis=0)
             np.fill_diagonal(margins, np.inf)
@@ -364,7 +365,7 @@ class _Search:
             self.best = cost, point.copy(), label
 
     def _try_single_changes(self, root: _Box) -> None:
-        """A first answer: the best change of one feature, and if none settles it, the most promising one and again."""
+        """Find a first answer: the best change of one feature; if none is enough, make the best and repeat."""
         if self.space.margins is None:
             return
         point = self._cheapest(root)

@@ -13,9 +13,9 @@ from hedgerow.table.bins import Codes
 
 Ints = NDArray[np.int64]
 
-#: Cells of nodes × features above which no search is begun: the boxes of all leaves are held in memory.
+#: There is no search if nodes × features is above this, because the boxes of all leaves must fit into memory.
 MOST_CELLS = 60_000_000
-#: With more classes, boxes are only ordered by cost: margins of all pairs of classes would not fit.
+#: With more classes, boxes are only ordered by cost, because the margins of all pairs of classes would not fit.
 MOST_PAIRED_CLASSES = 8
 
 
@@ -25,19 +25,19 @@ class Space:
     Attributes
     ----------
     features : (F,) int64
-        Those some tree asks about.
+        The features on which some tree splits.
     low, high : (L, F) int32
-        First and last code of each leaf's box.
+        First and last code of the box of each leaf.
     allowed : dict of int to bool (L, C)
-        Of a nominal feature, by its place among `features`: the categories that reach each leaf.
+        For each nominal feature, by its position in `features`: the categories that can reach each leaf.
     by_missing : (L, F) bool
         Whether a missing value can reach the leaf.
     tree, leaf : (L,) int64, int32
-        Which tree each leaf belongs to, and its number there; several leaves can borrow the same rows.
+        The tree of each leaf, and its number in the tree; several leaves can borrow the same rows.
     plausible : (L,) bool
-        Whether training rows have fallen into the leaf.
+        Whether the leaf has training rows.
     margins : (L, K, K) or None
-        What each leaf adds to lower[k] - upper[j], where that is a sum over trees and decides.
+        What each leaf adds to lower[k] - upper[j], if this is a sum over trees and the decision depends on it.
     """
 
     def __init__(self, now: ClassAnswers) -> None:
@@ -58,12 +58,12 @@ class Space:
         self.costs = [self._unit_costs(int(feature)) for feature in self.features]
 
     def reached(self, codes: Codes) -> Ints:
-        """Codes (p, n) -> (n, T): the leaves reached, as numbered here."""
+        """Codes (p, n) -> (n, T): the leaves reached, by their numbers in this object."""
         nodes = self.now.forest.leaf_nodes(np.ascontiguousarray(codes)) + self.now.forest.node_start[:-1]
         return np.asarray(self.place_of_node[nodes])
 
     def _unit_costs(self, feature: int) -> tuple[Floats, float]:
-        """-> typical values of the bins as shares of the range, and one over the range."""
+        """-> typical values of the bins as shares of the range, and 1 / range."""
         if self.now.fitted.bins.nominal[feature]:
             return np.zeros(0), 0.0
         start, span = self.now.fitted.bins.center_start[feature : feature + 2], self.now.meaning.span_of(feature)
@@ -103,7 +103,7 @@ class _NodeBoxes:
             self._fill(tree, start)
 
     def _fill(self, tree: Any, start: int) -> None:
-        """All nodes of a tree."""
+        """Compute the boxes of all nodes of a tree."""
         for level in range(1, int(tree.node_depth.max(initial=0)) + 1):
             nodes = np.flatnonzero(tree.node_depth == level)
             above = tree.parent[nodes]
@@ -119,7 +119,7 @@ class _NodeBoxes:
             self._restrict(tree, above, own, place, position)
 
     def _restrict(self, tree: Any, above: Ints, own: Ints, place: Ints, position: Ints) -> None:
-        """Nodes and what their parents ask -> their boxes without what goes elsewhere."""
+        """Restrict the boxes of nodes to the rows that the splits of their parents send to them."""
         left = position == 0
         multiway = tree.is_multiway[above]
         to_missing = np.where(multiway, position == tree.n_children[above] - 1, left == tree.missing_left[above])
@@ -139,7 +139,7 @@ class _NodeBoxes:
 
 
 def _margins(now: ClassAnswers, evidence: Floats, tree: Ints) -> Floats | None:
-    """Evidence (L, K) -> (L, K, K): what each leaf adds to lower[k] - upper[j]; None where that does not decide."""
+    """Evidence (L, K) -> (L, K, K): what each leaf adds to lower[k] - upper[j]; None if that does not decide."""
     rule, setting = now.rule, now.setting
     decides = now.decision.follows_dominance and {"lower", "upper"} <= set(rule.adds_up)
     if not decides or now.forest.n_classes > MOST_PAIRED_CLASSES:

@@ -1,4 +1,4 @@
-"""Settings: a rule and a decision -> what the page calls them, where it can repeat them."""
+"""Settings: a rule and a decision -> their names in the script of the report, if it has them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hedgerow.decide import Decision
 
 
 def page_rule(rule: Rule) -> dict[str, Any]:
-    """A rule -> ``name`` (None where the page cannot repeat it), ``options`` and ``text``.
+    """A rule -> ``name`` in the script (None if the script does not have it), ``options`` and ``text``.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def page_rule(rule: Rule) -> dict[str, Any]:
 
 
 def page_decision(decision: Decision, rule: Rule) -> dict[str, Any]:
-    """A decision, and the rule it follows -> ``name`` (None where the page cannot repeat it), ``options``, ``text``.
+    """A decision, and the rule before it -> ``name`` in the script (None if it lacks it), ``options`` and ``text``.
 
     Examples
     --------
