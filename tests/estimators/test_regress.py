@@ -520,7 +520,7 @@ REFUSED = [
     (DecisionTreeRegressor(), (X, np.full(40, "a")), "real numbers"),
     (DecisionTreeRegressor(), (X, np.ma.masked_array(Y, mask=Y > 1)), "masked"),
     (DecisionTreeRegressor(), (X, Y * 1e200), "within"),
-    (DecisionTreeRegressor(), (X, np.column_stack([Y, Y])), "1d array"),
+    (DecisionTreeRegressor(), (X, np.zeros((40, 2, 2))), "one or two axes"),
     (DecisionTreeRegressor(criterion="gini"), (X, Y), "criterion must be one of squared_error"),
     (DecisionTreeRegressor(criterion="poisson"), (X, -Y), "y must be >= 0"),
     (DecisionTreeRegressor(criterion="poisson"), (X, 0 * Y), "y must be >= 0"),

@@ -154,7 +154,7 @@ LABELS = {
     "masked": (np.ma.masked_array(Y, mask=Y == 1), ValueError, "masked"),
     "infinite": (np.where(Y == 1, 1.0, np.inf), ValueError, "infinity"),
     "too few": (Y[:39], ValueError, "inconsistent numbers of samples"),
-    "two columns": (np.column_stack([Y, Y]), ValueError, "1d array"),
+    "three axes": (np.zeros((40, 2, 2)), ValueError, "one or two axes"),
     "empty": (Y[:0], ValueError, "."),
 }
 

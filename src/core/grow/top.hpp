@@ -151,7 +151,8 @@ inline Top top_from(const Given& bins, const Given& target, const Given& given, 
     const std::vector<Feature> features = features_from(bins);
     const GrowOptions options = GrowOptions::from(given);
     auto ends = with_source(target, [&]<class Source>(const Source& source) -> std::unique_ptr<AnyEnds> {
-        return std::make_unique<Ends<Source>>(source, options.leaf_rules(), n_trees);
+        if constexpr (requires { source.n_cells(); }) return std::make_unique<Ends<Source>>(source, options.leaf_rules(), n_trees);
+        else throw std::invalid_argument("y must have one output for trees that are grown on the parts of a table");
     });
     return {Frontier(features, options, sum_search_for(target, features, options, n_rows), n_rows, n_trees, gather_rows), std::move(ends)};
 }

@@ -32,6 +32,13 @@ public:
         const auto found = values_.find(name);
         return found != values_.end() && !std::holds_alternative<std::monostate>(found->second);
     }
+    // The values whose names begin with a prefix, without it.
+    Given below(const std::string& prefix) const {
+        Given found;
+        for (const auto& [name, value] : values_)
+            if (name.starts_with(prefix)) found.set(name.substr(prefix.size()), value);
+        return found;
+    }
     template <class T>
     T number(const std::string& name) const {
         return std::visit([&](const auto& value) -> T {

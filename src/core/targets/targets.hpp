@@ -4,14 +4,18 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/kit/named.hpp"
 #include "core/targets/classes.hpp"
 #include "core/targets/criterion.hpp"
 #include "core/targets/numbers.hpp"
+#include "core/targets/several.hpp"
 
 namespace hedgerow {
 
@@ -61,12 +65,28 @@ auto with_criterion(const Numbers& numbers, const Given& given, std::size_t, Vis
     return visit(Moments<SquaredError>(numbers), numbers);
 }
 
-// Calls `visit` with the labels or numbers.
+// The target of each output is that of a table with this output alone.
+template <class Visit>
+auto with_criterion(const Several& several, const Given& given, std::size_t n_rows, Visit&& visit) {
+    std::vector<std::unique_ptr<OutputTarget>> outputs;
+    for (std::size_t number = 0; number < several.outputs.size(); ++number) {
+        const auto keep = [&]<class Target>(const Target& target, const auto& source) {
+            if constexpr (Target::Criterion::needs_gain) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
+            else outputs.push_back(std::make_unique<OutputOf<Target>>(target, source));
+        };
+        const Given own = Several::of_output(given, number);
+        std::visit([&](const auto& source) { with_criterion(source, own, n_rows, keep); }, several.outputs[number]);
+    }
+    return visit(SeveralTarget(std::move(outputs)), several);
+}
+
+// Calls `visit` with the labels or numbers, of one output or of several.
 template <class Visit>
 auto with_source(const Given& given, Visit&& visit) {
     if (given.word("kind") == "classes") return visit(Labels::from(given));
     if (given.word("kind") == "numbers") return visit(Numbers::from(given));
-    throw std::invalid_argument("kind must be 'classes' or 'numbers', got '" + given.word("kind") + "'");
+    if (given.word("kind") == "several") return visit(Several::from(given));
+    throw std::invalid_argument("kind must be 'classes', 'numbers' or 'several', got '" + given.word("kind") + "'");
 }
 
 // visit(target, source): the target, and the labels or numbers it is made for.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,16 @@ from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.later import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.judge.answer import ClassAnswers, UncertaintyOf
-from hedgerow.judge.evidence import Evidence
+from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.evidence import Evidence, UncertaintyOf
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.oob import BootstrapErrors
+from hedgerow.judge.several import answers_for, side_by_side
 from hedgerow.judge.tune import CAUTIONS, tried
 from hedgerow.judge.variance import VarianceOf
 from hedgerow.target.classes import labels_as_given
 from hedgerow.target.criteria import Criterion
+from hedgerow.target.several import columns_of
 from hedgerow.target.uncertain import read_labels
 
 if TYPE_CHECKING:
@@ -54,9 +56,10 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
             are not.
-        y : array-like of shape (n_samples,), or UncertainLabels
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or UncertainLabels
             Labels. A label may be uncertain: a set of possible classes, or plausibilities and masses, of which
-            `hedgerow.labels` makes labels.
+            `hedgerow.labels` makes labels. With several columns, the trees are grown for
+            all outputs together, and most answers are lists with one entry for each output; see `outputs_`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They change splits and class shares, but never the amount of evidence: three rows are
             three rows.
@@ -108,10 +111,6 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         """
         return changed(self, partial(partial_fit, self, X, y, sample_weight, classes))
 
-    @overload
-    def predict(self, X: Any, return_set: Literal[False] = False) -> NDArray[Any]: ...
-    @overload
-    def predict(self, X: Any, return_set: Literal[True]) -> tuple[NDArray[Any], NDArray[np.bool_]]: ...
     def predict(self, X: Any, return_set: bool = False) -> Any:
         """The most probable class of each sample.
 
@@ -124,16 +123,13 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
         chosen : bool ndarray of shape (n_samples, n_classes)
             As in `predict_set`; only with ``return_set=True``.
         """
         now = self.__answers__()
         codes = now.read(X)
-        if not return_set:
-            return np.asarray(now.classes[now.probability(codes).argmax(axis=1)])
-        opinion = now.opinion(codes)
-        return np.asarray(now.classes[opinion.probability.argmax(axis=1)]), now.chosen(opinion)
+        return now.labels_and_sets(codes) if return_set else now.labels(codes)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class; with the rule "average", the mean of the class shares in the leaves reached.
@@ -145,7 +141,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        probability : ndarray of shape (n_samples, n_classes)
+        probability : ndarray of shape (n_samples, n_classes), or a list of one for each output
             Rows sum to one. The columns are in the order of ``classes_``.
         """
         now = self.__answers__()
@@ -163,17 +159,20 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         -------
         log_probability : ndarray of shape (n_samples, n_classes)
         """
+        said = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+            return [np.log(each) for each in said] if isinstance(said, list) else np.asarray(np.log(said))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict`; for uncertain labels, the mean plausibility of the predicted classes.
+
+        Of several outputs, the share of samples that are right in all of them.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
-        y : array-like of shape (n_samples,), or UncertainLabels
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or UncertainLabels
             Labels as in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples in the mean.
@@ -183,8 +182,10 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         score : float
             The share of correct predictions; a prediction inside a label that is a set counts as correct.
         """
-        labels = read_labels(y)
-        if labels is None:
+        if columns := columns_of(y):
+            right = (side_by_side(columns) == self.predict(X)).all(axis=1)
+            return float(np.average(right, weights=sample_weight))
+        if (labels := read_labels(y)) is None:
             return float(super().score(X, labels_as_given(y), sample_weight))
         return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
 
@@ -198,11 +199,11 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        chosen : bool ndarray of shape (n_samples, n_classes)
+        chosen : bool ndarray of shape (n_samples, n_classes), or a list of one for each output
             At least one class in each row; several if the evidence does not decide between them.
         """
         now = self.__answers__()
-        return now.chosen(now.opinion(now.read(X)))
+        return now.sets(now.read(X))
 
     def predict_bounds(self, X: Any) -> Floats:
         """Lower and upper probability of each class (belief and plausibility).
@@ -214,11 +215,10 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        bounds : ndarray of shape (n_samples, n_classes, 2)
+        bounds : ndarray of shape (n_samples, n_classes, 2), or a list of one for each output
         """
         now = self.__answers__()
-        opinion = now.opinion(now.read(X))
-        return np.stack([opinion.lower, opinion.upper], axis=2)
+        return now.bounds(now.read(X))
 
     def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
         """Masses over all subsets of the classes: the mean of the masses of the leaves reached.
@@ -248,7 +248,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             together. There may be at most 16 classes.
         """
         now = self.__answers__()
-        return now.evidence(now.read(X)).mass(model, alpha=alpha, ordinal=ordinal)
+        return now.mass(now.read(X), model, alpha, ordinal)
 
     def predict_uncertainty(self, X: Any) -> UncertaintyOf:
         """How uncertain the forest is about each sample, by kind of uncertainty.
@@ -286,7 +286,6 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             estimates are noisy unless there are about as many trees as training rows, or more.
         """
         now = self.__answers__()
-        now.rows_with_judges()
         return now.variance(now.read(X))
 
     def evidence(self, X: Any) -> Evidence:
@@ -397,13 +396,14 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """(n_classes,): the labels."""
-        return fitted_of(self).about.names
+        """(n_classes,): the labels; of several outputs, a list with the labels of each."""
+        return self.__answers__().classes
 
     @property
     def n_classes_(self) -> int:
-        """Number of classes."""
-        return len(fitted_of(self).about.names)
+        """How many classes; of several outputs, a list."""
+        known = self.classes_
+        return [len(each) for each in known] if isinstance(known, list) else len(known)
 
     @property
     def criterion_(self) -> Criterion:
@@ -424,9 +424,11 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def oob_decision_function_(self) -> Floats:
-        """(n_samples, n_classes): out-of-bag probabilities of the training rows."""
-        answers = fitted_of(self).figures.oob_answers
-        return figure(answers, "oob_decision_function_", "after a fit with oob_score")  # type: ignore[no-any-return]
+        """(n_samples, n_classes): out-of-bag probabilities of the training rows; of several outputs, a list of such."""
+        fitted = fitted_of(self)
+        found: list[Any] = [each.figures.oob_answers for each in fitted.outputs or (fitted,)]
+        figure(found[0], "oob_decision_function_", "after a fit with oob_score")
+        return found if fitted.outputs else found[0]  # type: ignore[return-value]
 
     @property
     def label_shares_(self) -> Floats:
@@ -444,5 +446,5 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         """K -> the number of classes that a leaf counts, and the number of trees (None means any)."""
         return n_classes, 1 if cls.__one_tree__ else None
 
-    def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:
-        return ClassAnswers(self, fitted)
+    def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:  # of several outputs, the same in lists
+        return answers_for(ClassAnswers, self, fitted)  # type: ignore[no-any-return]

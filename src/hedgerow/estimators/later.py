@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -14,8 +15,9 @@ from hedgerow.fit.parameters import require_count
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task
 from hedgerow.forest.walk import impurity_importance
+from hedgerow.judge.answer import answers_of
 from hedgerow.judge.drift import Drift
-from hedgerow.judge.fitted import Fitted, changed, fitted_of
+from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.newcomers import compare, newcomers
 
 Floats = NDArray[np.float64]
@@ -111,7 +113,7 @@ class LaterEstimator(TreesEstimator):
         Drift
             ``p_value``, and the features and leaves that differ most; ``print`` shows it.
         """
-        now = self.__answers__()
+        now = answers_of(self)
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
         classes = self.__task__.drift_classes(now.fitted, y)
@@ -125,6 +127,20 @@ class LaterEstimator(TreesEstimator):
             old = self._newcomers(now, X, None if y is None else y_old, classes)
         options = {"min_rows": int(min_rows), "n_permutations": int(n_permutations), "random_state": random_state}
         return compare(now, new, old, classes, **options)
+
+    @property
+    def n_outputs_(self) -> int:
+        """How many columns y had."""
+        return len(self.outputs_)
+
+    @property
+    def outputs_(self) -> list[Self]:
+        """A fitted model for each column of y: the same trees, with the leaves of this output.
+
+        Each is an ordinary model of one output, and can be asked everything: explanations, reports, exports, plots.
+        """
+        fitted = fitted_of(self)
+        return [with_fitted(copy(self), output) for output in fitted.outputs or (fitted,)]
 
     @property
     def oob_score_(self) -> float:
@@ -166,6 +182,11 @@ class LaterEstimator(TreesEstimator):
         return figure(  # type: ignore[no-any-return]
             errors, "max_features_errors_", "after a fit with max_features='oob'"
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def _newcomers(self, now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Any:
         codes = now.read(X)

@@ -51,6 +51,10 @@ class PairTask(ClassTask):
             )
         return read
 
+    def for_outputs(self) -> PairTask:
+        """Trees of pairs are of one output: labels of several are refused."""
+        return self
+
     def grow(self, begun: Fit) -> Forest:
         """Training rows -> a forest of one tree for each pair."""
         if begun.checkpoint:
@@ -188,6 +192,11 @@ class PairwiseTreesClassifier(TreesClassifier):
     def __tree_shape__(cls, n_classes: int) -> tuple[int, int | None]:
         """K -> 2, the number of classes that a leaf counts, and the number of pairs."""
         return 2, len(pairs_of(n_classes))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
 
     def __answers__(self, fitted: Fitted | None = None) -> PairAnswers:
         return PairAnswers(self, fitted)

@@ -18,6 +18,7 @@ from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.number_answers import NumberAnswers, VarianceOf
+from hedgerow.judge.several import answers_for
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +39,9 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
             are not.
-        y : array-like of shape (n_samples,)
-            Targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets. With several columns, splits are chosen by the mean error of all outputs: bring them to
+            scales that compare. Bounds, intervals and quantiles are then lists with one entry for each output.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They change splits, means and variances, but never the amount of evidence: three rows
             are three rows.
@@ -102,14 +104,14 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
-        std : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
+        std : ndarray of the same shape
             Only with ``return_std=True``.
         """
         now = self.__answers__()
         codes = now.read(X)
         predicted = now.predicted(codes)
-        return (predicted, np.sqrt(now.variance(codes).total)) if return_std else predicted
+        return (predicted, now.standard_deviation(codes)) if return_std else predicted
 
     def predict_uncertainty(self, X: Any) -> VarianceOf:
         """Variance of the target of each sample, and its two parts: within leaves and between trees.
@@ -222,9 +224,14 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def oob_prediction_(self) -> Floats:
-        """(n_samples,): out-of-bag predictions for the training rows; NaN for a row that is in every bag."""
-        answers = fitted_of(self).figures.oob_answers
-        return figure(answers, "oob_prediction_", "after a fit with oob_score")  # type: ignore[no-any-return]
+        """(n_samples,): out-of-bag predictions for the training rows; NaN for a row that is in every bag.
 
-    def __answers__(self, fitted: Fitted | None = None) -> NumberAnswers:
-        return NumberAnswers(self, fitted)
+        (n_samples, n_outputs) of several outputs.
+        """
+        fitted = fitted_of(self)
+        found: list[Any] = [each.figures.oob_answers for each in fitted.outputs or (fitted,)]
+        figure(found[0], "oob_prediction_", "after a fit with oob_score")
+        return np.column_stack(found) if fitted.outputs else np.asarray(found[0])
+
+    def __answers__(self, fitted: Fitted | None = None) -> NumberAnswers:  # of several outputs, the same in lists
+        return answers_for(NumberAnswers, self, fitted)  # type: ignore[no-any-return]

@@ -27,7 +27,7 @@ from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import bags_of
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import Labels, Numbers
+from hedgerow.target.base import Labels, Numbers, Several
 
 #: Trees are written this many seconds after the last ones.
 SECONDS = 10.0
@@ -197,12 +197,12 @@ def identity_of(
     }
 
 
-def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers, bags: Bags) -> Forest:
+def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers | Several, bags: Bags) -> Forest:
     """A file of trees -> the trees, which have been checked, and are of the kind that fits these labels and bags."""
     arrays = _read_arrays(path)
     try:
         forest = Forest.from_arrays(int(arrays.pop("n_classes")), arrays)
-        _check_kind(forest, labels)
+        _check_outputs(forest, labels)
         _check_rows(counted_rows(forest, bins), bags)
     except (ArithmeticError, KeyError, TypeError, ValueError) as reason:
         raise _damaged(path, reason) from reason
@@ -243,8 +243,17 @@ def _check_rows(found: NDArray[np.uint64], bags: Bags) -> None:
             raise ValueError(f"tree {bags.first_tree + tree} must have counted {wanted:,} rows, got {rows:,}")
 
 
-def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
+def _check_outputs(forest: Forest, labels: Labels | Numbers | Several) -> None:
     """Refuse trees that cannot be in one forest with trees grown for these labels."""
+    wanted, found = labels.outputs if isinstance(labels, Several) else (labels,), forest.outputs()
+    if len(found) != len(wanted):
+        raise ValueError(f"trees must be of {len(wanted)} outputs, got {len(found)}")
+    for output, own in zip(found, wanted, strict=True):
+        _check_kind(output, own)
+
+
+def _check_kind(forest: Forest, labels: Labels | Numbers) -> None:
+    """The same for one output."""
     if forest.n_classes != labels.n_classes:
         raise ValueError(f"trees must count {labels.n_classes} classes, got {forest.n_classes}")
     if (forest.values is None) == labels.of_numbers:

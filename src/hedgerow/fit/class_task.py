@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.belief import Setting, resolve_rule
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.fit.run import Fit, Task
+from hedgerow.fit.several_task import SeveralTask
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.judge.evidence import require_certain
@@ -17,7 +18,7 @@ from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.oob import Trace, ensemble_error
 from hedgerow.table import Schema
 from hedgerow.target.class_target import ClassTarget, ReadTarget, read_class_target
-from hedgerow.target.classes import among_classes, declared_classes, first_classes, read_classes
+from hedgerow.target.classes import among_classes, declared_classes, first_classes, read_classes, weigh_rows
 from hedgerow.target.uncertain import read_labels
 
 
@@ -31,10 +32,27 @@ class ClassTask(Task):
     ) -> ReadTarget:
         """Labels and weights -> the target of the rows whose weight is above zero."""
         read = read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=declared)
-        if before is not None and not np.array_equal(read.target.classes, before.about.names):
-            found = read.target.classes[:10]
-            raise ValueError(f"y must hold the classes of the first fit in a warm start, got {found}")
-        return read
+        return _with_same_classes(read, before)
+
+    def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
+        """The labels of one of several outputs, with weights that those of classes are part of already."""
+        read = read_class_target(y, weights, n_rows)
+        return _with_same_classes(read, before)
+
+    def weigh(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
+        """Weights of rows (n,) or None, times those of their classes in one of several outputs."""
+        values = np.asarray(y)
+        if values.dtype.kind == "f" and np.isfinite(values).all() and (values != np.floor(values)).any():
+            raise ValueError(
+                "y must hold labels in each of several columns, got numbers; plausibilities and masses come as"
+                " hedgerow.labels.from_plausibilities(y) and from_masses(y)"
+            )
+        classes, labels = read_classes(y, n_rows)
+        return weigh_rows(labels, classes, weights, class_weight)
+
+    def for_outputs(self) -> Task:
+        """What is done for y of several columns."""
+        return SeveralTask(self)
 
     def settings(self, model: Any, target: ClassTarget, schema: Schema) -> GrowSettings:
         """How trees are grown on these rows."""
@@ -84,6 +102,14 @@ class ClassTask(Task):
         assert classes is not None
         found, labels = read_classes(y, n_rows)
         return np.asarray(among_classes(found, classes)[labels])
+
+
+def _with_same_classes(read: ReadTarget, before: Fitted | None) -> ReadTarget:
+    """A target, refused in a warm start if its classes are not those of the first fit."""
+    if before is not None and not np.array_equal(read.target.classes, before.about.names):
+        found = read.target.classes[:10]
+        raise ValueError(f"y must hold the classes of the first fit in a warm start, got {found}")
+    return read
 
 
 def _asked(begun: Fit) -> tuple[Any, Setting]:

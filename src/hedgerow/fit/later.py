@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.fit.parameters import check_parameters, require_count
 from hedgerow.fit.refine import settings_for_shares
-from hedgerow.fit.run import MAX_ROWS, Fit, finish, fit, with_shares
+from hedgerow.fit.run import MAX_ROWS, Fit, Task, finish, fit, with_shares
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
 from hedgerow.forest.threads import thread_count
@@ -22,6 +22,7 @@ from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
 from hedgerow.target.base import AboutClasses
 from hedgerow.target.classes import among_classes
+from hedgerow.target.several import columns_of
 
 Floats = NDArray[np.float64]
 
@@ -29,11 +30,13 @@ Floats = NDArray[np.float64]
 def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
     """Add the evidence of new rows to the existing leaves; the first call fits."""
     if before is None:
-        return fit(model, X, y, sample_weight, classes=model.__task__.first_classes(classes))
+        task = model.__task__ if columns_of(y) is None else model.__task__.for_outputs()
+        return fit(model, X, y, sample_weight, classes=task.first_classes(classes))
     check_parameters(model)
+    task = model.__task__.for_outputs() if before.outputs else model.__task__
     before = with_origins(before)
     codes = _read_later(model, before, X)
-    target, kept = model.__task__.read_later(model, y, sample_weight, codes.shape[1], before, classes)
+    target, kept = task.read_later(model, y, sample_weight, codes.shape[1], before, classes)
     codes = codes if kept is None else np.ascontiguousarray(codes[:, kept])
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
         raise ValueError(f"X must bring the number of rows to less than 2**31, got {target.n_rows} more; fit again")
@@ -53,8 +56,9 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
             "grow_more must be called on a forest whose trees have all counted the same rows, got a single tree, a"
             " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
         )
-    rows = _all_rows(model, before, X, y, sample_weight)
-    settings = replace(model.__task__.settings(model, rows.target, before.schema), seed=before.seed)
+    task = model.__task__.for_outputs() if before.outputs else model.__task__
+    rows = _all_rows(model, task, before, X, y, sample_weight)
+    settings = replace(task.settings(model, rows.target, before.schema), seed=before.seed)
     if rows.target.known is not None:
         settings = settings_for_shares(settings, rows.n_rows)
     first = before.origins[0]
@@ -64,9 +68,8 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
     rows = rows.under(settings)
     fingerprint = before.fingerprint if same else None
     there = before.forest.n_trees
-    return finish(
-        Fit(model, rows, before.schema, before.bins, settings, fingerprint, before, (X, y), n_trees=there + n_more)
-    )
+    n_trees = there + n_more
+    return finish(Fit(model, rows, before.schema, before.bins, settings, fingerprint, before, (X, y), task, n_trees))
 
 
 def widened(fitted: Fitted, names: NDArray[Any]) -> Fitted:
@@ -168,7 +171,7 @@ def _of_one_table(origins: tuple[Origin, ...]) -> bool:
     return True
 
 
-def _all_rows(model: Any, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+def _all_rows(model: Any, task: Task, before: Fitted, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
     """All rows so far, from memory or passed again."""
     if X is None:
         if before.rows is None:
@@ -178,8 +181,8 @@ def _all_rows(model: Any, before: Fitted, X: Any, y: Any, sample_weight: Any) ->
             )
         return before.rows
     table = read_table(X, before.schema)
-    target, kept = model.__task__.read_target(model, y, sample_weight, table.n_rows, before, before.about.names)
-    settings = model.__task__.settings(model, target, before.schema)
+    target, kept = task.read_target(model, y, sample_weight, table.n_rows, before, before.about.names)
+    settings = task.settings(model, target, before.schema)
     settings = replace(settings, seed=before.seed)
     all_codes = encode(table, before.bins, n_threads=thread_count(model.n_jobs))
     rows = TrainingRows.of(all_codes, kept, target, settings)

@@ -89,7 +89,7 @@ def _check_alike(first: Any, second: Any) -> None:
     for model in (first, second):
         if not getattr(type(model), "__takes_rows__", False) or model.__one_tree__:
             raise TypeError(f"merge must be given forests of hedgerow, got {type(model).__name__}")
-        fitted_of(model)
+        answers_of(model, "merge must be given forests")
     if type(first) is not type(second):
         raise TypeError(
             f"forests must be of one class to be merged, got {type(first).__name__} and {type(second).__name__}"

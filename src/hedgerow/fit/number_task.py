@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.fit.run import Fit, Task
+from hedgerow.fit.several_task import SeveralTask
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.judge.fitted import Fitted
@@ -34,6 +35,14 @@ class NumberTask(Task):
     ) -> ReadTarget:
         """Numbers and weights -> the target of the rows whose weight is above zero."""
         return read_number_target(y, sample_weight, n_rows, model.criterion)
+
+    def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
+        """The numbers of one of several outputs."""
+        return read_number_target(y, weights, n_rows, model.criterion)
+
+    def for_outputs(self) -> SeveralTask:
+        """What is done for y of several columns."""
+        return SeveralTask(self)
 
     def settings(self, model: Any, target: NumberTarget, schema: Schema) -> GrowSettings:
         """How trees are grown on these rows."""

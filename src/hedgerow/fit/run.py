@@ -24,6 +24,7 @@ from hedgerow.judge.fitted import Figures, Fitted, with_fitted
 from hedgerow.judge.oob import is_flat, stages
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.bins import Bins, encode, find_bins
+from hedgerow.target.several import columns_of
 
 #: Rows are numbered in 32 bits.
 MAX_ROWS = 2**31
@@ -49,6 +50,8 @@ class Fit:
         The fit to which this one adds trees.
     given : (X, y)
         X and y as the user passed them, for callbacks.
+    task : Task
+        What this kind of target does in its own way; trees without labels need none.
     n_trees : int or None
         The number of trees, including those of `before`; None means what the parameters say.
     checkpoint : Checkpoint or None
@@ -65,6 +68,7 @@ class Fit:
     fingerprint: Fingerprint | None
     before: Fitted | None
     given: tuple[Any, Any]
+    task: Any = None
     n_trees: int | None = None
     checkpoint: Checkpoint | None = None
     figures: Figures = field(default_factory=Figures)
@@ -82,7 +86,7 @@ class Fit:
     def published(self, forest: Forest) -> Fitted:
         """The trees -> `Fitted`, before it is judged on out-of-bag rows."""
         rows = self.rows if self.fingerprint is not None and self.model.__keeps_rows__ else None
-        return Fitted(
+        fitted = Fitted(
             schema=self.schema,
             bins=self.bins,
             about=self.rows.target.about,
@@ -94,6 +98,7 @@ class Fit:
             rows=rows,
             figures=self.figures,
         )
+        return fitted.with_outputs()
 
 
 class Task(ABC):
@@ -111,6 +116,18 @@ class Task(ABC):
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> Any:
         """y and weights as given -> the target of the rows whose weight is above zero, and which rows these are."""
+
+    def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> Any:
+        """The same for one of several outputs, with weights that those of classes are part of already."""
+        raise NotImplementedError(f"{type(self).__name__} is of one output")
+
+    def weigh(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
+        """Weights of rows (n,) or None, times those of their classes in one of several outputs."""
+        return weights
+
+    def for_outputs(self) -> Task:
+        """What is done for y of several columns; a task of one output refuses it as it refuses other labels."""
+        return self
 
     @abstractmethod
     def settings(self, model: Any, target: Any, schema: Schema) -> GrowSettings:
@@ -153,8 +170,9 @@ def fit(
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     before = _earlier(model)
     table = _read(model, X, before)
-    target, kept = model.__task__.read_target(model, y, sample_weight, table.n_rows, before, classes)
-    settings = model.__task__.settings(model, target, table.schema)
+    task = _task_for(model, y, before)
+    target, kept = task.read_target(model, y, sample_weight, table.n_rows, before, classes)
+    settings = task.settings(model, target, table.schema)
     if before:  # so that all trees are as if they had been grown in one fit
         settings = replace(settings, seed=before.seed)
     if saved:
@@ -165,7 +183,7 @@ def fit(
     rows = TrainingRows.of(encode(table, bins, n_threads=n_threads), kept, target, settings)
     rows, settings = with_shares(model, rows, bins, settings)
     fingerprint = _shared_fingerprint(model, rows, before)
-    begun = Fit(model, rows, table.schema, bins, settings, fingerprint, before, (X, y), checkpoint=saved)
+    begun = Fit(model, rows, table.schema, bins, settings, fingerprint, before, (X, y), task, checkpoint=saved)
     return finish(begun)
 
 
@@ -173,7 +191,7 @@ def finish(begun: Fit) -> Fitted:
     """Binned rows -> a fitted forest: choose what is open, grow trees, judge them on out-of-bag rows."""
     begun = _choose_features(_settle_criterion(begun))
     begun = replace(begun, figures=replace(begun.figures, label_shares=begun.rows.target.shares))
-    forest: Forest = begun.model.__task__.grow(begun)
+    forest: Forest = begun.task.grow(begun)
     return begun.model.__answers__(begun.published(forest)).judged()  # type: ignore[no-any-return]
 
 
@@ -256,6 +274,15 @@ def _read(model: Any, X: Any, before: Fitted | None) -> Table:
     return table
 
 
+def _task_for(model: Any, y: Any, before: Fitted | None) -> Task:
+    """What is done for y of one column, or of several; a warm start goes on with as many."""
+    columns = columns_of(y) or [y]
+    if before and len(columns) != max(1, len(before.outputs)):
+        had = max(1, len(before.outputs))
+        raise ValueError(f"y must have the {had} outputs of the first fit in a warm start, got {len(columns)}")
+    return model.__task__ if len(columns) == 1 else model.__task__.for_outputs()  # type: ignore[no-any-return]
+
+
 def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
     """The fingerprint of all trees; a warm start on other rows or bags cannot give out-of-bag figures."""
     if not model.__task__.one_table:
@@ -309,7 +336,7 @@ def _choose_features(begun: Fit) -> Fit:
             grown = grow_forest(
                 rows.codes, begun.bins, labels, pilot.settings, n_trees=PILOT_TREES, n_threads=begun.n_threads
             )
-            errors[number] = begun.model.__task__.oob_error(grown, pilot)
+            errors[number] = begun.task.oob_error(grown, pilot)
         best = min(errors, key=errors.__getitem__)
     figures = replace(begun.figures, max_features=best, max_features_errors=errors)
     return replace(begun, settings=replace(settings, max_features=best), figures=figures)
@@ -320,7 +347,7 @@ def _choose_features(begun: Fit) -> Fit:
 
 def _watch(begun: Fit) -> Callable[[Forest], bool]:
     """For ``n_estimators="auto"``: a function that tells whether the out-of-bag error of a forest no longer falls."""
-    trace = begun.model.__task__.trace(begun)
+    trace = begun.task.trace(begun)
 
     def enough(forest: Forest) -> bool:
         trace.extend(forest, begun.n_threads)

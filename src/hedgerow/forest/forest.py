@@ -15,14 +15,15 @@ from hedgerow.forest.counts import Counts
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import Moments
 from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.several import SeveralLeaves
 from hedgerow.table.bins import Bins, Codes
 
 #: Class shares of the distinct leaves of a forest are stored if they take at most this many bytes.
 SHARE_BUDGET = 32 << 20
 #: The kinds of leaves; the last one whose arrays are present is the kind of a forest.
-LEAVES: tuple[type[Leaves], ...] = (Counts, Moments)
-#: The types of the arrays of a `Forest`; model files and checkpoints store the same bytes as memory.
-TYPES: dict[str, Any] = Nodes.TYPES | {name: dtype for kind in LEAVES for name, dtype in kind.TYPES.items()}
+LEAVES: tuple[type[Leaves], ...] = (Counts, Moments, SeveralLeaves)
+#: The types of the arrays of a `Forest` of one output; model files and checkpoints store the same bytes as memory.
+TYPES: dict[str, Any] = Nodes.TYPES | Counts.TYPES | Moments.TYPES
 
 
 class Distinct(NamedTuple):
@@ -65,7 +66,7 @@ class Forest:
         """Arrays by their names, of which some may be None or left out -> a forest; `counted_rows` checks it."""
         there = {name: array for name, array in arrays.items() if array is not None}
         kind = next(kind for kind in reversed(LEAVES) if kind is LEAVES[0] or kind.TOLD_BY in there)
-        if unknown := there.keys() - Nodes.TYPES.keys() - kind.TYPES.keys():
+        if unknown := {name for name in there if name not in Nodes.TYPES and not kind.knows(name)}:
             raise ValueError(f"arrays must be those of {kind.__name__} of leaves, got {', '.join(sorted(unknown))} too")
         return cls(Nodes.from_arrays(there), kind.from_arrays(n_classes, there))
 
@@ -157,6 +158,11 @@ class Forest:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Name -> array, for all arrays that are not None."""
         return self.structure.arrays() | self.evidence.arrays()
+
+    def outputs(self) -> tuple[Forest, ...]:
+        """The same trees with the leaves of each output; one output is the forest itself."""
+        parts = self.evidence.parts
+        return (self,) if len(parts) == 1 else tuple(Forest(self.structure, leaves) for leaves in parts)
 
     def probability(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
         """Codes (p, n) -> (n, K): mean over trees of the class shares of the leaves reached."""
@@ -288,6 +294,15 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
 
 def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
     """Check a forest -> (T,): rows that each tree counts; a ValueError says what is wrong with the arrays."""
+    first, *others = (_rows_of_output(output, bins, n_threads) for output in forest.outputs())
+    forest.evidence.check()
+    if not all(np.array_equal(rows, first) for rows in others):
+        raise ValueError("all outputs must count the same rows, got different numbers of them")
+    return first
+
+
+def _rows_of_output(forest: Forest, bins: Bins, n_threads: int) -> NDArray[np.uint64]:
+    """The same for a forest of one output."""
     _check_types(forest)  # the core does not check types, lengths, and where trees begin
     forest.evidence.check()
     forest.structure.check(forest.evidence.n_leaves)

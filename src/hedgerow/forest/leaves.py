@@ -69,6 +69,16 @@ class Leaves(ABC):
     def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> Self:
         """Arrays under the names they have in files -> the leaves; nothing is checked."""
 
+    @classmethod
+    def knows(cls, name: str) -> bool:
+        """Whether an array of this name belongs to leaves of this kind."""
+        return name in cls.TYPES
+
+    @property
+    def parts(self) -> tuple[Leaves, ...]:
+        """The leaves of each output, where there are several; otherwise these."""
+        return (self,)
+
     @property
     @abstractmethod
     def n_leaves(self) -> int:

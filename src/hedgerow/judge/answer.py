@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from hedgerow.forest.rows import Bags, Judges
 from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.evidence import Evidence, Trial, calibrated, choose_caution, score_sets, try_out
+from hedgerow.judge.evidence import Evidence, Trial, UncertaintyOf, calibrated, choose_caution, score_sets, try_out
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.judge.variance import VarianceOf, forest_variance
@@ -30,24 +30,6 @@ from hedgerow.table.meaning import Meaning
 from hedgerow.target.base import AboutClasses
 
 Floats = NDArray[np.float64]
-
-
-class UncertaintyOf(NamedTuple):
-    """How uncertain a forest is about each of n samples, (n,) each.
-
-    ``total`` is the entropy of the mean distribution, in bits. It is the sum of ``aleatoric``, the mean entropy of the
-    leaves, and ``epistemic``, the rest. ``conflict`` and ``vacuity`` are those of the rule of the forest.
-    ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of u_a and u_e, the uncertainties by
-    relative likelihood.
-    """
-
-    total: Floats
-    aleatoric: Floats
-    epistemic: Floats
-    conflict: Floats
-    vacuity: Floats
-    relative_aleatoric: Floats
-    relative_epistemic: Floats
 
 
 class Answers:
@@ -242,13 +224,16 @@ class ClassAnswers(Answers):
             return self.forest.probability(codes, self.threads(codes.shape[1]))
         return self.opinion(codes).probability
 
-    def said(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, K): the predicted probabilities."""
-        return self.probability(codes)
+    said = probability  # what is predicted, in numbers
 
     def score(self, y: NDArray[Any], said: Floats) -> float:
         """Classes (n,), probabilities (n, K) -> accuracy."""
-        return float((self.classes[said.argmax(axis=1)] == y).mean())
+        return float((self.named(said) == y).mean())
+
+    @staticmethod
+    def whole_score(y: NDArray[Any], said: NDArray[Any]) -> float:
+        """Classes of several outputs (n, m) -> the share of rows that are right in all of them."""
+        return float((y == said).all(axis=1).mean())
 
     def training_groups(self) -> NDArray[Any]:
         """(n,): class numbers of the training rows."""
@@ -273,6 +258,36 @@ class ClassAnswers(Answers):
     def chosen(self, opinion: Opinion) -> NDArray[np.bool_]:
         """An opinion -> (n, K): the classes that remain."""
         return decide(opinion, self.decision)
+
+    def named(self, probability: Floats) -> NDArray[Any]:
+        """Probabilities (n, K) -> (n,): the most probable class."""
+        return np.asarray(self.classes[probability.argmax(axis=1)])
+
+    def named_truth(self, truth: NDArray[Any]) -> NDArray[Any]:
+        """Class numbers (n,) -> (n,): the classes."""
+        return np.asarray(self.classes[truth])
+
+    def labels(self, codes: Codes) -> NDArray[Any]:
+        """Codes (p, n) -> (n,): the most probable class."""
+        return self.named(self.probability(codes))
+
+    def labels_and_sets(self, codes: Codes) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Codes (p, n) -> (n,), (n, K): the most probable class, and the classes that remain."""
+        opinion = self.opinion(codes)
+        return self.named(opinion.probability), self.chosen(opinion)
+
+    def sets(self, codes: Codes) -> NDArray[np.bool_]:
+        """Codes (p, n) -> (n, K): the classes that remain."""
+        return self.chosen(self.opinion(codes))
+
+    def bounds(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n, K, 2): lower and upper probability of each class."""
+        opinion = self.opinion(codes)
+        return np.stack([opinion.lower, opinion.upper], axis=2)
+
+    def mass(self, codes: Codes, model: str, alpha: float, ordinal: bool) -> Floats:
+        """Codes (p, n) -> (n, 2**K): masses of all sets of classes."""
+        return self.evidence(codes).mass(model, alpha=alpha, ordinal=ordinal)
 
     # ---- answers of single leaves --------------------------------------------------------------
 
@@ -308,9 +323,7 @@ class ClassAnswers(Answers):
         """Samples and their classes -> how many labels and sets are right."""
         if coverage is not None:
             raise ValueError(f"coverage must be None for a classifier, which has no intervals, got {coverage!r}")
-        opinion = self.opinion(self.read(X))
-        labels = self.classes[opinion.probability.argmax(axis=1)]
-        return tally_sets(y, labels, self.chosen(opinion), classes=self.classes)
+        return tally_sets(y, *self.labels_and_sets(self.read(X)), classes=self.classes)
 
     # ---- out of bag ----------------------------------------------------------------------------
 
@@ -403,7 +416,10 @@ def answers_of(model: Any, wanted: str = "model must be a fitted estimator of he
     ask = getattr(type(model), "__answers__", None)
     if ask is None:
         raise TypeError(f"{wanted}, got {type(model).__name__}")
-    return ask(model)
+    answers = ask(model)
+    if answers.kind == "several":
+        raise ValueError(f"{wanted} of one output, got one of {len(answers.outputs)}; hand in one of its `outputs_`")
+    return answers
 
 
 def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -> float:

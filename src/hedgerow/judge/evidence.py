@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,24 @@ Floats = NDArray[np.float64]
 CAUTIONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
 #: Tree weights are learned on so many rows that rows × trees × classes is at most this.
 LEARNING_CELLS = 20_000_000
+
+
+class UncertaintyOf(NamedTuple):
+    """How uncertain a forest is about each of n samples, (n,) each.
+
+    ``total`` is the entropy of the mean distribution, in bits. It is the sum of ``aleatoric``, the mean entropy of the
+    leaves, and ``epistemic``, the rest. ``conflict`` and ``vacuity`` are those of the rule of the forest.
+    ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of u_a and u_e, the uncertainties by
+    relative likelihood.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    conflict: Floats
+    vacuity: Floats
+    relative_aleatoric: Floats
+    relative_epistemic: Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -120,6 +120,9 @@ class Fitted:
         What the fit reports, and what has been learned on out-of-bag rows.
     cache : StateCache
         States of leaves under the rules used last.
+    outputs : tuple of Fitted
+        Where y has several columns, a fit for each of them alone: the same trees, with the leaves and figures of this
+        output, and what is learned of it. Empty for a single output.
     """
 
     schema: Schema
@@ -134,6 +137,7 @@ class Fitted:
     figures: Figures = field(default_factory=Figures)
     learned: Learned = field(default_factory=Learned)
     cache: StateCache = field(default_factory=StateCache)
+    outputs: tuple[Fitted, ...] = ()
 
     @property
     def rows_with_judges(self) -> TrainingRows | None:
@@ -169,7 +173,22 @@ class Fitted:
 
     def without_rows(self) -> Fitted:
         """The fit as a pickle or a file stores it: without the training rows and what can be computed again."""
-        return replace(self, rows=None, cache=StateCache())
+        outputs = tuple(output.without_rows() for output in self.outputs)
+        return replace(self, rows=None, cache=StateCache(), outputs=outputs)
+
+    def with_outputs(self) -> Fitted:
+        """The same with a fit for each output alone, where there are several."""
+        if not self.about.outputs:
+            return self
+        each = zip(self.about.outputs, self.forest.outputs(), strict=True)
+        outputs = [replace(self, about=one, forest=forest, origins=(), learned=Learned()) for one, forest in each]
+        if self.rows is not None:
+            targets = self.rows.target.outputs
+            outputs = [
+                replace(output, rows=replace(self.rows, target=target))
+                for output, target in zip(outputs, targets, strict=True)
+            ]
+        return replace(self, outputs=tuple(replace(output, cache=StateCache()) for output in outputs))
 
 
 def fitted_of(model: Any) -> Fitted:

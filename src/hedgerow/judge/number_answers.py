@@ -81,6 +81,23 @@ class NumberAnswers(Answers):
         """Numbers (n,), predictions (n,) -> R²."""
         return float(r2_score(y, said))
 
+    @staticmethod
+    def whole_score(y: Floats, said: Floats) -> float:
+        """Numbers of several outputs (n, m) -> the mean of their R²."""
+        return float(r2_score(y, said))
+
+    def named(self, predicted: Floats) -> Floats:
+        """Predictions (n,) -> the same: numbers have no names."""
+        return predicted
+
+    def named_truth(self, truth: Floats) -> Floats:
+        """Numbers (n,) -> the same."""
+        return truth
+
+    def standard_deviation(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n,): the root of the total variance."""
+        return np.asarray(np.sqrt(self.variance(codes).total))
+
     def under(self, rule: Any = None, caution: float | None = None) -> NumberAnswers:
         """The same fit with another caution."""
         if rule is not None:

@@ -17,7 +17,7 @@ FINEST_WEIGHT = 2.0**-24
 class Target(Protocol):
     """The labels or numbers of n training rows, and all that depends on which of the two they are.
 
-    `ClassTarget` and `NumberTarget` implement it.
+    `ClassTarget` and `NumberTarget` are of one output, `SeveralTarget` is of several.
     """
 
     @property
@@ -60,7 +60,7 @@ class Target(Protocol):
     def about(self) -> About:
         """What a model remembers of the target without its rows."""
 
-    def for_core(self) -> Labels | Numbers:
+    def for_core(self) -> Labels | Numbers | Several:
         """The target in the form in which the core takes it."""
 
     def take(self, rows: NDArray[Any]) -> Self:
@@ -98,6 +98,8 @@ class About:
     """
 
     names: NDArray[Any]
+    #: What is remembered of each output, where there are several.
+    outputs: ClassVar[tuple[Any, ...]] = ()
 
     def joined(self, other: About, class_rows: Floats) -> About:
         """What is remembered of these rows and others, given how many rows of each class (K,) there are together."""
@@ -158,6 +160,13 @@ class AboutNumbers(About):
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float]]:
         """The number of rows, and the smallest and the largest number."""
         return (float(n_rows),), (self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class AboutSeveral(About):
+    """Of several outputs: what is remembered of each, in the order of the columns of y; `names` are of the first."""
+
+    outputs: tuple[About, ...]  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,3 +248,18 @@ class Numbers:
     #: A leaf has one count, its rows, and predicts a number.
     n_classes: ClassVar[int] = 1
     of_numbers: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Several:
+    """What training rows with several outputs are labelled with, as the core takes it: each output as if it were alone.
+
+    All outputs give a row the same weight.
+    """
+
+    outputs: tuple[Labels | Numbers, ...]
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of the first output, which stands for all where rows are counted."""
+        return self.outputs[0].n_classes

@@ -15,8 +15,10 @@ from hedgerow.disk import Path_
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files import classifiers, regressors, unlabelled
 from hedgerow.exchange.files.container import Contents, dump_json, parse_object, read_file, too_large, write_file
+from hedgerow.exchange.files.several import OUTPUT_KEYS, outputs_from_contents, outputs_to_contents
 from hedgerow.exchange.files.values import Arrays
 from hedgerow.exchange.named import estimator_named
+from hedgerow.judge.fitted import fitted_of
 
 #: The format this hedgerow writes. A higher minor number adds what older versions can ignore, a higher major number
 #: adds what they cannot.
@@ -103,7 +105,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
             " save the hedgerow estimator inside it, or save the whole object with joblib"
         )
     check_is_fitted(model)
-    contents, arrays = kind.write(model)
+    contents, arrays = outputs_to_contents(kind.write, model) if fitted_of(model).outputs else kind.write(model)
     metadata = {
         "format": FORMAT,
         "format_version": f"{MAJOR}.{MINOR}",
@@ -171,7 +173,10 @@ def _model_from(contents: Contents) -> Any:
     name, given, newer = header_from(contents.metadata)
     kind = ESTIMATORS[name]
     arrays = dict(contents.arrays)
-    model = kind.read(estimator_named(name), given, arrays)
+    if "outputs" in given:
+        model = outputs_from_contents(kind.read, estimator_named(name), given, arrays)
+    else:
+        model = kind.read(estimator_named(name), given, arrays)
     if arrays and not newer:
         raise ModelFileError(
             f"a model file must hold only the arrays of its model, got also {str(sorted(arrays))[:200]}"
@@ -189,9 +194,10 @@ def header_from(metadata: dict[str, str]) -> tuple[str, dict[str, Any], bool]:
         raise ModelFileError(
             f"estimator of a model file must be one of {', '.join(ESTIMATORS)}, got {str(name)[:60]!r}"
         )
-    if not given.keys() >= kind.keys or (given.keys() > kind.keys and not newer):
+    keys = OUTPUT_KEYS if "outputs" in given else kind.keys
+    if not given.keys() >= keys or (given.keys() > keys and not newer):
         raise ModelFileError(
-            f"a model file of {name} must have {', '.join(sorted(kind.keys))}, got {str(sorted(given))[:200]}"
+            f"a model file of {name} must have {', '.join(sorted(keys))}, got {str(sorted(given))[:200]}"
         )
     return name, given, newer
 

@@ -1,0 +1,323 @@
+// Several: rows with several labels or numbers each -> sides of a split that is good for all of these outputs together.
+//
+// Each output has a target of its own (ClassPair, Moments, …), which is asked through one interface: there is one grower for
+// rows with several outputs, whatever the outputs are. The quality of a split is the sum of its gains for the outputs.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/kit/named.hpp"
+#include "core/rows/bag.hpp"
+#include "core/targets/evidence.hpp"
+#include "core/targets/labels.hpp"
+#include "core/targets/numbers.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+class SeveralBuilder;
+
+// What rows are labelled with, output by output. All outputs give a row the same weight.
+struct Several {
+    using LeafBuilder = SeveralBuilder;
+    using Output = std::variant<Labels, Numbers>;
+    static constexpr bool leaves_add_up = false;
+
+    std::vector<Output> outputs;
+    std::size_t n_entries = 0;
+
+    // The values of output number o are named "o.labels", "o.kind" and so on.
+    static Several from(const Given& given) {
+        Several several;
+        for (std::size_t number = 0; number < given.number<std::size_t>("n_outputs"); ++number) {
+            const Given own = of_output(given, number);
+            if (own.word("kind") == "classes") several.outputs.emplace_back(Labels::from(own));
+            else several.outputs.emplace_back(Numbers::from(own));
+        }
+        if (several.outputs.empty()) throw std::invalid_argument("n_outputs must be at least 1");
+        several.n_entries = std::visit([](const auto& output) { return output.n_entries; }, several.outputs[0]);
+        return several;
+    }
+    static Given of_output(const Given& given, std::size_t number) { return given.below(std::to_string(number) + "."); }
+
+    void check(std::size_t n_rows) const {
+        for (const Output& output : outputs) {
+            if (const auto* labels = std::get_if<Labels>(&output); labels && (labels->rows != nullptr || labels->balance_bag))
+                throw std::invalid_argument("outputs must have one label for each row, not balanced in bags");
+            std::visit([&](const auto& source) { source.check(n_rows); }, output);
+        }
+    }
+    // What a row weighs, a whole number of units.
+    std::int64_t amount_of(std::size_t row) const {
+        if (const auto* labels = std::get_if<Labels>(&outputs[0])) return labels->weighted ? labels->weights[row] : 1;
+        const Numbers& numbers = std::get<Numbers>(outputs[0]);
+        return numbers.amounts ? static_cast<std::int64_t>(numbers.amounts[row]) : 1;
+    }
+    bool alike(std::size_t one, std::size_t other) const {
+        return std::all_of(outputs.begin(), outputs.end(), [&](const Output& output) {
+            if (const auto* labels = std::get_if<Labels>(&output)) return labels->labels[one] == labels->labels[other];
+            const double* values = std::get<Numbers>(output).values;
+            return values[one] == values[other];
+        });
+    }
+};
+
+// A row inside the grower: where its codes are, which row of the table it is, how often the bag holds it, its weight times that.
+struct SeveralRow {
+    std::uint32_t offset, row;
+    std::uint64_t multiplicity;
+    std::int64_t weight;
+
+    static SeveralRow make(const Several& several, const Taken& taken) {
+        return {taken.row, taken.row, taken.times, several.amount_of(taken.row) * std::max(1U, taken.times)};
+    }
+    static SeveralRow make_inside(const Several& several, const Taken& taken) { return make(several, taken); }
+    static constexpr const std::uint32_t* rows_of(const Several&) { return nullptr; }
+    static bool alike(const Several& several, const SeveralRow& one, const SeveralRow& other) { return several.alike(one.row, other.row); }
+    static void balance(const Several&, std::vector<SeveralRow>&, std::vector<SeveralRow>&) {}
+    std::int64_t amount() const { return weight; }
+    bool follows() const { return false; }
+    std::uint32_t times(const BagTimes&) const { return static_cast<std::uint32_t>(multiplicity); }
+    Taken taken() const { return {row, row, static_cast<std::uint32_t>(multiplicity), false}; }
+};
+static_assert(sizeof(SeveralRow) == 24);
+
+// ---- what leaves remember ---------------------------------------------------------------------------------
+
+// Of each leaf, what the leaves of every output hold.
+struct SeveralLeaves {
+    using Output = std::variant<LeafCounts, LeafMoments>;
+    std::vector<Output> outputs;
+
+    SeveralLeaves() = default;
+    SeveralLeaves(const Several& several, const LeafRules& rules) {
+        for (const Several::Output& output : several.outputs) {
+            if (const auto* labels = std::get_if<Labels>(&output)) outputs.emplace_back(LeafCounts(*labels, rules));
+            else outputs.emplace_back(LeafMoments(std::get<Numbers>(output), rules));
+        }
+    }
+    std::size_t size() const {
+        return std::visit([](const auto& leaves) { return leaves.size(); }, outputs[0]);
+    }
+    void reserve(std::size_t size) {
+        for (Output& output : outputs) std::visit([&](auto& leaves) { leaves.reserve(size); }, output);
+    }
+    void append(const SeveralLeaves& more) {
+        for (std::size_t i = 0; i < outputs.size(); ++i)
+            std::visit([&]<class Leaves>(Leaves& leaves) { leaves.append(std::get<Leaves>(more.outputs[i])); }, outputs[i]);
+    }
+    // Those of an output begin with its number; "outputs" says how many classes each has.
+    Fields fields() && {
+        std::vector<std::int64_t> n_classes;
+        for (const Output& output : outputs) {
+            const auto* counts = std::get_if<LeafCounts>(&output);
+            n_classes.push_back(counts ? counts->n_classes : 1);
+        }
+        Fields fields{{"outputs", std::move(n_classes)}};
+        for (std::size_t i = 0; i < outputs.size(); ++i)
+            for (Field& field : std::visit([](auto& leaves) { return std::move(leaves).fields(); }, outputs[i]))
+                fields.push_back({std::to_string(i) + "." + field.name, std::move(field.values)});
+        return fields;
+    }
+};
+
+class SeveralBuilder {
+public:
+    using Leaves = SeveralLeaves;
+
+    SeveralBuilder(const Several& several, const LeafRules& rules) : several_(several) {
+        for (const Several::Output& output : several.outputs) {
+            if (const auto* labels = std::get_if<Labels>(&output)) builders_.emplace_back(std::in_place_type<EvidenceBuilder>, *labels, rules);
+            else builders_.emplace_back(std::in_place_type<MomentBuilder>, std::get<Numbers>(output), rules);
+        }
+    }
+    std::uint32_t open_leaf() {
+        std::uint32_t number = 0;
+        for (Builder& each : builders_) number = std::visit([](auto& builder) { return builder.open_leaf(); }, each);
+        return number;
+    }
+    void add(const SeveralRow& row, const BagTimes& bag) {
+        const Taken taken = row.taken();
+        for (std::size_t i = 0; i < builders_.size(); ++i) {
+            if (auto* moments = std::get_if<MomentBuilder>(&builders_[i])) {
+                moments->add(NumberRow::make(std::get<Numbers>(several_.outputs[i]), taken), bag);
+                continue;
+            }
+            const Labels& labels = std::get<Labels>(several_.outputs[i]);
+            EvidenceBuilder& counts = std::get<EvidenceBuilder>(builders_[i]);
+            if (labels.weighted) counts.add(WeightedRow::make(labels, taken), bag); else counts.add(CountedRow::make(labels, taken), bag);
+        }
+    }
+    void close_leaf(double lower, double upper) {
+        for (Builder& each : builders_) std::visit([&](auto& builder) { builder.close_leaf(lower, upper); }, each);
+    }
+    SeveralLeaves finish() {
+        SeveralLeaves leaves;
+        for (Builder& each : builders_)
+            std::visit([&](auto& builder) { leaves.outputs.emplace_back(builder.finish()); }, each);
+        return leaves;
+    }
+
+private:
+    using Builder = std::variant<EvidenceBuilder, MomentBuilder>;
+    const Several& several_;
+    std::vector<Builder> builders_;
+};
+
+// ---- splits -----------------------------------------------------------------------------------------------
+
+// The target of one output, of whatever kind. Rows are known by their position in the node.
+class OutputTarget {
+public:
+    virtual ~OutputTarget() = default;
+    virtual std::unique_ptr<OutputTarget> copy() const = 0;
+    virtual void enter_node(const SeveralRow* rows, std::uint32_t n_rows) = 0;
+    virtual void leave_node() = 0;
+    virtual void begin_scan() = 0;
+    virtual void end_scan() = 0;
+    virtual void move(std::uint32_t position) = 0;
+    // What the split gains whose left side has been moved, and no split of the node can exceed.
+    virtual double gain() const = 0;
+    virtual double perfect_gain() const = 0;
+    // Ways to order the categories of a nominal feature, and where some rows come in one of them.
+    virtual std::vector<std::uint32_t> orders() = 0;
+    virtual double place(const std::vector<std::uint32_t>& positions, std::uint32_t order) = 0;
+};
+
+template <class Target>
+class OutputOf final : public OutputTarget {
+public:
+    OutputOf(const Target& target, const typename Target::Source& source) : target_(target), source_(source) {}
+
+    std::unique_ptr<OutputTarget> copy() const override { return std::make_unique<OutputOf>(target_, source_); }
+    void enter_node(const SeveralRow* rows, std::uint32_t n_rows) override {
+        rows_.clear();
+        for (std::uint32_t i = 0; i < n_rows; ++i) rows_.push_back(Row::make(source_, rows[i].taken()));
+        target_.enter_node(rows_.data(), n_rows);
+    }
+    void leave_node() override { target_.leave_node(rows_.data(), n_rows()); }
+    void begin_scan() override { target_.begin_scan(); }
+    void end_scan() override { target_.end_scan(rows_.data(), n_rows()); }
+    void move(std::uint32_t position) override { target_.move_row(rows_[position]); }
+    double gain() const override { return target_.gain_from(target_.score()); }
+    double perfect_gain() const override { return target_.gain_from(target_.perfect_score()); }
+    std::vector<std::uint32_t> orders() override {
+        std::vector<std::uint32_t> found;
+        target_.ordering_classes([&](std::uint32_t label) { found.push_back(label); });
+        return found;
+    }
+    double place(const std::vector<std::uint32_t>& positions, std::uint32_t order) override {
+        typename Target::Bin bin{};
+        for (const std::uint32_t position : positions) target_.add(bin, rows_[position], position);
+        return target_.share(bin, order);
+    }
+
+private:
+    using Row = typename Target::Row;
+    std::uint32_t n_rows() const { return static_cast<std::uint32_t>(rows_.size()); }
+    Target target_;
+    typename Target::Source source_;
+    std::vector<Row> rows_;
+};
+
+// The target of all outputs together: its bins are lists of rows.
+class SeveralTarget {
+public:
+    struct Criterion {
+        static constexpr bool needs_gain = false;
+    };
+    using Source = Several;
+    using Row = SeveralRow;
+    static constexpr bool adds_up = false;  // rows have to lie in one place
+    static constexpr bool sums_up = false;
+    static constexpr int lanes = 1;
+    struct Bin {
+        std::uint32_t head_plus_one = 0;
+    };
+
+    explicit SeveralTarget(std::vector<std::unique_ptr<OutputTarget>> outputs) : outputs_(std::move(outputs)) {}
+    SeveralTarget(const SeveralTarget& other) {
+        for (const auto& output : other.outputs_) outputs_.push_back(output->copy());
+    }
+
+    void add(Bin& bin, const Row&, std::uint32_t position) {
+        next_plus_one_[position] = bin.head_plus_one;
+        bin.head_plus_one = position + 1;
+    }
+    static bool is_empty(const Bin& bin) { return bin.head_plus_one == 0; }
+    static void clear(Bin& bin) { bin.head_plus_one = 0; }
+    double share(const Bin& bin, std::uint32_t order) {
+        positions_.clear();
+        for (std::uint32_t at = bin.head_plus_one; at != 0; at = next_plus_one_[at - 1]) positions_.push_back(at - 1);
+        return outputs_[orders_[order].first]->place(positions_, orders_[order].second);
+    }
+
+    void enter_node(const Row* rows, std::uint32_t n_rows) {
+        rows_ = rows;
+        if (next_plus_one_.size() < n_rows) next_plus_one_.resize(n_rows);
+        node_amount_ = 0;
+        for (std::uint32_t i = 0; i < n_rows; ++i) node_amount_ += rows[i].weight;
+        for (const auto& output : outputs_) output->enter_node(rows, n_rows);
+    }
+    void leave_node(const Row*, std::uint32_t) {
+        for (const auto& output : outputs_) output->leave_node();
+    }
+    std::int64_t node_amount() const { return node_amount_; }
+    // Categories are ordered for one output after the other, in all ways that its own target would try.
+    template <class Visit>
+    void ordering_classes(Visit&& visit) {
+        orders_.clear();
+        for (std::size_t i = 0; i < outputs_.size(); ++i)
+            for (const std::uint32_t order : outputs_[i]->orders()) orders_.push_back({i, order});
+        for (std::uint32_t order = 0; order < orders_.size(); ++order) visit(order);
+    }
+
+    void begin_scan() {
+        left_amount_ = 0;
+        for (const auto& output : outputs_) output->begin_scan();
+    }
+    void end_scan(const Row*, std::uint32_t) {
+        for (const auto& output : outputs_) output->end_scan();
+    }
+    void move(const Bin& bin) {
+        for (std::uint32_t at = bin.head_plus_one; at != 0; at = next_plus_one_[at - 1]) move_row(rows_[at - 1]);
+    }
+    void move_row(const Row& row) {
+        left_amount_ += row.weight;
+        for (const auto& output : outputs_) output->move(static_cast<std::uint32_t>(&row - rows_));
+    }
+    double score() const {
+        double sum = 0;
+        for (const auto& output : outputs_) sum += output->gain();
+        return sum;
+    }
+    // The mean over the outputs, as the impurity of a node is.
+    double gain_from(double score) const { return score / static_cast<double>(outputs_.size()); }
+    double perfect_score() const {
+        double sum = 0;
+        for (const auto& output : outputs_) sum += output->perfect_gain();
+        return sum;
+    }
+    std::int64_t left_amount() const { return left_amount_; }
+    // Constraints speak of one output: there are none here, and any share will do.
+    static double left_share() { return 0.5; }
+    static double right_share() { return 0.5; }
+    static double share_of(const Row*, std::uint32_t) { return 0.5; }
+
+private:
+    std::vector<std::unique_ptr<OutputTarget>> outputs_;
+    std::vector<std::pair<std::size_t, std::uint32_t>> orders_;
+    std::vector<std::uint32_t> next_plus_one_, positions_;
+    const Row* rows_ = nullptr;
+    std::int64_t node_amount_ = 0, left_amount_ = 0;
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,109 @@
+"""Several task: what a fit does in its own way where y has several columns: for each what its own task does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from hedgerow.fit.run import Fit, Task
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.grow import GrowSettings
+from hedgerow.judge.fitted import Fitted
+from hedgerow.judge.several import SeveralTrace
+from hedgerow.table import Schema
+from hedgerow.target.class_target import ReadTarget
+from hedgerow.target.classes import read_weights
+from hedgerow.target.several import SeveralTarget, columns_of
+
+
+class SeveralTask(Task):
+    """Trees are grown for all outputs together, and judged output by output.
+
+    Parameters
+    ----------
+    one : Task
+        What is done for a single output.
+    """
+
+    def __init__(self, one: Task) -> None:
+        self._one = one
+
+    def read_target(
+        self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
+    ) -> ReadTarget:
+        """Labels or numbers of all outputs, and weights -> the target of the rows that weigh something."""
+        columns = columns_of(y) or []
+        weights = read_weights(sample_weight, n_rows)
+        for column, class_weight in zip(columns, _class_weights(model, len(columns)), strict=True):
+            weights = self._one.weigh(column, weights, n_rows, class_weight)
+        earlier = [None] * len(columns) if before is None else before.outputs
+        pairs = zip(columns, earlier, strict=True)
+        read = [self._one.read_column(model, column, weights, n_rows, each) for column, each in pairs]
+        return ReadTarget(SeveralTarget(tuple(each.target for each in read)), read[0].kept)
+
+    def settings(self, model: Any, target: SeveralTarget, schema: Schema) -> GrowSettings:
+        """How trees are grown on these rows."""
+        if model.monotonic_cst is not None:
+            raise ValueError(
+                f"monotonic_cst must be None for y of several outputs, got {model.monotonic_cst!r}; fit a forest for"
+                " each output"
+            )
+        settings = self._one.settings(model, target.outputs[0], schema)
+        if not isinstance(settings.criterion, str) and settings.criterion.in_sklearn is None:
+            raise ValueError(
+                f"criterion must be 'gini' or 'entropy' for y of several outputs, got {model.criterion!r}; fit a forest"
+                " for each output"
+            )
+        return settings
+
+    def trace(self, begun: Fit) -> SeveralTrace:
+        """What follows the out-of-bag error while trees grow."""
+        return SeveralTrace([self._one.trace(each) for each in _each(begun)])
+
+    def oob_error(self, forest: Forest, begun: Fit) -> float:
+        """The mean over the outputs of their out-of-bag errors."""
+        pairs = zip(forest.outputs(), _each(begun), strict=True)
+        return float(np.mean([self._one.oob_error(output, each) for output, each in pairs]))
+
+    def first_classes(self, classes: Any) -> NoReturn:
+        """Rows are not added to a model of several outputs."""
+        raise _one_output_only("partial_fit")
+
+    def read_later(self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> NoReturn:
+        """Rows are not added to a model of several outputs."""
+        raise _one_output_only("partial_fit")
+
+    def drift_classes(self, fitted: Fitted, y: Any) -> NoReturn:
+        """Drift is asked of one output."""
+        raise _one_output_only("drift")
+
+    def drift_labels(self, y: Any, n_rows: int, classes: Any) -> NoReturn:
+        """Drift is asked of one output."""
+        raise _one_output_only("drift")
+
+
+def _class_weights(model: Any, n_outputs: int) -> list[Any]:
+    """``class_weight`` -> one for each output: a list as given, or the same word for all."""
+    given = model.get_params(deep=False).get("class_weight")
+    if given == "balanced_subsample" or isinstance(given, dict):
+        raise ValueError(
+            f"class_weight must be None, 'balanced' or a list with one entry for each output, got {given!r}; list the"
+            " weights of each output"
+        )
+    if not isinstance(given, list):
+        return [given] * n_outputs
+    if len(given) != n_outputs:
+        raise ValueError(f"class_weight must have one entry for each of {n_outputs} outputs, got {len(given)}")
+    return given
+
+
+def _each(begun: Fit) -> list[Fit]:
+    """A fit of several outputs -> the same for each of them alone."""
+    rows = begun.rows
+    return [replace(begun, rows=replace(rows, target=target)) for target in rows.target.outputs]
+
+
+def _one_output_only(what: str) -> ValueError:
+    return ValueError(f"{what} must be asked of a model of one output, got one of several; ask one of its `outputs_`")

@@ -1,0 +1,155 @@
+"""Several: rows with several labels or numbers each -> what a leaf keeps of them, output by output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.counts import Counts
+from hedgerow.forest.leaves import Adding, Leaves
+from hedgerow.forest.moments import Moments
+from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.rows import Origin
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralLeaves(Leaves):
+    """What leaves hold where rows have several outputs: the leaves of each output, all of the same trees.
+
+    Where rows are only counted (which leaf, how many rows), the first output stands for all.
+
+    Parameters
+    ----------
+    outputs : tuple of Counts or Moments
+        In the order of the columns of y.
+    """
+
+    TYPES: ClassVar[dict[str, Any]] = {"outputs": np.int64}
+    OPTIONAL: ClassVar[tuple[str, ...]] = ()
+    TOLD_BY: ClassVar[str] = "outputs"
+
+    outputs: tuple[Leaves, ...]
+
+    @classmethod
+    def from_arrays(cls, n_classes: int, arrays: Mapping[str, Any]) -> SeveralLeaves:
+        """Arrays by their names in files -> the leaves; `outputs` (m,) says how many classes each output has."""
+        return cls(tuple(_output_from(arrays, number, int(k)) for number, k in enumerate(arrays["outputs"])))
+
+    @classmethod
+    def knows(cls, name: str) -> bool:
+        """Whether an array of this name belongs to leaves of this kind."""
+        return name in cls.TYPES or name.partition(".")[2] in Counts.TYPES | Moments.TYPES
+
+    @property
+    def parts(self) -> tuple[Leaves, ...]:
+        """The leaves of each output."""
+        return self.outputs
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """Of the first output."""
+        return self.outputs[0].n_classes
+
+    @property
+    def counts(self) -> NDArray[np.uint32]:  # type: ignore[override]
+        """Of the first output."""
+        return self.outputs[0].counts
+
+    @property
+    def weights(self) -> Floats | None:  # type: ignore[override]
+        """Of the first output."""
+        return self.outputs[0].weights
+
+    @property
+    def entry_start(self) -> NDArray[np.int64] | None:  # type: ignore[override]
+        """Of the first output."""
+        return self.outputs[0].entry_start
+
+    @property
+    def entry_class(self) -> NDArray[np.uint16] | None:  # type: ignore[override]
+        """Of the first output."""
+        return self.outputs[0].entry_class
+
+    @property
+    def n_leaves(self) -> int:
+        """L."""
+        return self.outputs[0].n_leaves
+
+    @property
+    def amount(self) -> Floats:
+        """(L,): weight of the rows in each leaf, the same for all outputs."""
+        return self.outputs[0].amount
+
+    def arrays(self) -> dict[str, Any]:
+        """Name -> array; those of an output begin with its number."""
+        held: dict[str, Any] = {"outputs": np.array([output.n_classes for output in self.outputs])}
+        for number, output in enumerate(self.outputs):
+            held |= {f"{number}.{name}": array for name, array in output.arrays().items()}
+        return held
+
+    def table(self, which: slice | NDArray[np.int64] = slice(None), *, weighted: bool = False) -> NDArray[Any]:
+        """Leaves (m,) -> (m, K): rows of each class of the first output, or their weight."""
+        return self.outputs[0].table(which, weighted=weighted)
+
+    def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Any:
+        """Leaves are read output by output."""
+        raise NotImplementedError("the leaves of several outputs are read output by output")
+
+    def some(self, first: int, last: int) -> SeveralLeaves:
+        """Leaves number `first` to ``last - 1``, their arrays parts of these."""
+        return SeveralLeaves(tuple(output.some(first, last) for output in self.outputs))
+
+    def join(self, *others: SeveralLeaves) -> SeveralLeaves:
+        """These leaves, and then the others."""
+        same = zip(self.outputs, *(other.outputs for other in others), strict=True)
+        return SeveralLeaves(tuple(first.join(*more) for first, *more in same))
+
+    def widen(self, places: NDArray[np.intp], n_classes: int) -> SeveralLeaves:
+        """Classes are those of the first fit."""
+        raise NotImplementedError("no classes are added to a model of several outputs")
+
+    def at_nodes(self, tree: Nodes) -> SeveralLeaves:
+        """The leaves of a tree -> what each of its N nodes holds."""
+        return SeveralLeaves(tuple(output.at_nodes(tree) for output in self.outputs))
+
+    def adding(
+        self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
+    ) -> Adding:
+        """Rows are those of the first fit."""
+        raise NotImplementedError("no rows are added to a model of several outputs")
+
+    def cut(self, nodes: NDArray[np.int64]) -> SeveralLeaves:
+        """What the nodes of a tree hold -> the leaves that some of them (m,) become."""
+        return SeveralLeaves(tuple(output.cut(nodes) for output in self.outputs))
+
+    def cannot_be_cut(self, criterion: Any) -> str | None:
+        """Why leaves that were grown by a criterion cannot be put together, None where they can."""
+        return self.outputs[0].cannot_be_cut(criterion)
+
+    def impurity(self, criterion: Any) -> Floats:
+        """(L,): the mean over outputs of how mixed the rows of each leaf are."""
+        return np.asarray(np.mean([output.impurity(criterion) for output in self.outputs], axis=0))
+
+    def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
+        """How many rows a leaf holds."""
+        return f"{int(self.table(slice(number, number + 1)).sum())} rows"
+
+    def check(self) -> None:
+        """Refuse outputs that are not of the same leaves."""
+        for output in self.outputs:
+            output.check()
+        if len({output.n_leaves for output in self.outputs}) > 1:
+            raise ValueError("all outputs must have the same leaves, got different numbers of them")
+
+
+def _output_from(arrays: Mapping[str, Any], number: int, n_classes: int) -> Leaves:
+    """The leaves of one output, whose arrays begin with its number."""
+    own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}
+    kind: type[Leaves] = Moments if Moments.TOLD_BY in own else Counts
+    return kind.from_arrays(n_classes, own)

@@ -1,0 +1,180 @@
+"""Several: a fitted model of several outputs, and samples -> the answers of each output, side by side."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.forest import Forest
+from hedgerow.judge.answer import Answers
+from hedgerow.judge.fitted import Fitted, fitted_of
+from hedgerow.judge.oob import Trace
+from hedgerow.table.bins import Codes
+
+Floats = NDArray[np.float64]
+
+
+def answers_for(kind: type[Any], model: Any, fitted: Fitted | None) -> Any:
+    """How one output answers, an estimator, perhaps a fit of it -> its answers, of one output or of several."""
+    fitted = fitted_of(model) if fitted is None else fitted
+    return SeveralAnswers(kind, model, fitted) if fitted.outputs else kind(model, fitted)
+
+
+class SeveralAnswers(Answers):
+    """What a model of several outputs says: for each output what an ordinary model of this output would say.
+
+    Parameters
+    ----------
+    kind : type of Answers
+        How one output answers.
+    model, fitted
+        As in `Answers`.
+    """
+
+    kind = "several"
+
+    def __init__(self, kind: type[Any], model: Any, fitted: Fitted) -> None:
+        super().__init__(model, fitted)
+        self.outputs = [kind(model, output) for output in fitted.outputs]
+
+    @property
+    def known_rows(self) -> Any:
+        """The training rows, where questions about them can be answered."""
+        return self.fitted.rows if self.outputs[0].known_rows is not None else None
+
+    @property
+    def classes(self) -> list[NDArray[Any]]:
+        """The classes of each output."""
+        return [output.classes for output in self.outputs]
+
+    def labels(self, codes: Codes) -> NDArray[Any]:
+        """Codes (p, n) -> (n, m): the most probable class of each output."""
+        return side_by_side([output.labels(codes) for output in self.outputs])
+
+    def labels_and_sets(self, codes: Codes) -> tuple[NDArray[Any], list[NDArray[np.bool_]]]:
+        """Codes (p, n) -> (n, m), and for each output (n, K): the classes that remain."""
+        labels, sets = zip(*(output.labels_and_sets(codes) for output in self.outputs), strict=True)
+        return side_by_side(list(labels)), list(sets)
+
+    def probability(self, codes: Codes) -> list[Floats]:
+        """Codes (p, n) -> for each output (n, K)."""
+        return [output.probability(codes) for output in self.outputs]
+
+    def sets(self, codes: Codes) -> list[NDArray[np.bool_]]:
+        """Codes (p, n) -> for each output (n, K): the classes that remain."""
+        return [output.sets(codes) for output in self.outputs]
+
+    def bounds(self, codes: Codes) -> list[Floats]:
+        """Codes (p, n) -> for each output (n, K, 2), or (n, 2) of numbers."""
+        return [output.bounds(codes) for output in self.outputs]
+
+    def uncertainty(self, codes: Codes) -> list[Any]:
+        """Codes (p, n) -> how uncertain each output is."""
+        return [output.uncertainty(codes) for output in self.outputs]
+
+    def predicted(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n, m): the numbers that are predicted."""
+        return np.column_stack([output.predicted(codes) for output in self.outputs])
+
+    def variance(self, codes: Codes) -> list[Any]:
+        """Codes (p, n) -> the variances of each output."""
+        return [output.variance(codes) for output in self.outputs]
+
+    def standard_deviation(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n, m)."""
+        return np.column_stack([output.standard_deviation(codes) for output in self.outputs])
+
+    def interval(self, codes: Codes, coverage: float) -> list[Floats]:
+        """Codes (p, n) -> for each output (n, 2)."""
+        return [output.interval(codes, coverage) for output in self.outputs]
+
+    def quantiles(self, codes: Codes, quantiles: Any, weighting: str, interpolation: str) -> list[Floats]:
+        """Codes (p, n) -> for each output (n, q)."""
+        return [output.quantiles(codes, quantiles, weighting, interpolation) for output in self.outputs]
+
+    def evidence(self, codes: Codes) -> list[Any]:
+        """Codes (p, n) -> for each output the leaves that samples reach."""
+        return [output.evidence(codes) for output in self.outputs]
+
+    def mass(self, codes: Codes, model: str, alpha: float, ordinal: bool) -> list[Floats]:
+        """Codes (p, n) -> for each output (n, 2**K)."""
+        return [output.mass(codes, model, alpha, ordinal) for output in self.outputs]
+
+    def judged(self) -> Fitted:
+        """The fit with what it reports of rows that trees have not seen, output by output and for all together."""
+        figures, metric = self.fitted.figures, self._model.oob_score
+        alone = copy(self._model)
+        alone.oob_score = True if callable(metric) else metric  # a function judges all outputs together
+        pairs = zip(self.outputs, self.fitted.outputs, strict=True)
+        outputs = tuple(type(output)(alone, fitted).judged() for output, fitted in pairs)
+        if metric and outputs[0].figures.oob_answers is not None:
+            figures = replace(figures, oob_score=self._oob_score(metric, outputs))
+        return replace(self.fitted, outputs=outputs, figures=figures)
+
+    def learn(self) -> None:
+        """Choose caution, tree weights and calibration of each output now, where the present parameters need them."""
+        for output in self.outputs:
+            output.learn()
+
+    def for_file(self) -> Fitted:
+        """The fit without its training rows, as a pickle keeps it."""
+        outputs = tuple(output.for_file() for output in self.outputs)
+        return replace(self.fitted.without_rows(), outputs=outputs)
+
+    def _oob_score(self, metric: Any, outputs: tuple[Fitted, ...]) -> float:
+        """All outputs judged together by a function or by what `score` does; by a name, the mean over outputs."""
+        if isinstance(metric, str):
+            return float(np.mean([output.figures.oob_score for output in outputs]))
+        rows = self.fitted.rows
+        assert rows is not None
+        seen = rows.judges.number(self.forest.n_trees) > 0
+        pairs = zip(self.outputs, outputs, strict=True)
+        said = [output.named(_kept(fitted.figures.oob_answers, rows.kept)[seen]) for output, fitted in pairs]
+        each = zip(self.outputs, rows.target.outputs, strict=True)
+        truth = [output.named_truth(target.truth[seen]) for output, target in each]
+        judge = metric if callable(metric) else self.outputs[0].whole_score
+        return float(judge(side_by_side(truth), side_by_side(said)))
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"{name} must be asked of a model of one output, got one of {len(self.fitted.outputs)}; ask one of its"
+            " `outputs_`, which are ordinary models of the same trees"
+        )
+
+
+class SeveralTrace:
+    """The out-of-bag error of a forest of several outputs after each of its trees: the mean over the outputs."""
+
+    def __init__(self, traces: list[Trace]) -> None:
+        self._traces = traces
+
+    @property
+    def errors(self) -> list[float]:
+        """After each tree."""
+        return np.mean([trace.errors for trace in self._traces], axis=0).tolist()  # type: ignore[no-any-return]
+
+    def extend(self, forest: Forest, n_threads: int = 1) -> None:
+        """Take in the trees of a forest that are not in the trace yet."""
+        for trace, output in zip(self._traces, forest.outputs(), strict=True):
+            trace.extend(output, n_threads)
+
+    def standard_error(self, error: float) -> float:
+        """How far the error of as many rows may be from that of all rows there could be; outputs may err together."""
+        return float(np.mean([trace.standard_error(trace.errors[-1]) for trace in self._traces]))
+
+
+def side_by_side(columns: list[Any]) -> NDArray[Any]:
+    """Columns (n,) -> (n, m), of objects where text stands beside numbers."""
+    columns = [np.asarray(column) for column in columns]
+    if len({column.dtype.kind in "OUT" for column in columns}) > 1:
+        columns = [column.astype(object) for column in columns]
+    return np.column_stack(columns)
+
+
+def _kept(answers: Any, kept: NDArray[np.uint32] | None) -> Any:
+    """Answers about all rows that were given -> about those that weigh something."""
+    return answers if kept is None else answers[kept]
