@@ -36,7 +36,7 @@ def test_inspect_prints_schema_classes_parameters_sizes_and_versions(run, model)
     said = json.loads(run("inspect", model, "--json").stdout)
     assert set(said) == {
         *("estimator", "hedgerow_version", "format_version", "classes", "features", "parameters", "caution"),
-        *("training_rows", "trees", "nodes", "leaves", "bytes"),
+        *("training_rows", "outputs", "trees", "nodes", "leaves", "bytes"),
     }
     assert said["classes"] == ["benign", "malignant"]
     assert said["features"][-1] == {"name": "site", "kind": "text", "categories": ["left", "right"]}

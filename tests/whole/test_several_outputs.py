@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,10 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from hedgerow.commands.inspect import inspect
+from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.source import read_model
+from hedgerow.exchange.files.describe import describe_file
 from hedgerow.target.criteria import resolve_criterion
 
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier, RandomDecisionTreesClassifier]
@@ -322,6 +327,17 @@ def test_an_output_can_be_asked_everything() -> None:
     assert "<html" in output.report(X[:5], y[:5, 1]).html
     assert output.oob_errors_.out_of_bag > 0
     np.testing.assert_allclose(output.to_sklearn().predict_proba(X), output.predict_proba(X), atol=1e-6)
+
+
+def test_the_command_line_describes_a_model_and_asks_for_one_output(tmp_path: Path, capsys: Any) -> None:
+    X, y, _ = table()
+    path = tmp_path / "model.hedge"
+    hedgerow.save(RandomForestClassifier(3, random_state=0).fit(X, y), path)
+    assert describe_file(path).n_outputs == 3
+    inspect(str(path), as_json=True)
+    assert json.loads(capsys.readouterr().out)["outputs"] == 3
+    with pytest.raises(UsageError, match="MODEL must be of one output, got one of 3"):
+        read_model(str(path))
 
 
 # ---- what is refused ------------------------------------------------------------------------------------

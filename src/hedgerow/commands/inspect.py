@@ -40,6 +40,7 @@ def _facts(about: ModelFile) -> Any:
         [
             ("model", about.estimator),
             *opinion.items(),
+            *([("outputs", str(about.n_outputs))] if about.n_outputs > 1 else []),
             ("features", f"{about.schema.n_features:,}, of them {sum(about.schema.nominal):,} nominal"),
             ("training rows", "not known" if about.n_rows is None else f"{about.n_rows:,}"),
             (
@@ -83,6 +84,7 @@ def _plain(about: ModelFile) -> dict[str, Any]:
         "parameters": {name: _plain_value(value) for name, value in about.parameters.items()},
         "caution": about.caution,
         "training_rows": about.n_rows,
+        "outputs": about.n_outputs,
         "trees": about.n_trees,
         "nodes": about.n_nodes,
         "leaves": about.n_leaves,

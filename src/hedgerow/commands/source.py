@@ -29,8 +29,13 @@ def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
 def read_model(path: str) -> Any:
     """A model file, fully checked -> fitted estimator that answers on all cores."""
     from hedgerow.exchange.files import load
+    from hedgerow.judge.fitted import fitted_of
 
     model = load(model_file(path))
+    if outputs := fitted_of(model).outputs:
+        raise UsageError(
+            f"MODEL must be of one output, got one of {len(outputs)}; save one of its `outputs_` in Python and use it"
+        )
     return model.set_params(n_jobs=-1) if "n_jobs" in model.get_params(deep=False) else model
 
 

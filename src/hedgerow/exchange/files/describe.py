@@ -10,6 +10,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.container import Contents, read_file
 from hedgerow.exchange.files.model import header_from, one_exception
 from hedgerow.exchange.files.parameters import Decoder
+from hedgerow.exchange.files.several import checked_outputs, output_of
 from hedgerow.exchange.files.tables import schema_from_arrays
 from hedgerow.exchange.files.values import Array, labels_from_arrays
 from hedgerow.exchange.named import estimator_named
@@ -38,6 +39,8 @@ class ModelFile:
         Training rows; None if trees were grown on different ones.
     n_trees, n_nodes, n_leaves, n_bytes : int
         The size of the model. The bytes are those of the arrays.
+    n_outputs : int
+        Columns of y. If there are several, classes and caution are those of the first.
     """
 
     estimator: str
@@ -52,6 +55,7 @@ class ModelFile:
     n_nodes: int
     n_leaves: int
     n_bytes: int
+    n_outputs: int = 1
 
 
 def describe_file(path: Path_ | BinaryIO) -> ModelFile:
@@ -92,7 +96,10 @@ def describe_file(path: Path_ | BinaryIO) -> ModelFile:
 def _described(contents: Contents) -> ModelFile:
     """Text and arrays -> the summary."""
     name, given, _ = header_from(contents.metadata)
-    arrays = dict(contents.arrays)
+    arrays, n_outputs = dict(contents.arrays), 1
+    if "outputs" in given:
+        n_outputs = len(checked_outputs(given))
+        given, arrays = output_of(given, arrays, 0)
     classes = labels_from_arrays("classes", given["classes"], arrays) if "classes" in given else None
     decoder, kind = Decoder(arrays, 1 if classes is None else len(classes)), estimator_named(name)
     parameters = decoder.estimator(given["parameters"], kind).get_params(deep=False)
@@ -114,6 +121,7 @@ def _described(contents: Contents) -> ModelFile:
         n_nodes=starts[0],
         n_leaves=starts[1],
         n_bytes=sum(array.nbytes for array in contents.arrays.values()),
+        n_outputs=n_outputs,
     )
 
 

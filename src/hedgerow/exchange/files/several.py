@@ -43,28 +43,46 @@ def outputs_from_contents(
     read: Callable[[Any, dict[str, Json], Arrays], Any], kind: type, given: dict[str, Json], arrays: Arrays
 ) -> Any:
     """The inverse of `outputs_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
-    outputs = given["outputs"]
-    if not isinstance(outputs, list) or not 2 <= len(outputs) <= MAX_OUTPUTS:
-        raise ModelFileError(f"outputs of a model file must be a list of 2 to {MAX_OUTPUTS}, got something else")
-    shared = {name: array for name, array in arrays.items() if not name.partition(".")[0].isdigit()}
+    shared = _shared(arrays)
     models, left = [], dict(shared)
-    for number, contents in enumerate(outputs):
-        if not isinstance(contents, dict):
-            raise ModelFileError("each output of a model file must have its own contents, got something else")
-        prefix = f"{number}."
-        own = {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
-        if own.keys() & shared.keys():
-            raise ModelFileError(f"output {number} of a model file must not hold arrays that all share, got some")
-        own |= shared
+    for number in range(len(checked_outputs(given))):
+        contents, own = output_of(given, arrays, number)
         models.append(read(kind, contents, own))
         left = {name: array for name, array in left.items() if name in own}
         if own.keys() - left.keys():
             raise ModelFileError(f"output {number} of a model file must hold only its own arrays, got others too")
+        for name in [name for name in arrays if name.startswith(f"{number}.")]:
+            del arrays[name]
     for name in shared.keys() - left.keys():
         del arrays[name]
     score = given["oob_score_"]
     score = None if score is None else checked_number("oob_score_", score, float, -math.inf, math.inf)
     return with_fitted(models[0], _whole([fitted_of(model) for model in models], score))
+
+
+def checked_outputs(given: dict[str, Json]) -> list[dict[str, Json]]:
+    """The JSON of a model of several outputs -> that of each."""
+    outputs = given["outputs"]
+    known = isinstance(outputs, list) and 2 <= len(outputs) <= MAX_OUTPUTS
+    if not known or not all(isinstance(contents, dict) for contents in outputs):
+        raise ModelFileError(
+            f"outputs of a model file must be a list of 2 to {MAX_OUTPUTS} with their contents, got something else"
+        )
+    return outputs  # type: ignore[no-any-return]
+
+
+def output_of(given: dict[str, Json], arrays: Arrays, number: int) -> tuple[dict[str, Json], Arrays]:
+    """JSON and arrays of a model of several outputs -> those of one output."""
+    prefix, shared = f"{number}.", _shared(arrays)
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    if own.keys() & shared.keys():
+        raise ModelFileError(f"output {number} of a model file must not hold arrays that all share, got some")
+    return checked_outputs(given)[number], own | shared
+
+
+def _shared(arrays: Arrays) -> Arrays:
+    """The arrays that all outputs share."""
+    return {name: array for name, array in arrays.items() if not name.partition(".")[0].isdigit()}
 
 
 def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
