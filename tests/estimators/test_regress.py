@@ -25,6 +25,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.judge.intervals import means_outside
 from hedgerow.target.numbers import numbers_on_grid
 
 CRITERIA = ["squared_error", "absolute_error", "poisson"]
@@ -412,6 +413,15 @@ def test_intervals_equal_their_twin(coverage: Fraction) -> None:
     residuals = answers_of(forest).residuals()
     expected = jackknife_plus(by_tree, residuals.outside, residuals.residuals, coverage)
     assert np.allclose(forest.predict_interval(fresh, float(coverage)), expected)
+
+
+@pytest.mark.parametrize("scale", [2.0**400, 2.0**-400, 2.0**-1060])
+def test_means_of_trees_keep_their_bits_at_any_scale(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    values, outside = rng.integers(-999, 999, (5, 30)) * scale, (rng.random((30, 9)) < 0.4).astype(float)
+    exact = [[Fraction(0) + sum(map(Fraction, each[seen > 0])) for seen in outside.T] for each in values]
+    expected = [[float(total / int(n)) for total, n in zip(row, outside.sum(axis=0), strict=True)] for row in exact]
+    np.testing.assert_allclose(means_outside(values, outside), expected, rtol=1e-15, atol=5e-324)
 
 
 @pytest.mark.parametrize("coverage", [1e-9, 0.05, 0.2, 0.5])

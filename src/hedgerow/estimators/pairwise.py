@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, mass_from_counts
-from hedgerow.belief.masses.frame import LARGEST_FRAME
+from hedgerow.belief.masses.frame import LARGEST_FRAME, row_products
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
 from hedgerow.belief.opinion import opinion_from_bounds
 from hedgerow.estimators.classifier import TreesClassifier
@@ -215,9 +215,10 @@ class PairAnswers(ClassAnswers):
     def opinion(self, codes: Codes) -> Opinion:
         """Belief, plausibility and pignistic probability of the classes; conflict is how much pairs disagree."""
         focal, mass, misfit = self.solve(codes)
-        members, sizes = focal.astype(np.float64), focal.sum(axis=1)
-        lower = mass[:, sizes == 1] @ members[sizes == 1]
-        return opinion_from_bounds((mass / sizes) @ members, lower, mass @ members, misfit)
+        members, sizes = focal.astype(np.float64), focal.sum(axis=1, keepdims=True)
+        shares = np.hstack([members / sizes, members * (sizes == 1), members])
+        probability, lower, upper = np.split(row_products(mass, shares), 3, axis=1)
+        return opinion_from_bounds(probability, lower, upper, misfit)
 
     def solve(self, codes: Codes) -> tuple[NDArray[np.bool_], Floats, Floats]:
         """Codes (p, n) -> sets that may have mass (F, K), their masses (n, F), and how much pairs disagree (n,)."""

@@ -63,9 +63,8 @@ def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residua
     small coverage the two may cross; then the interval goes from the lower to the higher one, which keeps the promise.
     """
     assert forest.values is not None
-    outside = residuals.outside.astype(np.float64)
-    shares = (outside / outside.sum(axis=1, keepdims=True)).T
-    n_rows = len(outside)
+    outside = residuals.outside.astype(np.float64).T
+    n_rows = outside.shape[1]
     rank = math.ceil(round(coverage * (n_rows + 1), 9))  # among n + 1 equally likely ranks of the new row
     bounds = np.tile([-np.inf, np.inf], (len(leaves), 1))
     if rank > n_rows:
@@ -73,8 +72,23 @@ def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residua
     block = max(1, _CELLS // n_rows)
     for first in range(0, len(leaves), block):
         part = slice(first, first + block)
-        predicted = forest.values[leaves[part] + forest.leaf_start[:-1]] @ shares
+        predicted = means_outside(forest.values[leaves[part] + forest.leaf_start[:-1]], outside)
         bounds[part, 0] = np.partition(predicted - residuals.residuals, n_rows - rank, axis=1)[:, n_rows - rank]
         bounds[part, 1] = np.partition(predicted + residuals.residuals, rank - 1, axis=1)[:, rank - 1]
     bounds.sort(axis=1)
     return bounds
+
+
+def means_outside(values: Floats, outside: Floats) -> Floats:
+    """What trees say (n, T), 1 where they have not seen a row (T, k) -> (n, k): the mean over the trees that have not.
+
+    The values of each sample are rounded to a grid of their own on which sums are whole numbers below 2^53: they are
+    exact in any order, and so do not depend on the other samples. More than forty bits of the largest value remain.
+    """
+    room = 52 - values.shape[1].bit_length()
+    exponent = np.frexp(np.abs(values).max(axis=1, keepdims=True))[1]
+    exponent = np.maximum(exponent, room - 1074)  # no number is finer than 2^-1074
+    means: Floats = np.rint(np.ldexp(values, room - exponent)) @ outside
+    means /= outside.sum(axis=0)
+    means *= np.ldexp(1.0, exponent - room)
+    return means

@@ -19,6 +19,23 @@ TOLERANCE = 1e-9
 #: A sum this close to one counts as one, so that masses stored as float32 or written with seven digits are accepted.
 SUM_TOLERANCE = 1e-6
 
+#: Products of rows are summed for so many numbers at a time that a processor's cache holds them.
+_CACHED = 1 << 14
+
+
+def row_products(rows: Floats, matrix: Floats) -> Floats:
+    """Rows (n, m), a matrix (m, k) -> their product (n, k); each row has the same bits whatever the other rows are.
+
+    The sums go along m. Those of BLAS go in an order that depends on n.
+    """
+    product = np.zeros((len(rows), matrix.shape[1]))
+    block = max(1, _CACHED // matrix.shape[1])
+    for first in range(0, len(rows), block):
+        total = product[first : first + block]
+        for column, factors in zip(rows[first : first + block].T, matrix, strict=True):
+            total += column[:, None] * factors
+    return product
+
 
 def subset_mask(classes: Iterable[int]) -> int:
     """Class numbers -> the bit mask of the set they form, which is its index in a mass.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, kron
 from scipy.special import chdtri
 
-from hedgerow.belief.masses.frame import Floats, subset_members
+from hedgerow.belief.masses.frame import Floats, row_products, subset_members
 from hedgerow.belief.masses.moebius import subset_differences
 
 #: Tolerance of the solver HiGHS, whose default is 1e-7.
@@ -84,7 +84,7 @@ def goodman_lower(counts: Floats, alpha: float) -> Floats:
     """(n, K) counts -> (n, 2^K): P(A) = max(sum of lower bounds within A, 1 - sum of upper bounds outside)."""
     lower, upper = goodman_bounds(counts, alpha)
     members = subset_members(counts.shape[1]).T
-    within, outside = lower @ members, (upper @ members)[:, ::-1]
+    within, outside = row_products(lower, members), row_products(upper, members)[:, ::-1]
     bound: Floats = np.maximum(within, 1.0 - outside)
     bound[:, 0], bound[:, -1] = 0.0, 1.0
     return bound

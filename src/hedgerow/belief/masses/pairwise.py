@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
-from hedgerow.belief.masses.frame import LARGEST_FRAME, Floats, checked_mass
+from hedgerow.belief.masses.frame import LARGEST_FRAME, Floats, checked_mass, row_products
 
 #: Up to this many classes every set may have mass; with more, only single classes, pairs and the frame.
 ALL_SETS = 6
@@ -79,7 +79,7 @@ def pair_misfit(pair_masses: Floats, focal: NDArray[np.bool_], mass: Floats) -> 
 
     It is the root of the mean over pairs of half the squared distance between the two masses of a pair.
     """
-    told = mass @ programme_of(focal.shape[1]).restrict.T
+    told = row_products(mass, programme_of(focal.shape[1]).restrict.T)
     squares = ((told - pair_masses.reshape(len(pair_masses), -1)) ** 2).sum(axis=1)
     misfit: Floats = np.sqrt(squares / (2 * pair_masses.shape[1]))
     return misfit
@@ -134,12 +134,12 @@ def _solve(programme: Programme, wanted: Floats) -> Floats:
     finds that point up to scale, in finitely many exact steps.
     """
     n_sets = len(programme.focal)
-    points = wanted @ programme.basis
+    points = row_products(wanted, programme.basis)
     columns, target = np.ones((n_sets + 1, n_sets)), np.zeros(n_sets + 1)
     target[-1] = 1.0
-    amounts = np.empty((len(wanted), n_sets))
+    masses = np.empty((len(wanted), n_sets))
     for row, point in enumerate(points):
         np.subtract(programme.triangle, point[:, None], out=columns[:-1])
-        amounts[row], _ = nnls(columns, target)
-    masses: Floats = amounts / amounts.sum(axis=1, keepdims=True)
+        found, _ = nnls(columns, target)
+        masses[row] = found / found.sum()
     return masses
