@@ -1,8 +1,8 @@
-"""Methods: the rules and decisions the library knows -> a page for each, formula beside code, and what each can do.
+"""Methods: the rules and decisions of the library -> a page for each, with formula, code, and what it can do.
 
-What a method is called, does, takes and prints comes from the library itself; only the formulas and the advice stand
-here. A method without them, or they without a method, stop the build. ``python docs/methods.py`` writes the tables of
-what each can do into ``which.md``; a test compares them.
+Names, descriptions, parameters and results come from the library itself; only the formulas and the advice are in this
+file. If a method has no formula, or a formula no method, the build stops. ``python docs/methods.py`` writes the tables
+of what each method can do into ``which.md``; a test compares them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from hedgerow.criteria import CRITERIA, Criterion
 from hedgerow.decide import Decision, all_decisions, decide
 from hedgerow.decide.base import ActionDecision
 
-#: The leaves of two trees that every page combines: one small and sure, one large and against it.
+#: The leaves of two trees that every page combines: a small pure one, and a large one that contradicts it.
 LEAVES = np.array([[[4, 0], [10, 40]]])
 CAUTION = 1.0
 
 
 class Told(NamedTuple):
-    """What a page says that the library does not."""
+    """What a page says in addition to the docstrings of the library."""
 
     title: str
     formula: str
@@ -45,12 +45,12 @@ RULES: dict[str, Told] = {
         \underline p_k = \frac1T \sum_t \frac{n_{tk}}{n_t + s}, \qquad
         \overline p_k = \frac1T \sum_t \frac{n_{tk} + s}{n_t + s}
         """,
-        "The default, and the ordinary forest. Begin here; its probabilities are well calibrated on most data.",
+        "The default: the ordinary forest. Start with it; its probabilities are well calibrated on most data.",
     ),
     "laplace": Told(
         "Laplace",
         r"p_k = \frac1T \sum_t \frac{n_{tk} + \alpha}{n_t + K\alpha}",
-        "Where leaves are small and probabilities of exactly 0 and 1 do harm, as under log-loss.",
+        "If leaves are small, and probabilities of exactly 0 and 1 do harm, as with log-loss.",
     ),
     "plausibility": Told(
         "Plausibility",
@@ -62,13 +62,13 @@ RULES: dict[str, Told] = {
         u_e = \text{second largest } \pi_{tk}, \quad u_a = 1 - \max_k \pi_{tk}, \quad s_t = 1 - u_e - u_a, \qquad
         p_k = \frac1T \sum_t \Bigl(s_t\,[k = \hat k_t] + \frac{1 - s_t}{K}\Bigr)
         """,
-        "Trees grown without looking at the labels (`RandomDecisionTreesClassifier`): a leaf counts by how clearly its"
-        " rows prefer a class, so small leaves say little.",
+        "For trees that are grown without the labels (`RandomDecisionTreesClassifier`): a leaf counts more the more"
+        " clearly its rows prefer a class, so small leaves count little.",
     ),
     "epistemic_weighted": Told(
         "Epistemic-weighted",
         r"p_k = \frac1T \sum_t \Bigl((1 - u_{e,t})\, s_t\,[k = \hat k_t] + \frac{1 - (1 - u_{e,t})\, s_t}{K}\Bigr)",
-        "As plausibility, with small leaves held back once more.",
+        "Like plausibility, but small leaves count even less.",
     ),
     "confidence_bounds": Told(
         "Confidence bounds",
@@ -76,7 +76,7 @@ RULES: dict[str, Told] = {
         \text{two classes: } p_1 = \frac12 + \frac1T \sum_t (1 - c_t)\Bigl(\frac{n_{t1}}{n_t} - \frac12\Bigr), \qquad
         c_t = \frac{f_t(n_t/2)}{\max f_t}, \quad f_t = \mathrm{BetaBinomial}(n_t, n_{t1} + 1, n_{t0} + 1)
         """,
-        "As plausibility, from a forecast of as many rows again instead of a likelihood.",
+        "Like plausibility, but with a forecast of as many new rows instead of a likelihood.",
     ),
     "vote": Told(
         "Vote",
@@ -86,7 +86,7 @@ RULES: dict[str, Told] = {
     "pool": Told(
         "Pool",
         r"p_k = \frac{\sum_t n_{tk}}{\sum_t n_t}, \qquad \underline p_k = \frac{\sum_t n_{tk}}{\sum_t n_t + T s}",
-        "Large leaves should count for more than small ones. Sure of itself where leaves are large.",
+        "If large leaves should count more than small ones. The intervals are narrow if leaves are large.",
     ),
     "belief": Told(
         "Belief",
@@ -96,24 +96,25 @@ RULES: dict[str, Told] = {
         \overline p_k = \sum_t w_t [k \in A_t], \quad
         p_k = \sum_t w_t \frac{[k \in A_t]}{|A_t|}
         """,
-        'Cautious forests: each tree says which classes it cannot tell apart. With `weights="learned"` trees weigh what'
-        " they have earned on out-of-bag rows.",
+        "For cautious forests: each tree gives the set of classes that it cannot tell apart. With"
+        ' `weights="learned"` the weights of trees are learned on out-of-bag rows.',
     ),
     "mva": Told(
         "MVA",
         r"\text{chosen} = \text{arg max}_k \overline p_k = \text{arg min}_k"
         r" \sum_t w_t\,[k \notin A_t]",
-        "Several classes, and one is wanted in the end: the class that fewest trees rule out.",
+        "If there are several classes and one must be chosen: the class that the fewest trees rule out.",
     ),
     "dominance_vote": Told(
         "Dominance vote",
         r"p_k = \frac{\sum_t [A_t = \{k\}]}{\sum_t [\,|A_t| = 1]}, \quad \underline p_k = \frac1T \sum_t [A_t = \{k\}]",
-        "Only trees that are sure of themselves vote.",
+        "Only decided trees vote.",
     ),
     "cdm_vote": Told(
         "CDM-Vote",
         r"\text{chosen} = \text{arg max}_A\ g(|A|) \sum_t w_t\,[A_t \subseteq A]",
-        "Many classes, sets wanted, and trees that hesitate between few of them: sets of classes that occur together.",
+        "For sets among many classes, if trees hesitate between a few of them: it finds sets of classes that occur"
+        " together.",
     ),
     "dempster": Told(
         "Dempster",
@@ -122,67 +123,68 @@ RULES: dict[str, Told] = {
         W_k = \sum_{t : \hat k_t = k} -\log(1 - s_t), \qquad
         \mathrm{Bel}(k) = \frac{(e^{W_k} - 1)}{1 + \sum_j (e^{W_j} - 1)}
         """,
-        "Trees whose evidence is independent, which trees of one forest are not: very sure, very fast. Ranks well.",
+        "For trees with independent evidence. The trees of one forest are not independent, so opinions become very"
+        " certain very quickly; they still rank samples well.",
     ),
     "cautious": Told(
         "Cautious",
         r"W_k = \max_{t : \hat k_t = k} -\log(1 - s_t), \qquad \mathrm{Bel}(k) \text{ as in Dempster's rule}",
-        "Trees that have seen the same rows: repeated evidence counts once. One confident tree can carry the day.",
+        "For trees grown on the same rows: repeated evidence counts once. A single confident tree can decide.",
     ),
     "eva": Told(
         "EVA",
         r"p_k \propto P(k) \prod_t \frac{(n_{tk} + \epsilon) / (n_t + K\epsilon)}{P(k)}",
-        "Many random trees and a question of ranking (AUC): evidence accumulates. Probabilities run to 0 and 1.",
+        "For ranking (AUC) with many random trees: evidence accumulates, and probabilities tend to 0 and 1.",
     ),
     "interval_average": Told(
         "Interval average",
         r"\text{chosen} = \{k : \overline p_k \ge \max_{j \ne k} \underline p_j\} \text{ with the bounds of average}",
-        "The average with its own decision; the baseline of the literature on cautious forests.",
+        "The average with its own decision: the baseline of the literature on cautious forests.",
     ),
     "interval_conjunction": Told(
         "Interval conjunction",
         r"\underline p_k = \max_t \frac{n_{tk}}{n_t + s}, \quad \overline p_k = \min_t \frac{n_{tk} + s}{n_t + s}"
         r"\quad \text{where these hold a distribution, else the average}",
-        "Every tree is right about its bounds. They seldom all are: look at the conflict.",
+        "If every tree is right about its bounds. This is seldom so; check the conflict.",
     ),
     "interval_disjunction": Told(
         "Interval disjunction",
         r"\underline p_k = \min_t \frac{n_{tk}}{n_t + s}, \quad \overline p_k = \max_t \frac{n_{tk} + s}{n_t + s}",
-        "At least one tree is right: the most careful bounds there are, and the widest.",
+        "If at least one tree is right. These are the most cautious and the widest bounds.",
     ),
     "median": Told(
         "Median",
         r"p_k \propto \text{median}_t \frac{n_{tk}}{n_t}",
-        "Some trees are wild. Not a fold, so slower.",
+        "If some trees are far off. It is not a fold, so it is slower.",
     ),
     "generalised_mixture": Told(
         "Generalised mixture",
         r"p_k \propto \frac{1}{T - 1} \sum_t x_t \Bigl(1 - \frac{|x_t - \theta|}{\sum_j |x_j - \theta|}\Bigr),"
         r"\quad x_t = \frac{n_{tk}}{n_t}",
-        "Trees far from the others should count less, without being dropped. Not a fold, so slower.",
+        "If trees far from the others should count less, but not be dropped. It is not a fold, so it is slower.",
     ),
     "signed_maximum": Told(
         "Signed maximum",
         r"d_k = \max_t \Bigl(\frac{n_{tk}}{n_t} - \max_{j \ne k} \frac{n_{tj}}{n_t}\Bigr)_+, \qquad"
         r" p = \text{the largest } d_k \text{ to its class, the rest to all}",
-        "The clearest leaf decides alone. Mostly of interest to compare with.",
+        "The clearest leaf decides alone. It is mostly useful for comparisons.",
     ),
     "cdm_ave": Told(
         "CDM-Ave",
         r"\text{chosen} = \text{arg max}_A\ g(|A|)\, \mathrm{Bel}(A), \quad"
         r" \mathrm{Bel}(A) = \sum_{k \in A} \underline p_k, \ \mathrm{Bel}(\Omega) = 1",
-        "Sets by their utility, with caution: ignorance makes sets larger.",
+        "Chooses sets by their utility, with caution: the less is known, the larger the sets.",
     ),
     "ndc": Told(
         "NDC",
         r"\text{chosen} = \text{arg max}_A\ g(|A|) \sum_{k \in A} p_k",
-        "Sets by their utility, without caution: what is to be gained if the probabilities are right.",
+        "Chooses sets by their utility, without caution: the best sets if the probabilities are right.",
     ),
     "cr": Told(
         "CR",
         r"\text{chosen} = \text{fewest classes, most probable first, with } \sum p_k \ge 1 - \epsilon",
-        "A set that holds the class with a given probability, if the probabilities are right. For a promise, take the"
-        " decision `Coverage`.",
+        "Chooses a set that holds the class with a given probability, if the probabilities are right. For a guarantee,"
+        " use the decision `Coverage`.",
     ),
 }
 
@@ -190,74 +192,79 @@ DECISIONS: dict[str, Told] = {
     "dominance": Told(
         "Interval dominance",
         r"k \text{ remains} \iff \overline p_k \ge \max_j \underline p_j",
-        "The default. Cheap and easy to explain: a class goes when another is better even in its own worst case.",
+        "The default. It is cheap and easy to explain: a class is dropped if the worst case of another class is better"
+        " than its best case.",
     ),
     "maximality": Told(
         "Maximality",
         r"k \text{ remains} \iff \nexists j:\ \min_{p} \sum_i p_i (u_{ji} - u_{ki}) > 0",
-        "With costs of its own for each mistake (`utility=`). Without, it is dominance.",
+        "If each mistake has its own cost (`utility=`). Without costs, it equals dominance.",
     ),
     "e_admissibility": Told(
         "E-admissibility",
         r"k \text{ remains} \iff \exists p:\ k \in \text{arg max}_j \sum_i p_i u_{ji}",
-        "The smallest sets that are still honest: whatever the right probabilities are, the best class is inside.",
+        "The smallest sets that hold the best class for every distribution between the bounds.",
     ),
-    "maximin": Told("Maximin", r"\text{arg max}_k \underline p_k", "One class, and the worst case matters."),
+    "maximin": Told(
+        "Maximin", r"\text{arg max}_k \underline p_k", "If one class is needed and the worst case matters."
+    ),
     "maximax": Told(
-        "Maximax", r"\text{arg max}_k \overline p_k", "One class, and the chance matters: screening, search."
+        "Maximax",
+        r"\text{arg max}_k \overline p_k",
+        "If one class is needed and the best case matters, as in screening.",
     ),
     "hurwicz": Told(
         "Hurwicz",
         r"\text{arg max}_k\ \gamma\, \overline p_k + (1 - \gamma)\, \underline p_k",
-        "Between the two.",
+        "A compromise between maximin and maximax.",
     ),
     "pignistic": Told(
         "Pignistic",
         r"\text{arg max}_k\ \underline p_k + (\overline p_k - \underline p_k)"
         r"\frac{1 - \sum \underline p}{\sum (\overline p - \underline p)}",
-        "One class to bet on, ignorance shared out evenly.",
+        "One class to bet on: what the lower bounds leave open is shared in proportion to the interval widths.",
     ),
     "expected_utility": Told(
         "Expected utility",
         r"\text{arg max}_k p_k",
-        "One class, as `predict` says; with costs, the best action.",
+        "The class that `predict` returns; with costs, the best action.",
     ),
     "u65": Told(
         "Best set by u65",
         r"\text{arg max}_A \Bigl(\frac{1.6}{|A|} - \frac{0.6}{|A|^2}\Bigr) \sum_{k \in A} p_k",
-        "A right pair is worth .65 of a right class. Small sets, well balanced.",
+        "A correct pair is worth .65 of a correct class. This gives small sets.",
     ),
     "u80": Told(
         "Best set by u80",
         r"\text{arg max}_A \Bigl(\frac{2.2}{|A|} - \frac{1.2}{|A|^2}\Bigr) \sum_{k \in A} p_k",
-        "A right pair is worth .80: for those who would rather ask again than be wrong.",
+        "A correct pair is worth .80 of a correct class. This gives larger sets, and fewer mistakes.",
     ),
     "f1": Told(
         "Best set by F1",
         r"\text{arg max}_A \frac{2}{1 + |A|} \sum_{k \in A} p_k",
-        "Sets as a search engine would judge them.",
+        "Sets with the best expected F1 measure, as in information retrieval.",
     ),
     "top_probability": Told(
         "Top probability",
         r"\text{fewest classes, most probable first, with } \sum p_k \ge 1 - \epsilon",
-        "Sets that are probable enough, if the probabilities are right.",
+        "The smallest sets that are probable enough, if the probabilities are right.",
     ),
     "coverage": Told(
         "Coverage",
         r"\{k : -\log p_k \le \tau\}, \quad \tau = \text{the } \lceil (n + 1)(1 - \alpha) \rceil\text{-th smallest of"
         r" } -\log p_{y_i}(x_i)",
-        "A promise about how often the true class is inside, whatever the probabilities are worth (conformal"
-        " prediction). See {doc}`/promises`.",
+        "Guarantees how often the true class is inside, even if the probabilities are wrong (conformal prediction). See"
+        " {doc}`/promises`.",
     ),
     "rule": Told(
         "The rule's own choice",
         r"\text{what the rule has chosen, else interval dominance}",
-        "With rules that are decisions by themselves: MVA, CDM-Ave, CDM-Vote, NDC, CR, dominance vote.",
+        "For rules that are decisions by themselves: MVA, CDM-Ave, CDM-Vote, NDC, CR, dominance vote.",
     ),
 }
 
 
-#: Column -> what the class says, for the tables of what each can do.
+#: Column -> the attribute of the class, for the tables of what each method can do.
 RULE_COLUMNS: dict[str, Callable[[Rule], str | bool]] = {
     "merge": lambda rule: rule.merge,
     "tree weights": lambda rule: rule.weighable,
@@ -284,7 +291,7 @@ CRITERION_COLUMNS: dict[str, Callable[[Criterion], str | bool]] = {
     "chosen by `fit`": lambda criterion: len(criterion.candidates()) > 1,
     "scikit-learn": lambda criterion: criterion.in_sklearn or False,
 }
-#: Where the tables stand in ``which.md``.
+#: The lines around the tables in ``which.md``.
 BEGIN, END = "<!-- what each can do: written by docs/methods.py -->\n", "<!-- end -->\n"
 
 
@@ -307,13 +314,13 @@ def abilities() -> str:
 
 
 def write_abilities(page: Path) -> None:
-    """Put the tables where they stand in a page."""
+    """Replace the tables in a page."""
     before, rest = page.read_text().split(BEGIN)
     page.write_text(f"{before}{BEGIN}{abilities()}{END}{rest.split(END)[1]}")
 
 
 def write_pages(folder: Path) -> None:
-    """A page for each rule, one for all decisions, and an index, as Markdown; what has not changed is left alone."""
+    """Write a page for each rule, one for all decisions, and an index, as Markdown; unchanged files are not written."""
     folder.mkdir(exist_ok=True)
     check_complete()
     pages = {name: rule_page(name) for name in rule_names()}
@@ -328,16 +335,16 @@ def write_pages(folder: Path) -> None:
 
 
 def check_complete() -> None:
-    """Refuse to go on where a method has no formula, or a formula no method."""
+    """Raise an error if a method has no formula, or a formula no method."""
     for told, known in ((RULES, rule_names()), (DECISIONS, all_decisions())):
         if set(told) != set(known):
             raise ValueError(
-                f"docs/methods.py must tell of {sorted(known)}, got {sorted(told)}; add or drop the others"
+                f"docs/methods.py must describe {sorted(known)}, got {sorted(told)}; add or drop the others"
             )
 
 
 def index_page() -> str:
-    """All rules in a table, and the words their formulas use."""
+    """All rules in a table, and the symbols of their formulas."""
     rows = "\n".join(
         f"| [{told.title}]({name}.md) | `{name}` | {_first_sentence(resolve_rule(name))} |"
         for name, told in RULES.items()
@@ -345,16 +352,16 @@ def index_page() -> str:
     toc = "\n".join([*RULES, "decisions"])
     return rf"""# Methods
 
-A sample reaches a leaf in each of $T$ trees. The leaf of tree $t$ holds $n_{{tk}}$ training rows of class $k$, of $K$
-classes, $n_t$ in all. A **rule** makes one opinion of them: a probability $p_k$ of each class between a lower bound
-$\underline p_k$ and an upper bound $\overline p_k$. The **caution** $s$ is how many unseen rows each leaf keeps in
-reserve. A [**decision**](decisions.md) says which classes remain.
+A sample reaches a leaf in each of $T$ trees. The leaf of tree $t$ holds $n_t$ training rows, of which $n_{{tk}}$ are of
+class $k$; there are $K$ classes. A **rule** combines the leaves into one opinion: a probability $p_k$ of each class,
+between a lower bound $\underline p_k$ and an upper bound $\overline p_k$. The **caution** $s$ is how many unseen rows
+each leaf keeps in reserve. A [**decision**](decisions.md) chooses the classes that remain.
 
 Unless a page says otherwise, a rule that averages distributions $p_t$ holds back the share $r_t = s / (n_t + s)$ of
 each leaf: $\underline p_k = \frac1T \sum_t (1 - r_t)\, p_{{tk}}$ and $\overline p_k = \underline p_k + \frac1T \sum_t
-r_t$. An empty leaf holds back everything. $[\cdot]$ is 1 where the condition holds and 0 elsewhere, $\hat k_t$ the
-class with most rows in the leaf, $w_t$ the weight of a tree (they sum to one), $g$ the
-[worth of a set](decisions.md) by its size.
+r_t$. An empty leaf holds back everything. $[\cdot]$ is 1 if the condition holds, otherwise 0. $\hat k_t$ is the class
+with most rows in the leaf, $w_t$ the weight of a tree (weights sum to one), and $g$ the
+[utility of a set](decisions.md) by its size.
 
 | rule | name | what it does |
 |---|---|---|
@@ -373,7 +380,7 @@ Most rules come from these papers:
 
 
 def rule_page(name: str) -> str:
-    """One rule: formula, when to use it, parameters, code, and what it says of two leaves."""
+    """The page of one rule: formula, when to use it, an example of two leaves, code and parameters."""
     rule, told = resolve_rule(name), RULES[name]
     kind = type(rule)
     return f"""# {told.title}
@@ -387,19 +394,20 @@ def rule_page(name: str) -> str:
 **When.** {told.when}
 
 ```python
-forest.set_params(rule="{name}")  # on a fitted forest; nothing is refitted
+forest.set_params(rule="{name}")  # on a fitted forest, without another fit
 ```
 
-## What it says of two leaves
+## An example of two leaves
 
-One tree's leaf holds four rows of the first class, the other's ten of the first and forty of the second; caution
-{CAUTION:g}.
+The leaf of one tree holds four rows of the first class. The leaf of the other tree holds ten rows of the first class
+and forty of the second. The caution is {CAUTION:g}.
 
 {_example_table(rule)}
 
 ## The code
 
-A leaf is lifted once; states of leaves are merged by `{rule.merge}`; what is merged is finished once for each sample.
+`lift` is called once for each leaf, the states of leaves are merged by `{rule.merge}`, and `finish` is called once for
+each sample.
 
 {_source(kind, "lift")}
 {_source(kind, "finish")}
@@ -414,7 +422,7 @@ A leaf is lifted once; states of leaves are merged by `{rule.merge}`; what is me
 
 
 def decisions_page() -> str:
-    """All decisions, one below the other."""
+    """The page of all decisions."""
     parts = [
         f"""## {told.title}
 
@@ -433,8 +441,8 @@ forest.set_params(decision="{name}")
     return rf"""# Decisions
 
 An opinion has a lower bound $\underline p_k$, an upper bound $\overline p_k$ and a probability $p_k$ of each class. A
-decision keeps some classes: one, or those that cannot be told apart. Bounds are first made reachable (each attained by
-some distribution between them), and ties, to $10^{{-12}}$, keep a class.
+decision keeps some classes: one, or those that cannot be told apart. Bounds are first made reachable: each is attained
+by some distribution between the bounds. A class that is tied (to $10^{{-12}}$) is kept.
 
 {_decisions_table()}
 
@@ -443,12 +451,12 @@ some distribution between them), and ties, to $10^{{-12}}$, keep a class.
 
 
 def _lines(formula: str) -> str:
-    """Formulas side by side -> one below the other, for narrow screens."""
+    """Formulas in one line -> formulas below each other, for narrow screens."""
     return re.sub(r",\s*\\q?quad\s*", r",\\\\\n", textwrap.dedent(formula).strip())
 
 
 def _sources() -> str:
-    """The papers behind the rules, as the experiments that reproduce them know them."""
+    """The papers that introduced the rules, from the files of the experiments that reproduce them."""
     lines = []
     for name in ("zhang_2021", "busch_2021", "sutton_2012"):
         paper = json.loads((files("hedgerow.study.experiments") / name / "paper.json").read_text(encoding="utf-8"))
@@ -458,7 +466,7 @@ def _sources() -> str:
 
 
 def _first_sentence(rule: Rule) -> str:
-    """What the class says of itself first."""
+    """The first paragraph of the docstring of the class."""
     lines = (inspect.getdoc(type(rule)) or "").split("\n\n")[0]
     return " ".join(lines.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
@@ -476,7 +484,7 @@ def _example_table(rule: Rule) -> str:
 
 
 def _decisions_table() -> str:
-    """What each decision makes of one opinion about three classes."""
+    """The sets that decisions choose from one opinion about three classes."""
     opinion = combine([[[6, 5, 1], [4, 6, 0], [7, 3, 2]]], caution=2.0)
     names = ("a", "b", "c")
     bounds = ", ".join(
@@ -488,11 +496,11 @@ def _decisions_table() -> str:
             continue
         chosen = decide(opinion, decision)[0]
         rows.append(f"| `{name}` | {{{', '.join(each for each, kept in zip(names, chosen, strict=True) if kept)}}} |")
-    return f"Of an opinion with {bounds}:\n\n| decision | remains |\n|---|---|\n" + "\n".join(rows)
+    return f"For an opinion with {bounds}:\n\n| decision | remains |\n|---|---|\n" + "\n".join(rows)
 
 
 def _matrix(head: str, things: Mapping[str, Any], columns: Mapping[str, Callable[[Any], str | bool]]) -> str:
-    """Name -> rule, decision or criterion; column -> what it says -> a table."""
+    """Name -> rule, decision or criterion; column -> its attribute -> a table."""
     lines = [f"| {head} | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
     for name, thing in things.items():
         said = [ask(thing) for ask in columns.values()]
@@ -502,7 +510,7 @@ def _matrix(head: str, things: Mapping[str, Any], columns: Mapping[str, Callable
 
 
 def _source(kind: type[Any], method: str) -> str:
-    """The source of a method, where it is the class's own or that of the class it builds on."""
+    """The source of a method, of the class itself or of the class from which it is inherited."""
     home = next(each for each in kind.__mro__ if method in vars(each))
     source = textwrap.dedent(inspect.getsource(getattr(home, method)))
     note = "" if home is kind else f"As in `{home.__name__}`:\n\n"

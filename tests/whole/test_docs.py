@@ -74,7 +74,7 @@ def test_every_decision_is_told_of(tmp_path: Path) -> None:
     page = (tmp_path / "decisions.md").read_text()
     assert all(f'decision="{name}"' in page for name in all_decisions())
     del module.DECISIONS["hurwicz"]
-    with pytest.raises(ValueError, match=r"docs/methods.py must tell of .*'hurwicz'"):
+    with pytest.raises(ValueError, match=r"docs/methods.py must describe .*'hurwicz'"):
         module.write_pages(tmp_path)
 
 

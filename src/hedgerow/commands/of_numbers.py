@@ -35,7 +35,7 @@ class OfNumbers(Kind):
         return sheet.targets(name)
 
     def look_at_target(self, y: Array, name: str) -> None:
-        """Any numbers will do."""
+        """All numbers are accepted."""
 
     def summary(self, model: Any, y: Array) -> dict[str, Any]:
         """Range of the target, caution and the score out of bag."""

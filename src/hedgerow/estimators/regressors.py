@@ -33,7 +33,7 @@ class DecisionTreeRegressor(TreesRegressor):
     forest_ : Forest
         The arrays of the tree.
     criterion_ : str
-        The criterion the trees were grown by, whatever the parameter says by now.
+        The criterion with which the trees were grown, even if the parameter has been changed since.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the decrease in squared error.
 
@@ -97,7 +97,7 @@ class RandomForestRegressor(TreesRegressor):
     forest_ : Forest
         The arrays of the trees.
     criterion_ : str
-        The criterion the trees were grown by, whatever the parameter says by now.
+        The criterion with which the trees were grown, even if the parameter has been changed since.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the decrease in squared error.
     oob_score_, oob_prediction_ : float, ndarray of shape (n_samples,)

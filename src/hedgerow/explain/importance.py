@@ -314,7 +314,7 @@ def correlated_groups(X: Any, threshold: float = 0.7) -> list[list[int]]:
 class _Classes:
     """Rows outside the bags, judged by their class."""
 
-    #: What the answer of a tree is worth to a row: 1 if its class leads in the leaf (ties share), or its class's share.
+    #: How good the answer of a tree is for a row: 1 if its class leads in the leaf (ties share it), or its class share.
     worths = ("accuracy", "probability")
 
     def permute(self, trees: Forest, rows: TrainingRows, worth: str, *rest: Any) -> None:

@@ -34,9 +34,7 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         If y is None, has missing or continuous labels, another length than the table, or too many classes.
     """
     if y is None:
-        raise ValueError(
-            "A classifier requires y to be passed, but the target y is None; hand in the labels of the rows"
-        )
+        raise ValueError("A classifier requires y to be passed, but the target y is None; pass the labels of the rows")
     y = labels_as_given(y)
     plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"  # certainly classes
     if not plain:

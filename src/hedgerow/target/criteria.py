@@ -279,11 +279,11 @@ def _entropy(share: Floats) -> Floats:
 
 
 def _levelled(counts: Floats, caution: float) -> Floats:
-    """(N, K) -> (N, K): `caution` more rows, poured onto the smallest classes until they are level."""
+    """(N, K) -> (N, K): `caution` more rows, added to the smallest classes so that these become equal."""
     ascending = np.sort(counts, axis=1)
     n_level = np.arange(1, counts.shape[1] + 1)
     levels = (np.cumsum(ascending, axis=1) + caution) / n_level
-    # the level is right for as many classes as lie below it
+    # a level is right if it is above exactly as many classes as share it
     reached = np.maximum((ascending < levels).sum(axis=1), 1)
     level = np.take_along_axis(levels, reached[:, None] - 1, axis=1)
     return np.asarray(np.maximum(counts, level))

@@ -35,9 +35,7 @@ def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
         the criterion does not accept.
     """
     if y is None:
-        raise ValueError(
-            "A regressor requires y to be passed, but the target y is None; hand in the targets of the rows"
-        )
+        raise ValueError("A regressor requires y to be passed, but the target y is None; pass the targets of the rows")
     refuse_masked(y, "y")
     y = column_or_1d(y, warn=True)
     if y.dtype.kind not in "fiubO":

@@ -284,7 +284,7 @@ class _Nodes:
         assert place is not None
         self._modes.append(_MEMBER)
         self._splits.append(0.0)
-        # A list must not be empty; -2 is no place of a category, so it matches nothing.
+        # A list must not be empty; no category has the position -2, so it matches nothing.
         self._members += [*sorted(float(place[value]) for value in question.among)] or [-2.0]
         self._members.append(np.nan)  # NaN ends a list
 

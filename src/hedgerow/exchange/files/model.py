@@ -67,7 +67,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
     model : fitted estimator of hedgerow
         Its parameters must be data, registered rules, or decisions of hedgerow.
     path : str, path or open binary file
-        The file to write; any suffix will do, ``.hedge`` is usual.
+        The file to write, with any suffix; ``.hedge`` is usual.
 
     Raises
     ------
