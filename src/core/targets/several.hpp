@@ -1,7 +1,7 @@
-// Several: rows with several labels or numbers each -> sides of a split that is good for all of these outputs together.
+// Several: rows with several labels or numbers each -> the quality of the sides of a split for all outputs together.
 //
-// Each output has a target of its own (ClassPair, Moments, …), which is asked through one interface: there is one grower for
-// rows with several outputs, whatever the outputs are. The quality of a split is the sum of its gains for the outputs.
+// Each output has its own target (ClassPair, Moments, …) behind one interface, so there is one grower for rows with several
+// outputs of any kind. The quality of a split is the sum of its gains for the outputs.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace hedgerow {
 
 class SeveralBuilder;
 
-// What rows are labelled with, output by output. All outputs give a row the same weight.
+// The labels or numbers of rows, for each output. A row has the same weight in all outputs.
 struct Several {
     using LeafBuilder = SeveralBuilder;
     using Output = std::variant<Labels, Numbers>;
@@ -55,7 +55,7 @@ struct Several {
             std::visit([&](const auto& source) { source.check(n_rows); }, output);
         }
     }
-    // What a row weighs, a whole number of units.
+    // The weight of a row, a whole number of units.
     std::int64_t amount_of(std::size_t row) const {
         if (const auto* labels = std::get_if<Labels>(&outputs[0])) return labels->weighted ? labels->weights[row] : 1;
         const Numbers& numbers = std::get<Numbers>(outputs[0]);
@@ -90,9 +90,9 @@ struct SeveralRow {
 };
 static_assert(sizeof(SeveralRow) == 24);
 
-// ---- what leaves remember ---------------------------------------------------------------------------------
+// ---- what leaves keep -------------------------------------------------------------------------------------
 
-// Of each leaf, what the leaves of every output hold.
+// The evidence of each leaf, for every output.
 struct SeveralLeaves {
     using Output = std::variant<LeafCounts, LeafMoments>;
     std::vector<Output> outputs;
@@ -114,7 +114,7 @@ struct SeveralLeaves {
         for (std::size_t i = 0; i < outputs.size(); ++i)
             std::visit([&]<class Leaves>(Leaves& leaves) { leaves.append(std::get<Leaves>(more.outputs[i])); }, outputs[i]);
     }
-    // Those of an output begin with its number; "outputs" says how many classes each has.
+    // The names of the arrays of an output begin with its number; "outputs" says how many classes each has.
     Fields fields() && {
         std::vector<std::int64_t> n_classes;
         for (const Output& output : outputs) {
@@ -174,7 +174,7 @@ private:
 
 // ---- splits -----------------------------------------------------------------------------------------------
 
-// The target of one output, of whatever kind. Rows are known by their position in the node.
+// The target of one output, of any kind. A row is named by its position in the node.
 class OutputTarget {
 public:
     virtual ~OutputTarget() = default;
@@ -184,10 +184,10 @@ public:
     virtual void begin_scan() = 0;
     virtual void end_scan() = 0;
     virtual void move(std::uint32_t position) = 0;
-    // What the split gains whose left side has been moved, and no split of the node can exceed.
+    // The gain of the split whose left side has been moved, and the gain that no split of the node can exceed.
     virtual double gain() const = 0;
     virtual double perfect_gain() const = 0;
-    // Ways to order the categories of a nominal feature, and where some rows come in one of them.
+    // Ways to order the categories of a nominal feature, and the place of some rows in such an order.
     virtual std::vector<std::uint32_t> orders() = 0;
     virtual double place(const std::vector<std::uint32_t>& positions, std::uint32_t order) = 0;
 };
@@ -236,7 +236,7 @@ public:
     };
     using Source = Several;
     using Row = SeveralRow;
-    static constexpr bool adds_up = false;  // rows have to lie in one place
+    static constexpr bool adds_up = false;  // all rows must be in one place
     static constexpr bool sums_up = false;
     static constexpr int lanes = 1;
     struct Bin {
@@ -271,7 +271,7 @@ public:
         for (const auto& output : outputs_) output->leave_node();
     }
     std::int64_t node_amount() const { return node_amount_; }
-    // Categories are ordered for one output after the other, in all ways that its own target would try.
+    // Categories are ordered for one output after the other, in all ways that its target would try.
     template <class Visit>
     void ordering_classes(Visit&& visit) {
         orders_.clear();
@@ -299,7 +299,7 @@ public:
         for (const auto& output : outputs_) sum += output->gain();
         return sum;
     }
-    // The mean over the outputs, as the impurity of a node is.
+    // The mean over the outputs, like the impurity of a node.
     double gain_from(double score) const { return score / static_cast<double>(outputs_.size()); }
     double perfect_score() const {
         double sum = 0;
@@ -307,7 +307,7 @@ public:
         return sum;
     }
     std::int64_t left_amount() const { return left_amount_; }
-    // Constraints speak of one output: there are none here, and any share will do.
+    // Constraints need a single output; there are none here, so the share does not matter.
     static double left_share() { return 0.5; }
     static double right_share() { return 0.5; }
     static double share_of(const Row*, std::uint32_t) { return 0.5; }

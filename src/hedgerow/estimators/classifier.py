@@ -166,7 +166,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict`; for uncertain labels, the mean plausibility of the predicted classes.
 
-        Of several outputs, the share of samples that are right in all of them.
+        With several outputs, the share of samples for which all outputs are predicted correctly.
 
         Parameters
         ----------
@@ -396,12 +396,12 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """(n_classes,): the labels; of several outputs, a list with the labels of each."""
+        """(n_classes,): the labels; with several outputs, a list with the labels of each output."""
         return self.__answers__().classes
 
     @property
     def n_classes_(self) -> int:
-        """How many classes; of several outputs, a list."""
+        """Number of classes; with several outputs, a list of numbers."""
         known = self.classes_
         return [len(each) for each in known] if isinstance(known, list) else len(known)
 
@@ -424,7 +424,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def oob_decision_function_(self) -> Floats:
-        """(n_samples, n_classes): out-of-bag probabilities of the training rows; of several outputs, a list of such."""
+        """(n_samples, n_classes): out-of-bag probabilities of the training rows; with several outputs, a list."""
         fitted = fitted_of(self)
         found: list[Any] = [each.figures.oob_answers for each in fitted.outputs or (fitted,)]
         figure(found[0], "oob_decision_function_", "after a fit with oob_score")
@@ -446,5 +446,5 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         """K -> the number of classes that a leaf counts, and the number of trees (None means any)."""
         return n_classes, 1 if cls.__one_tree__ else None
 
-    def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:  # of several outputs, the same in lists
+    def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:  # with several outputs, the same in lists
         return answers_for(ClassAnswers, self, fitted)  # type: ignore[no-any-return]

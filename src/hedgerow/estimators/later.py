@@ -130,14 +130,14 @@ class LaterEstimator(TreesEstimator):
 
     @property
     def n_outputs_(self) -> int:
-        """How many columns y had."""
+        """Number of columns of y in the fit."""
         return len(self.outputs_)
 
     @property
     def outputs_(self) -> list[Self]:
-        """A fitted model for each column of y: the same trees, with the leaves of this output.
+        """A fitted model for each column of y, with the same trees and the leaves of that output.
 
-        Each is an ordinary model of one output, and can be asked everything: explanations, reports, exports, plots.
+        Each is an ordinary model of one output, for explanations, reports, exports and plots too.
         """
         fitted = fitted_of(self)
         return [with_fitted(copy(self), output) for output in fitted.outputs or (fitted,)]

@@ -52,7 +52,7 @@ class PairTask(ClassTask):
         return read
 
     def for_outputs(self) -> PairTask:
-        """Trees of pairs are of one output: labels of several are refused."""
+        """The task itself, which refuses labels of several outputs."""
         return self
 
     def grow(self, begun: Fit) -> Forest:

@@ -226,12 +226,12 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
     def oob_prediction_(self) -> Floats:
         """(n_samples,): out-of-bag predictions for the training rows; NaN for a row that is in every bag.
 
-        (n_samples, n_outputs) of several outputs.
+        With several outputs, (n_samples, n_outputs).
         """
         fitted = fitted_of(self)
         found: list[Any] = [each.figures.oob_answers for each in fitted.outputs or (fitted,)]
         figure(found[0], "oob_prediction_", "after a fit with oob_score")
         return np.column_stack(found) if fitted.outputs else np.asarray(found[0])
 
-    def __answers__(self, fitted: Fitted | None = None) -> NumberAnswers:  # of several outputs, the same in lists
+    def __answers__(self, fitted: Fitted | None = None) -> NumberAnswers:  # with several outputs, the same in lists
         return answers_for(NumberAnswers, self, fitted)  # type: ignore[no-any-return]

@@ -35,23 +35,23 @@ class ClassTask(Task):
         return _with_same_classes(read, before)
 
     def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> ReadTarget:
-        """The labels of one of several outputs, with weights that those of classes are part of already."""
+        """The labels of one of several outputs; the weights of rows include those of classes."""
         read = read_class_target(y, weights, n_rows)
         return _with_same_classes(read, before)
 
     def weigh(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
-        """Weights of rows (n,) or None, times those of their classes in one of several outputs."""
+        """Weights of rows (n,) or None, times the weights of their classes in one of several outputs."""
         values = np.asarray(y)
         if values.dtype.kind == "f" and np.isfinite(values).all() and (values != np.floor(values)).any():
             raise ValueError(
-                "y must hold labels in each of several columns, got numbers; plausibilities and masses come as"
-                " hedgerow.labels.from_plausibilities(y) and from_masses(y)"
+                "y must hold labels in each of several columns, got numbers; for plausibilities and masses, pass"
+                " hedgerow.labels.from_plausibilities(y) or from_masses(y)"
             )
         classes, labels = read_classes(y, n_rows)
         return weigh_rows(labels, classes, weights, class_weight)
 
     def for_outputs(self) -> Task:
-        """What is done for y of several columns."""
+        """The task for y of several columns."""
         return SeveralTask(self)
 
     def settings(self, model: Any, target: ClassTarget, schema: Schema) -> GrowSettings:

@@ -41,7 +41,7 @@ class NumberTask(Task):
         return read_number_target(y, weights, n_rows, model.criterion)
 
     def for_outputs(self) -> SeveralTask:
-        """What is done for y of several columns."""
+        """The task for y of several columns."""
         return SeveralTask(self)
 
     def settings(self, model: Any, target: NumberTarget, schema: Schema) -> GrowSettings:

@@ -51,7 +51,7 @@ class Fit:
     given : (X, y)
         X and y as the user passed them, for callbacks.
     task : Task
-        What this kind of target does in its own way; trees without labels need none.
+        The steps of a fit that depend on the target; None for trees without labels.
     n_trees : int or None
         The number of trees, including those of `before`; None means what the parameters say.
     checkpoint : Checkpoint or None
@@ -118,15 +118,15 @@ class Task(ABC):
         """y and weights as given -> the target of the rows whose weight is above zero, and which rows these are."""
 
     def read_column(self, model: Any, y: Any, weights: Any, n_rows: int, before: Fitted | None) -> Any:
-        """The same for one of several outputs, with weights that those of classes are part of already."""
+        """The same for one of several outputs; the weights of rows include those of classes."""
         raise NotImplementedError(f"{type(self).__name__} is of one output")
 
     def weigh(self, y: Any, weights: Any, n_rows: int, class_weight: Any) -> Any:
-        """Weights of rows (n,) or None, times those of their classes in one of several outputs."""
+        """Weights of rows (n,) or None, times the weights of their classes in one of several outputs."""
         return weights
 
     def for_outputs(self) -> Task:
-        """What is done for y of several columns; a task of one output refuses it as it refuses other labels."""
+        """The task for y of several columns; a task that has only one output refuses it like other wrong labels."""
         return self
 
     @abstractmethod
@@ -275,7 +275,7 @@ def _read(model: Any, X: Any, before: Fitted | None) -> Table:
 
 
 def _task_for(model: Any, y: Any, before: Fitted | None) -> Task:
-    """What is done for y of one column, or of several; a warm start goes on with as many."""
+    """The task for y of one column or of several; a warm start must have as many columns as the first fit."""
     columns = columns_of(y) or [y]
     if before and len(columns) != max(1, len(before.outputs)):
         had = max(1, len(before.outputs))

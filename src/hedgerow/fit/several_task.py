@@ -1,4 +1,4 @@
-"""Several task: what a fit does in its own way where y has several columns: for each what its own task does."""
+"""Several task: the steps of a fit if y has several columns, each of which has its own task."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hedgerow.target.several import SeveralTarget, columns_of
 
 
 class SeveralTask(Task):
-    """Trees are grown for all outputs together, and judged output by output.
+    """The steps of a fit for several outputs: trees are grown for all outputs together, and judged for each output.
 
     Parameters
     ----------
     one : Task
-        What is done for a single output.
+        The steps of a fit for a single output.
     """
 
     def __init__(self, one: Task) -> None:
@@ -33,7 +33,7 @@ class SeveralTask(Task):
     def read_target(
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> ReadTarget:
-        """Labels or numbers of all outputs, and weights -> the target of the rows that weigh something."""
+        """Labels or numbers of all outputs, and weights -> the target of the rows whose weight is above zero."""
         columns = columns_of(y) or []
         weights = read_weights(sample_weight, n_rows)
         for column, class_weight in zip(columns, _class_weights(model, len(columns)), strict=True):
@@ -59,7 +59,7 @@ class SeveralTask(Task):
         return settings
 
     def trace(self, begun: Fit) -> SeveralTrace:
-        """What follows the out-of-bag error while trees grow."""
+        """An object that follows the out-of-bag error while trees grow."""
         return SeveralTrace([self._one.trace(each) for each in _each(begun)])
 
     def oob_error(self, forest: Forest, begun: Fit) -> float:
@@ -85,7 +85,7 @@ class SeveralTask(Task):
 
 
 def _class_weights(model: Any, n_outputs: int) -> list[Any]:
-    """``class_weight`` -> one for each output: a list as given, or the same word for all."""
+    """``class_weight`` -> one value for each output: a list as given, or the same word for all."""
     given = model.get_params(deep=False).get("class_weight")
     if given == "balanced_subsample" or isinstance(given, dict):
         raise ValueError(
@@ -106,4 +106,4 @@ def _each(begun: Fit) -> list[Fit]:
 
 
 def _one_output_only(what: str) -> ValueError:
-    return ValueError(f"{what} must be asked of a model of one output, got one of several; ask one of its `outputs_`")
+    return ValueError(f"{what} must be called on a model of one output, got one of several; use one of its `outputs_`")

@@ -94,7 +94,7 @@ def bins_in_core(bins: Bins) -> dict[str, Any]:
 
 
 def target_in_core(labels: Labels | Numbers | Several, criterion: Any) -> dict[str, Any]:
-    """Target and criterion as the core takes them; the names of one of several outputs begin with its number."""
+    """Target and criterion for the core; names of one of several outputs begin with its number."""
     if isinstance(labels, Several):
         all_told: dict[str, Any] = {"kind": "several", "n_outputs": len(labels.outputs)}
         for number, output in enumerate(labels.outputs):

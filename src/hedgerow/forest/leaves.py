@@ -76,7 +76,7 @@ class Leaves(ABC):
 
     @property
     def parts(self) -> tuple[Leaves, ...]:
-        """The leaves of each output, where there are several; otherwise these."""
+        """The leaves of each output, if there are several; otherwise these leaves."""
         return (self,)
 
     @property

@@ -1,4 +1,4 @@
-"""Several: rows with several labels or numbers each -> what a leaf keeps of them, output by output."""
+"""Several: rows with several labels or numbers each -> the evidence that a leaf keeps for each output."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeveralLeaves(Leaves):
-    """What leaves hold where rows have several outputs: the leaves of each output, all of the same trees.
+    """The evidence of leaves if rows have several outputs: the leaves of each output, all of the same trees.
 
-    Where rows are only counted (which leaf, how many rows), the first output stands for all.
+    Where only the number of rows matters, the first output stands for all.
 
     Parameters
     ----------
     outputs : tuple of Counts or Moments
-        In the order of the columns of y.
+        The leaves of each output, in the order of the columns of y.
     """
 
     TYPES: ClassVar[dict[str, Any]] = {"outputs": np.int64}
@@ -98,50 +98,50 @@ class SeveralLeaves(Leaves):
         return self.outputs[0].table(which, weighted=weighted)
 
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Any:
-        """Leaves are read output by output."""
+        """Not available: leaves are read output by output."""
         raise NotImplementedError("the leaves of several outputs are read output by output")
 
     def some(self, first: int, last: int) -> SeveralLeaves:
-        """Leaves number `first` to ``last - 1``, their arrays parts of these."""
+        """Leaves number `first` to ``last - 1``; their arrays are views of these."""
         return SeveralLeaves(tuple(output.some(first, last) for output in self.outputs))
 
     def join(self, *others: SeveralLeaves) -> SeveralLeaves:
-        """These leaves, and then the others."""
+        """These leaves followed by the others."""
         same = zip(self.outputs, *(other.outputs for other in others), strict=True)
         return SeveralLeaves(tuple(first.join(*more) for first, *more in same))
 
     def widen(self, places: NDArray[np.intp], n_classes: int) -> SeveralLeaves:
-        """Classes are those of the first fit."""
+        """Not available: the classes cannot change after the fit."""
         raise NotImplementedError("no classes are added to a model of several outputs")
 
     def at_nodes(self, tree: Nodes) -> SeveralLeaves:
-        """The leaves of a tree -> what each of its N nodes holds."""
+        """The leaves of a tree -> the evidence of each of its N nodes."""
         return SeveralLeaves(tuple(output.at_nodes(tree) for output in self.outputs))
 
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
     ) -> Adding:
-        """Rows are those of the first fit."""
+        """Not available: later rows cannot be added."""
         raise NotImplementedError("no rows are added to a model of several outputs")
 
     def cut(self, nodes: NDArray[np.int64]) -> SeveralLeaves:
-        """What the nodes of a tree hold -> the leaves that some of them (m,) become."""
+        """The evidence of all nodes of a tree -> that of some of them (m,), which become leaves."""
         return SeveralLeaves(tuple(output.cut(nodes) for output in self.outputs))
 
     def cannot_be_cut(self, criterion: Any) -> str | None:
-        """Why leaves that were grown by a criterion cannot be put together, None where they can."""
+        """Why leaves that were grown by this criterion cannot be merged into one; None if they can."""
         return self.outputs[0].cannot_be_cut(criterion)
 
     def impurity(self, criterion: Any) -> Floats:
-        """(L,): the mean over outputs of how mixed the rows of each leaf are."""
+        """(L,): the impurity of each leaf, the mean over outputs."""
         return np.asarray(np.mean([output.impurity(criterion) for output in self.outputs], axis=0))
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
-        """How many rows a leaf holds."""
+        """The number of rows of a leaf, as text."""
         return f"{int(self.table(slice(number, number + 1)).sum())} rows"
 
     def check(self) -> None:
-        """Refuse outputs that are not of the same leaves."""
+        """Refuse outputs that do not have the same leaves."""
         for output in self.outputs:
             output.check()
         if len({output.n_leaves for output in self.outputs}) > 1:
@@ -149,7 +149,7 @@ class SeveralLeaves(Leaves):
 
 
 def _output_from(arrays: Mapping[str, Any], number: int, n_classes: int) -> Leaves:
-    """The leaves of one output, whose arrays begin with its number."""
+    """The leaves of one output; the names of its arrays begin with its number."""
     own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}
     kind: type[Leaves] = Moments if Moments.TOLD_BY in own else Counts
     return kind.from_arrays(n_classes, own)

@@ -224,7 +224,7 @@ class ClassAnswers(Answers):
             return self.forest.probability(codes, self.threads(codes.shape[1]))
         return self.opinion(codes).probability
 
-    said = probability  # what is predicted, in numbers
+    said = probability  # the predicted probabilities
 
     def score(self, y: NDArray[Any], said: Floats) -> float:
         """Classes (n,), probabilities (n, K) -> accuracy."""
@@ -232,7 +232,7 @@ class ClassAnswers(Answers):
 
     @staticmethod
     def whole_score(y: NDArray[Any], said: NDArray[Any]) -> float:
-        """Classes of several outputs (n, m) -> the share of rows that are right in all of them."""
+        """Classes of several outputs (n, m) -> the share of rows for which all outputs are correct."""
         return float((y == said).all(axis=1).mean())
 
     def training_groups(self) -> NDArray[Any]:
@@ -418,7 +418,7 @@ def answers_of(model: Any, wanted: str = "model must be a fitted estimator of he
         raise TypeError(f"{wanted}, got {type(model).__name__}")
     answers = ask(model)
     if answers.kind == "several":
-        raise ValueError(f"{wanted} of one output, got one of {len(answers.outputs)}; hand in one of its `outputs_`")
+        raise ValueError(f"{wanted} of one output, got one of {len(answers.outputs)}; pass one of its `outputs_`")
     return answers
 
 

@@ -121,7 +121,7 @@ class Fitted:
     cache : StateCache
         States of leaves under the rules used last.
     outputs : tuple of Fitted
-        Where y has several columns, a fit for each of them alone: the same trees, with the leaves and figures of this
+        If y has several columns, a fit for each column: the same trees, with the leaves and figures of this
         output, and what is learned of it. Empty for a single output.
     """
 
@@ -177,7 +177,7 @@ class Fitted:
         return replace(self, rows=None, cache=StateCache(), outputs=outputs)
 
     def with_outputs(self) -> Fitted:
-        """The same with a fit for each output alone, where there are several."""
+        """The same with a fit for each output, if there are several."""
         if not self.about.outputs:
             return self
         each = zip(self.about.outputs, self.forest.outputs(), strict=True)

@@ -87,7 +87,7 @@ class NumberAnswers(Answers):
         return float(r2_score(y, said))
 
     def named(self, predicted: Floats) -> Floats:
-        """Predictions (n,) -> the same: numbers have no names."""
+        """Predictions (n,) -> the same, because numbers have no names."""
         return predicted
 
     def named_truth(self, truth: Floats) -> Floats:
@@ -95,7 +95,7 @@ class NumberAnswers(Answers):
         return truth
 
     def standard_deviation(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the root of the total variance."""
+        """Codes (p, n) -> (n,): the square root of the total variance."""
         return np.asarray(np.sqrt(self.variance(codes).total))
 
     def under(self, rule: Any = None, caution: float | None = None) -> NumberAnswers:

@@ -19,18 +19,18 @@ Floats = NDArray[np.float64]
 
 
 def answers_for(kind: type[Any], model: Any, fitted: Fitted | None) -> Any:
-    """How one output answers, an estimator, perhaps a fit of it -> its answers, of one output or of several."""
+    """The class of answers of one output, an estimator, perhaps a fit -> the answers, of one output or of several."""
     fitted = fitted_of(model) if fitted is None else fitted
     return SeveralAnswers(kind, model, fitted) if fitted.outputs else kind(model, fitted)
 
 
 class SeveralAnswers(Answers):
-    """What a model of several outputs says: for each output what an ordinary model of this output would say.
+    """The answers of a model of several outputs: for each output those of an ordinary model of this output.
 
     Parameters
     ----------
     kind : type of Answers
-        How one output answers.
+        The class of the answers of one output.
     model, fitted
         As in `Answers`.
     """
@@ -43,7 +43,7 @@ class SeveralAnswers(Answers):
 
     @property
     def known_rows(self) -> Any:
-        """The training rows, where questions about them can be answered."""
+        """The training rows, if questions about them can be answered; otherwise None."""
         return self.fitted.rows if self.outputs[0].known_rows is not None else None
 
     @property
@@ -69,7 +69,7 @@ class SeveralAnswers(Answers):
         return [output.sets(codes) for output in self.outputs]
 
     def bounds(self, codes: Codes) -> list[Floats]:
-        """Codes (p, n) -> for each output (n, K, 2), or (n, 2) of numbers."""
+        """Codes (p, n) -> for each output (n, K, 2), or (n, 2) in a regression."""
         return [output.bounds(codes) for output in self.outputs]
 
     def uncertainty(self, codes: Codes) -> list[Any]:
@@ -77,7 +77,7 @@ class SeveralAnswers(Answers):
         return [output.uncertainty(codes) for output in self.outputs]
 
     def predicted(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n, m): the numbers that are predicted."""
+        """Codes (p, n) -> (n, m): the predicted numbers."""
         return np.column_stack([output.predicted(codes) for output in self.outputs])
 
     def variance(self, codes: Codes) -> list[Any]:
@@ -97,7 +97,7 @@ class SeveralAnswers(Answers):
         return [output.quantiles(codes, quantiles, weighting, interpolation) for output in self.outputs]
 
     def evidence(self, codes: Codes) -> list[Any]:
-        """Codes (p, n) -> for each output the leaves that samples reach."""
+        """Codes (p, n) -> for each output the evidence of the leaves that samples reach."""
         return [output.evidence(codes) for output in self.outputs]
 
     def mass(self, codes: Codes, model: str, alpha: float, ordinal: bool) -> list[Floats]:
@@ -105,7 +105,7 @@ class SeveralAnswers(Answers):
         return [output.mass(codes, model, alpha, ordinal) for output in self.outputs]
 
     def judged(self) -> Fitted:
-        """The fit with what it reports of rows that trees have not seen, output by output and for all together."""
+        """The fit, with what it reports on out-of-bag rows, for each output and for all outputs together."""
         figures, metric = self.fitted.figures, self._model.oob_score
         alone = copy(self._model)
         alone.oob_score = True if callable(metric) else metric  # a function judges all outputs together
@@ -116,17 +116,17 @@ class SeveralAnswers(Answers):
         return replace(self.fitted, outputs=outputs, figures=figures)
 
     def learn(self) -> None:
-        """Choose caution, tree weights and calibration of each output now, where the present parameters need them."""
+        """Choose caution, tree weights and calibration of each output now, if the current parameters need them."""
         for output in self.outputs:
             output.learn()
 
     def for_file(self) -> Fitted:
-        """The fit without its training rows, as a pickle keeps it."""
+        """The fit without its training rows, as a pickle stores it."""
         outputs = tuple(output.for_file() for output in self.outputs)
         return replace(self.fitted.without_rows(), outputs=outputs)
 
     def _oob_score(self, metric: Any, outputs: tuple[Fitted, ...]) -> float:
-        """All outputs judged together by a function or by what `score` does; by a name, the mean over outputs."""
+        """The score of all outputs: by a function, or as `score` computes it; for the name of a metric, the mean."""
         if isinstance(metric, str):
             return float(np.mean([output.figures.oob_score for output in outputs]))
         rows = self.fitted.rows
@@ -141,7 +141,7 @@ class SeveralAnswers(Answers):
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"{name} must be asked of a model of one output, got one of {len(self.fitted.outputs)}; ask one of its"
+            f"{name} must be asked of a model of one output, got one of {len(self.fitted.outputs)}; use one of its"
             " `outputs_`, which are ordinary models of the same trees"
         )
 
@@ -158,17 +158,17 @@ class SeveralTrace:
         return np.mean([trace.errors for trace in self._traces], axis=0).tolist()  # type: ignore[no-any-return]
 
     def extend(self, forest: Forest, n_threads: int = 1) -> None:
-        """Take in the trees of a forest that are not in the trace yet."""
+        """Add the trees of a forest that are not in the trace yet."""
         for trace, output in zip(self._traces, forest.outputs(), strict=True):
             trace.extend(output, n_threads)
 
     def standard_error(self, error: float) -> float:
-        """How far the error of as many rows may be from that of all rows there could be; outputs may err together."""
+        """The standard error of the error; the errors of outputs may be correlated."""
         return float(np.mean([trace.standard_error(trace.errors[-1]) for trace in self._traces]))
 
 
 def side_by_side(columns: list[Any]) -> NDArray[Any]:
-    """Columns (n,) -> (n, m), of objects where text stands beside numbers."""
+    """Columns (n,) -> (n, m); an array of objects if some columns are text and others numbers."""
     columns = [np.asarray(column) for column in columns]
     if len({column.dtype.kind in "OUT" for column in columns}) > 1:
         columns = [column.astype(object) for column in columns]
@@ -176,5 +176,5 @@ def side_by_side(columns: list[Any]) -> NDArray[Any]:
 
 
 def _kept(answers: Any, kept: NDArray[np.uint32] | None) -> Any:
-    """Answers about all rows that were given -> about those that weigh something."""
+    """Answers about all rows that were given -> answers about the rows whose weight is above zero."""
     return answers if kept is None else answers[kept]

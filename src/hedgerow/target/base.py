@@ -98,7 +98,7 @@ class About:
     """
 
     names: NDArray[Any]
-    #: What is remembered of each output, where there are several.
+    #: What is remembered of each output, if there are several.
     outputs: ClassVar[tuple[Any, ...]] = ()
 
     def joined(self, other: About, class_rows: Floats) -> About:
@@ -164,7 +164,7 @@ class AboutNumbers(About):
 
 @dataclass(frozen=True, eq=False)
 class AboutSeveral(About):
-    """Of several outputs: what is remembered of each, in the order of the columns of y; `names` are of the first."""
+    """What a model remembers of several outputs, in the order of the columns of y; `names` are those of the first."""
 
     outputs: tuple[About, ...]  # type: ignore[misc]
 
@@ -252,7 +252,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Several:
-    """What training rows with several outputs are labelled with, as the core takes it: each output as if it were alone.
+    """The targets of rows with several outputs in the form in which the core takes them: each output as if alone.
 
     All outputs give a row the same weight.
     """

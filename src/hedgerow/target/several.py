@@ -1,4 +1,4 @@
-"""Several: a table of labels or numbers -> the target of rows with several outputs, made of the target of each."""
+"""Several: several columns of labels or numbers -> a target that is made of one target for each column."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SeveralTarget:
-    """The labels or numbers of n training rows, a target for each of m outputs."""
+    """The labels or numbers of n training rows with m outputs: one target for each output."""
 
     outputs: tuple[Any, ...]
 
@@ -35,17 +35,17 @@ class SeveralTarget:
 
     @property
     def truth(self) -> NDArray[Any]:
-        """(n, m): what is to be predicted: class numbers, or numbers."""
+        """(n, m): what is to be predicted, which is class numbers in a classification."""
         return np.column_stack([output.truth for output in self.outputs])
 
     @property
     def identity(self) -> NDArray[Any]:
-        """What two tables with the same labels or numbers share."""
+        """An array that is equal for two tables with the same labels or numbers."""
         return np.column_stack([output.identity for output in self.outputs])
 
     @property
     def class_rows(self) -> tuple[float, ...]:
-        """How many rows there are of each class of the first output."""
+        """The number of rows of each class of the first output."""
         return self.outputs[0].class_rows  # type: ignore[no-any-return]
 
     @property
@@ -55,7 +55,7 @@ class SeveralTarget:
         return AboutSeveral(each[0].names, each)
 
     def for_core(self) -> Several:
-        """What the core grows trees on."""
+        """The target in the form in which the core takes it."""
         return Several(tuple(output.for_core() for output in self.outputs))
 
     def take(self, rows: NDArray[Any]) -> SeveralTarget:
@@ -63,26 +63,26 @@ class SeveralTarget:
         return SeveralTarget(tuple(output.take(rows) for output in self.outputs))
 
     def plus(self, later: SeveralTarget) -> SeveralTarget:
-        """These rows, and after them rows that came later."""
+        """The target of these rows followed by later rows."""
         pairs = zip(self.outputs, later.outputs, strict=True)
         return SeveralTarget(tuple(output.plus(more) for output, more in pairs))
 
     def weighing(self) -> Weighing:
-        """How the weights of later rows are to be counted."""
+        """How weights of later rows are rounded."""
         return self.outputs[0].weighing()  # type: ignore[no-any-return]
 
     def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """What a forest says of each output of some rows -> (r,): how wrong it is, the mean over outputs."""
+        """Answers of a forest about each output of some rows -> (r,): how wrong they are, the mean over outputs."""
         each = [output.losses(said, rows) for output, said in zip(self.outputs, answer, strict=True)]
         return np.asarray(np.mean(each, axis=0))
 
     def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """That of a mean of the losses seen so far."""
+        """The standard error of the mean of the losses so far."""
         return float(losses.std() / math.sqrt(max(1, len(losses))))
 
 
 def columns_of(y: Any) -> list[Any] | None:
-    """What the user calls y -> its columns, one for each output; None where there is but one output."""
+    """y as given -> its columns, one for each output; None if there is only one output."""
     if y is None or read_labels(y) is not None:
         return None
     frame = nw.from_native(y, eager_only=True, pass_through=True)

@@ -1,4 +1,4 @@
-"""Several: a fitted model of several outputs <-> the contents of each; arrays that all share are written once."""
+"""Several: a fitted model of several outputs <-> the contents of each output; shared arrays are written once."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from hedgerow.target.base import AboutSeveral
 
 Json: TypeAlias = Any
 
-#: What the JSON of a model of several outputs holds: that of each output, and the out-of-bag score of all together.
+#: The keys in the JSON of a model of several outputs: the contents of each output, and the out-of-bag score of all.
 OUTPUT_KEYS = frozenset({"outputs", "oob_score_"})
-#: Most outputs that a file may have.
+#: Largest number of outputs in a file.
 MAX_OUTPUTS = 10_000
 
 
 def outputs_to_contents(
     write: Callable[[Any], tuple[dict[str, Json], Arrays]], model: Any
 ) -> tuple[dict[str, Json], Arrays]:
-    """How one output is written, a model of several -> JSON and arrays; those of one output begin with its number."""
+    """A function that writes one output, a model -> JSON and arrays; names begin with the number of an output."""
     each = [write(output) for output in model.outputs_]
     first, others = each[0][1], [arrays for _, arrays in each[1:]]
     shared = {name: array for name, array in first.items() if all(_same(array, more.get(name)) for more in others)}
@@ -42,7 +42,7 @@ def outputs_to_contents(
 def outputs_from_contents(
     read: Callable[[Any, dict[str, Json], Arrays], Any], kind: type, given: dict[str, Json], arrays: Arrays
 ) -> Any:
-    """The inverse of `outputs_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
+    """The inverse of `outputs_to_contents`, with checks; arrays that are used are removed from `arrays`."""
     shared = _shared(arrays)
     models, left = [], dict(shared)
     for number in range(len(checked_outputs(given))):
@@ -86,7 +86,7 @@ def _shared(arrays: Arrays) -> Arrays:
 
 
 def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
-    """The fits of all outputs, which must be of the same trees -> the fit of the whole."""
+    """The fits of all outputs, which must have the same trees -> one fit of all outputs."""
     first = outputs[0]
     trees = first.forest.structure.arrays()
     for output in outputs[1:]:
