@@ -27,6 +27,15 @@ public:
             return reader_.average_known(columns_of(codes), table_of(shares), span_of(distinct), n_threads, control);
         }));
     }
+    template <class Code>
+    nb::object average_outside(const InTable<Code>& codes, const In<std::int64_t>& rows, std::size_t n_rows, std::uint64_t seed,
+                               double bag_mean, const std::optional<In<std::uint16_t>>& labels, std::size_t n_threads) const {
+        const OutsideRows outside{rows.data(), n_rows, seed, bag_mean, pointer_to(labels)};
+        const auto of_rows = labels ? span_of(*labels) : std::span<const std::uint16_t>{};
+        return to_numpy(without_gil([&](Control& control) {
+            return reader_.average_outside(columns_of(codes), span_of(rows), outside, of_rows, n_threads, control);
+        }));
+    }
     nb::tuple distinct(std::size_t n_threads) const {
         auto [examples, distinct] = without_gil([&](Control& control) { return reader_.distinct(n_threads, control); });
         return nb::make_tuple(to_numpy(std::move(examples)), to_numpy(std::move(distinct)));
@@ -158,6 +167,8 @@ void define_reading(nb::module_& module) {
         const auto decrease = "decrease"_a.noconvert(), gains = "gains"_a.noconvert();
         reader.def("average", &HeldReader::average<Code>, codes, "n_threads"_a)
             .def("average_known", &HeldReader::average_known<Code>, codes, "shares"_a, "distinct"_a, "n_threads"_a)
+            .def("average_outside", &HeldReader::average_outside<Code>, codes, "rows"_a, "n_rows"_a, "seed"_a, "bag_mean"_a,
+                 "labels"_a.none(), "n_threads"_a)
             .def("leaves", &HeldReader::leaves<Code>, codes, "n_threads"_a, "as_nodes"_a)
             .def("fold", &HeldReader::fold<Code>, codes, "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
                  "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())

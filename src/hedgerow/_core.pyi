@@ -153,6 +153,16 @@ class Reader:
         n_classes: int,
     ) -> None: ...
     def average(self, codes: NDArray[Any], n_threads: int) -> NDArray[np.float64]: ...
+    def average_outside(
+        self,
+        codes: NDArray[Any],
+        rows: NDArray[np.int64],
+        n_rows: int,
+        seed: int,
+        bag_mean: float,
+        labels: NDArray[np.uint16] | None,
+        n_threads: int,
+    ) -> NDArray[np.float64]: ...
     def average_known(
         self, codes: NDArray[Any], shares: NDArray[np.float64], distinct: NDArray[np.int32], n_threads: int
     ) -> NDArray[np.float64]: ...

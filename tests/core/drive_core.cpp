@@ -12,6 +12,7 @@
 
 #include "core/grow/growers.hpp"
 #include "core/read/importance.hpp"
+#include "core/read/outside.hpp"
 #include "core/read/proximity.hpp"
 #include "core/read/read.hpp"
 #include "core/read/validate.hpp"
@@ -211,6 +212,27 @@ void check_distinct(const ForestView& forest, const LeafView& leaves, const Rand
     CHECK(mean == probability);
 }
 
+// Out of bag, shares sum to one or are unknown; a row that is left out of its leaf does not change that.
+template <class Code>
+void check_outside(const ForestView& forest, const LeafView& leaves, const RandomTable<Code>& made, std::size_t n_threads) {
+    const std::size_t n_rows = made.table.n_rows;
+    std::vector<std::int64_t> rows(n_rows);
+    for (std::size_t row = 0; row < n_rows; ++row) rows[row] = static_cast<std::int64_t>(row);
+    std::vector<std::uint16_t> labels(n_rows);
+    for (std::size_t row = 0; row < n_rows; ++row) labels[row] = static_cast<std::uint16_t>(row % leaves.n_classes);
+    std::vector<double> shares(n_rows * leaves.n_classes);
+    Control control;
+    for (const std::uint16_t* own : {static_cast<const std::uint16_t*>(nullptr), static_cast<const std::uint16_t*>(labels.data())}) {
+        average_outside(forest, leaves, OutsideRows{rows.data(), n_rows, 7, 1.0, own}, made.by_column.data(), n_rows,
+                        made.table.n_features(), n_threads, shares.data(), control);
+        for (std::size_t row = 0; row < n_rows; ++row) {
+            double sum = 0;
+            for (std::uint32_t k = 0; k < leaves.n_classes; ++k) sum += shares[row * leaves.n_classes + k];
+            CHECK(std::isnan(sum) || std::fabs(sum - 1) < 1e-9);
+        }
+    }
+}
+
 template <class Code>
 void check_readings(const Packed& packed, const RandomTable<Code>& made, std::uint32_t n_classes, std::size_t n_threads) {
     const std::size_t n_rows = made.table.n_rows, n_features = made.table.n_features(), n_trees = packed.node_start.size() - 1;
@@ -233,6 +255,7 @@ void check_readings(const Packed& packed, const RandomTable<Code>& made, std::ui
         CHECK(std::fabs(sum - 1) < 1e-9);
     }
     check_distinct(forest, packed.leaves(n_classes), made, n_threads, probability);
+    check_outside(forest, packed.leaves(n_classes), made, n_threads);
 }
 
 // Importances are shares, or NaN where a bag has left no row out; depths of first use are depths.

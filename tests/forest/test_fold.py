@@ -433,6 +433,23 @@ def test_out_of_bag_opinion_is_that_of_the_other_trees_and_the_other_rows(rule, 
     assert_same_opinion(evidence.combine(rule, caution=1.5, weights=given), expected)
 
 
+@pytest.mark.parametrize("weighting", ["none", "classes", "rows"])
+@pytest.mark.parametrize("leaf_counts", SENSES)
+@pytest.mark.parametrize("n_classes", [2, 9])
+def test_the_mean_out_of_bag_is_that_of_the_shares_in_leaves_without_the_row(n_classes, leaf_counts, weighting):
+    forest, X, y, weights = fitted(n_classes, weighting, leaf_counts)
+    counts, seen = out_of_bag_counts(forest, X, y, weights)
+    expected = combine_seen(counts, seen, "average").probability
+    expected[~seen.any(axis=1)] = np.nan
+    evidence, rows = forest.oob_evidence_, np.arange(len(y))
+    found = forest.forest_.probability_outside(evidence.codes, rows, evidence.judges)
+    # a row weighs what rows of its class weigh on average in the leaf, up to rounding of the weights
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    some = rows[5::7]
+    part = np.ascontiguousarray(evidence.codes[:, some])
+    np.testing.assert_array_equal(forest.forest_.probability_outside(part, some, evidence.judges, 3), found[some])
+
+
 @pytest.mark.parametrize("leaf_counts", ["all", "inbag"])
 @ONE_OF_EACH_MERGE
 def test_out_of_bag_groups_give_the_same(rule, leaf_counts, monkeypatch):

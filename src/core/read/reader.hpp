@@ -13,6 +13,7 @@
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
 #include "core/read/importance.hpp"
+#include "core/read/outside.hpp"
 #include "core/read/read.hpp"
 #include "core/read/shap.hpp"
 #include "core/read/shap_background.hpp"
@@ -56,6 +57,17 @@ public:
         OwnTable<double> probability(codes.n_rows, shares.n_columns);
         const StateTable table{shares.data, shares.n_columns, distinct.data(), 0, forest_.n_trees, nullptr};
         average_states(forest_, leaves_, table, codes.codes, codes.n_rows, codes.n_features, n_threads, probability.data.get(), control);
+        return probability;
+    }
+    // (m, K): the mean over the trees outside whose bags each of some rows lies, without the row itself.
+    template <class Code>
+    OwnTable<double> average_outside(const CodeColumns<Code>& codes, std::span<const std::int64_t> rows, const OutsideRows& outside,
+                                     std::span<const std::uint16_t> labels, std::size_t n_threads, Control& control) const {
+        require(rows.size() == codes.n_rows, "rows must fit the table");
+        if (outside.labels) check_labels(labels, codes.n_rows);
+        OwnTable<double> probability(codes.n_rows, leaves_.n_classes);
+        hedgerow::average_outside(forest_, leaves_, outside, codes.codes, codes.n_rows, codes.n_features, n_threads,
+                                  probability.data.get(), control);
         return probability;
     }
     // -> for each distinct content of a leaf the first leaf that has it (D,), and which one each leaf has (L,)
