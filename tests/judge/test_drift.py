@@ -130,7 +130,7 @@ def test_forests_that_cannot_know_old_rows_ask_for_a_reference() -> None:
     forest = ExtraTreesClassifier(5, random_state=0).fit(X[:100], y[:100])
     with pytest.raises(ValueError, match="reference must be given if a forest draws no bags"):
         forest.drift(X[100:])
-    with pytest.raises(ValueError, match=r"reference must be a pair \(X, y\) where y is given"):
+    with pytest.raises(ValueError, match=r"reference must be a pair \(X, y\) if y is given"):
         forest.drift(X[100:], y[100:], reference=X[:50])
     assert isinstance(forest.drift(X[150:], reference=X[100:150]), Drift)
     assert isinstance(forest.drift(X[150:], reference=(X[100:150], y[100:150])), Drift)
