@@ -35,6 +35,7 @@ PAGES = {
     "plots": "matplotlib",
     "regression": None,
     "report": None,
+    "strangers": None,
     "trees-and-bootstrap": None,
     "which": None,
 }

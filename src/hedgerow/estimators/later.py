@@ -19,6 +19,7 @@ from hedgerow.judge.answer import answers_of
 from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.newcomers import compare, newcomers
+from hedgerow.judge.novelty import keep_novelty, novelty_of
 
 Floats = NDArray[np.float64]
 
@@ -128,6 +129,35 @@ class LaterEstimator(TreesEstimator):
         options = {"min_rows": int(min_rows), "n_permutations": int(n_permutations), "random_state": random_state}
         return compare(now, new, old, classes, **options)
 
+    def predict_novelty(self, X: Any) -> Floats:
+        """How unusual samples are, as p-values: about 5 % of rows like the training rows have one of at most .05.
+
+        Leaves remember which values the rows of their bags had in a few features, drawn for each tree. A sample is
+        strange if it lies far outside what its leaves have seen: values, categories and missing values. How strange
+        training rows are to trees that have not seen them says what is usual.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        p_value : ndarray of shape (n_samples,)
+            The smallest possible one is 1 / (k + 1) for k training rows, of which at most 4096 are used.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import RandomForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+        >>> forest.predict_novelty([[5.0, 3.4, 1.5, 0.2], [5.0, 3.4, 1.5, 90.0]]).round(3)
+        array([1.   , 0.007])
+        """
+        now = self.__answers__()
+        return novelty_of(now, now.table(X)).p_value
+
     @property
     def n_outputs_(self) -> int:
         """Number of columns of y in the fit."""
@@ -187,6 +217,12 @@ class LaterEstimator(TreesEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for pickles; what `predict_novelty` needs of the training rows is learned first."""
+        if self.__sklearn_is_fitted__():
+            keep_novelty(fitted_of(self))
+        return super().__getstate__()
 
     def _newcomers(self, now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Any:
         codes = now.read(X)

@@ -222,13 +222,14 @@ def _match(source: Source, schema: Schema) -> Table:
         given = {j: _nothing(n_rows) for j, kind in enumerate(schema.kinds) if kind == "null"}
     if True not in schema.nominal:
         return Table(n_rows, schema, source.columns(given))
-    unseen = np.zeros(n_rows, dtype=np.int32)
+    new: dict[int, NDArray[np.bool_]] = {}
     for feature, known in enumerate(schema.categories):
         if known is not None:
             where = label(source.names, feature)
-            given[feature], new = match_categories(source.factors(feature), known, where)
-            unseen += new
-    return Table(n_rows, schema, source.columns(given), unseen if unseen.any() else None)
+            given[feature], unseen = match_categories(source.factors(feature), known, where)
+            new |= {feature: unseen} if unseen.any() else {}
+    number = np.asarray(np.sum(list(new.values()), axis=0, dtype=np.int32)) if new else None
+    return Table(n_rows, schema, source.columns(given), number, new)
 
 
 def _nothing(n_rows: int) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -85,6 +85,8 @@ class Table:
         Where `column_blocks` reads from.
     unseen : ndarray of shape (n_rows,), dtype int32, or None
         How many nominal cells of each row hold a category that did not occur in training; None if no row has any.
+    new : dict of int to bool ndarray of shape (n_rows,)
+        For each feature with such categories, which rows have one.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class Table:
     schema: Schema
     columns: Columns
     unseen: NDArray[np.int32] | None = None
+    new: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int:

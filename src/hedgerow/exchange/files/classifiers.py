@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.belief import Setting, merge_states, resolve_rule
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.errors import ModelFileError
+from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
 from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import (
@@ -36,7 +37,7 @@ TRIAL_CLASSES = 32
 
 KEYS = frozenset({"parameters", "classes", "table", "weighted", "seed", "bag", "fitted"})
 _REPORTED = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
-_REPORTED |= {"max_features_", "max_features_errors_", "origins"}
+_REPORTED |= {"max_features_", "max_features_errors_", "origins", "novelty"}
 
 
 def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -92,6 +93,7 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
         figures=_figures_from(reported, arrays, state.schema.n_features, len(classes), decoder),
         learned=_learned_from(reported, arrays, state.forest.n_trees),
     )
+    novelty_from_contents(fitted.learned, state, reported, arrays)
     with_fitted(model, fitted)
     if "calibrated" in reported:
         decision = _checked_decision(model.decision, decoder.decode(reported["calibrated"]))
@@ -145,7 +147,8 @@ def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, 
     if decision is not None and decision[0] == now.key():
         reported["calibrated"] = encoder.encode(decision[1], "decision")
     origins, of_rows = origins_to_contents(fitted)
-    return reported | origins, arrays | of_rows
+    novelty, hulls = novelty_to_contents(fitted)
+    return reported | origins | novelty, arrays | of_rows | hulls
 
 
 def _figures_from(given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder) -> Figures:

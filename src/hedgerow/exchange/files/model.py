@@ -19,6 +19,7 @@ from hedgerow.exchange.files.several import OUTPUT_KEYS, outputs_from_contents, 
 from hedgerow.exchange.files.values import Arrays
 from hedgerow.exchange.named import estimator_named
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.judge.novelty import keep_novelty
 
 #: The format this hedgerow writes. A higher minor number adds what older versions can ignore, a higher major number
 #: adds what they cannot.
@@ -105,6 +106,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
             " save the hedgerow estimator inside it, or save the whole object with joblib"
         )
     check_is_fitted(model)
+    keep_novelty(fitted_of(model))
     contents, arrays = outputs_to_contents(kind.write, model) if fitted_of(model).outputs else kind.write(model)
     metadata = {
         "format": FORMAT,

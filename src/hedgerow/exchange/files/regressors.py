@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
+from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
 from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import (
@@ -33,7 +34,7 @@ Json: TypeAlias = Any
 
 KEYS = frozenset({"parameters", "table", "weighted", "has_means", "seed", "bag", "fitted"})
 _REPORTED = {"criterion_", "oob_score_", "max_features_", "max_features_errors_", "residuals", "leaf_rows"}
-_REPORTED |= {"origins", "later"}
+_REPORTED |= {"origins", "later", "novelty"}
 
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -76,6 +77,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
         learned.put("residuals", None, _residuals_from(arrays, state.forest.n_trees))
     if "leaf_rows" in reported:
         learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest))
+    novelty_from_contents(learned, state, reported, arrays)
     origins, forest = origins_from_contents(state.forest, reported, arrays)
     _check_reading(model)
     fitted = Fitted(
@@ -127,7 +129,8 @@ def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tup
         arrays |= {"rows.start": rows.row_start, "rows.ranks": rows.ranks, "rows.values": rows.values}
         arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
     origins, of_rows = origins_to_contents(fitted)
-    return reported | origins, arrays | of_rows
+    novelty, hulls = novelty_to_contents(fitted)
+    return reported | origins | novelty, arrays | of_rows | hulls
 
 
 def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:

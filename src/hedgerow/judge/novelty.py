@@ -1,0 +1,156 @@
+"""Novelty: rows and the hulls of the leaves they reach -> how unusual rows are, as p-values, and in which feature.
+
+A row has two scores: how far it lies outside hulls in all features together, each distance counted up to 1, and how far
+it lies outside in its strangest feature alone. Training rows have the same scores over the trees whose bags do not hold
+them. The rank of a row among these is a p-value; of the two p-values the smaller one counts, ranked once more.
+
+Training rows are judged by a third of the trees, so their scores are noisier than those of other rows, and p-values
+would be too large. What half of these trees say shows how scores change with the number of trees, and the change is
+continued up to the whole forest (`_as_forest`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.hulls import Hulls, Strangeness, cells_of_codes, cells_of_table, find_hulls, measure
+from hedgerow.forest.training import TrainingRows
+from hedgerow.judge.fitted import Fitted
+from hedgerow.table import Table
+from hedgerow.table.bins import encode
+from hedgerow.table.meaning import Meaning
+
+Floats = NDArray[np.float64]
+
+#: p-values are ranks among at most this many training rows.
+MAX_ROWS = 4096
+#: Rows are judged in blocks of this many cells of drawn features.
+_CELLS = 1 << 21
+
+
+class NoveltyOf(NamedTuple):
+    """How unusual n samples are.
+
+    ``p_value`` (n,) is small for rows that are not like the training rows. ``feature`` (n,) is the number of the
+    feature in which a row lies furthest outside what leaves have seen, and ``alone`` (n,) the p-value of this feature
+    alone.
+    """
+
+    p_value: Floats
+    feature: NDArray[np.int64]
+    alone: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Novelty:
+    """What a forest knows of its training rows, to tell what is new.
+
+    Parameters
+    ----------
+    hulls : Hulls
+        What each leaf has seen.
+    total, single : (k,) float64
+        The two scores of training rows, in ascending order, as the whole forest would give them.
+    both : (k,) float64
+        The smaller of their two p-values, negative, in ascending order.
+    """
+
+    hulls: Hulls
+    total: Floats
+    single: Floats
+    both: Floats
+
+    def of(self, strangeness: Strangeness) -> NoveltyOf:
+        """Scores of rows -> p-values."""
+        alone = p_values(self.single, strangeness.single)
+        smaller = np.minimum(p_values(self.total, strangeness.total), alone)
+        return NoveltyOf(p_values(self.both, -smaller), strangeness.feature, alone)
+
+
+def has_novelty(fitted: Fitted) -> bool:
+    """Whether training rows outside the bags are known, or what was learned from them."""
+    return fitted.rows_with_judges is not None or fitted.learned.last("novelty") is not None
+
+
+def learned_novelty(fitted: Fitted, n_threads: int = 1) -> Novelty:
+    """What a fit knows of its training rows, learned when first needed; refused if it draws no bags."""
+
+    def make() -> Novelty:
+        rows = fitted.rows_with_judges
+        if rows is None:
+            raise ValueError(
+                "predict_novelty must be called on a forest whose bags leave rows out, got one without a bootstrap,"
+                " warm-started on other rows, merged, or saved by an earlier version; fit with bootstrap=True"
+            )
+        hulls = find_hulls(fitted.forest, rows.codes, rows.bags, fitted.meaning, fitted.seed, n_threads)
+        return learn_novelty(fitted.forest, hulls, rows, fitted.meaning, n_threads)
+
+    return fitted.learned.get("novelty", None, make)
+
+
+def keep_novelty(fitted: Fitted) -> None:
+    """Learn what the training rows are needed for, before a file or a pickle leaves them out."""
+    if has_novelty(fitted):
+        known = learned_novelty(fitted)
+        for output in fitted.outputs:  # the same trees
+            output.learned.put("novelty", None, known)
+
+
+def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Meaning, n_threads: int) -> Novelty:
+    """Hulls and training rows -> the scores that are usual, from trees that have not seen the rows."""
+    chosen = np.arange(rows.n_rows)
+    if len(chosen) > MAX_ROWS:
+        chosen = np.linspace(0, rows.n_rows - 1, MAX_ROWS).astype(np.int64)
+    judges = rows.bags.outside_each(forest.n_trees, chosen)
+    chosen, judges = chosen[judges.any(axis=1)], judges[judges.any(axis=1)]
+    codes = np.ascontiguousarray(rows.codes[:, chosen])
+    leaves, cells = forest.leaves(codes, n_threads), cells_of_codes(codes, hulls, meaning)
+    every_second = judges & (np.cumsum(judges, axis=1) % 2 == 1)
+    by_all, by_half = (measure(hulls, forest, leaves, cells, meaning, each) for each in (judges, every_second))
+    share = float(judges.mean()) if len(judges) else 1.0
+    scores = ((of.total, of.single, _smaller(of)) for of in (by_all, by_half))
+    return Novelty(hulls, *(_as_forest(whole, half, share) for whole, half in zip(*scores, strict=True)))
+
+
+def novelty_of(now: Any, table: Table) -> NoveltyOf:
+    """The answers of a model and a table that has been read -> how unusual its rows are."""
+    fitted, threads = now.fitted, now.threads(table.n_rows)
+    known = learned_novelty(fitted, threads)
+    hulls, forest, meaning = known.hulls, fitted.forest, fitted.meaning
+    wanted = np.zeros(table.n_features, dtype=np.uint8)
+    wanted[hulls.used] = wanted[forest.used_features] = 1
+    codes = encode(table, fitted.bins, wanted=wanted, n_threads=threads)
+    cells = cells_of_table(table, codes, hulls, meaning)
+    block = max(1, _CELLS // max(len(hulls.used), forest.n_trees))
+    parts = []
+    for first in range(0, table.n_rows, block):
+        part = slice(first, first + block)
+        leaves = forest.leaves(np.ascontiguousarray(codes[:, part]), threads)
+        parts.append(known.of(measure(hulls, forest, leaves, cells[:, part], meaning)))
+    return NoveltyOf(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def p_values(usual: Floats, scores: Floats) -> Floats:
+    """Usual scores (k,) in ascending order, scores (n,) -> (n,): (1 + number at least as large) / (k + 1)."""
+    larger = len(usual) - np.searchsorted(usual, scores, side="left")
+    return np.asarray((1 + larger) / (len(usual) + 1))
+
+
+def _smaller(strangeness: Strangeness) -> Floats:
+    """Scores of training rows -> the smaller p-value of each row, negative."""
+    pair = (p_values(np.sort(scores), scores) for scores in (strangeness.total, strangeness.single))
+    return -np.minimum(*pair)
+
+
+def _as_forest(whole: Floats, half: Floats, share: float) -> Floats:
+    """Scores (k,) by a share of the trees and by half of these -> in ascending order, about those by all trees.
+
+    Scores are means over trees, so the effect of noise on a quantile falls with one over the number of trees.
+    """
+    whole, half = np.sort(whole), np.sort(half)
+    return np.sort(whole + (1 - share) * (whole - half))
