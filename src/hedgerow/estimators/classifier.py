@@ -22,6 +22,7 @@ from hedgerow.judge.evidence import Evidence, UncertaintyOf
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.oob import BootstrapErrors
 from hedgerow.judge.several import answers_for, side_by_side
+from hedgerow.judge.trust import TrustingAnswers
 from hedgerow.judge.tune import CAUTIONS, tried
 from hedgerow.judge.variance import VarianceOf
 from hedgerow.target.classes import labels_as_given
@@ -166,8 +167,6 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict`; for uncertain labels, the mean plausibility of the predicted classes.
 
-        With several outputs, the share of samples for which all outputs are predicted correctly.
-
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
@@ -180,7 +179,8 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         score : float
-            The share of correct predictions; a prediction inside a label that is a set counts as correct.
+            The share of correct predictions, with several outputs of samples for which all are correct; a prediction
+            inside a label that is a set counts as correct.
         """
         if columns := columns_of(y):
             right = (side_by_side(columns) == self.predict(X)).all(axis=1)
@@ -447,4 +447,4 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return n_classes, 1 if cls.__one_tree__ else None
 
     def __answers__(self, fitted: Fitted | None = None) -> ClassAnswers:  # with several outputs, the same in lists
-        return answers_for(ClassAnswers, self, fitted)  # type: ignore[no-any-return]
+        return answers_for(TrustingAnswers, self, fitted)  # type: ignore[no-any-return]

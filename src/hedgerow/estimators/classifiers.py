@@ -168,6 +168,7 @@ class RandomForestClassifier(TreesClassifier):
     bootstrap: bool = True
     max_samples: Any = None
     oob_score: Any = False
+    novelty: float | None = None
     class_weight: Any = None
     monotonic_cst: Any = None
     label_rounds: int = 5

@@ -208,6 +208,17 @@ class Parameters:
         needs_rows=bool,
         instead="False",
     )
+    novelty: float | None = parameter(
+        default=None,
+        init=False,
+        kind="float or None",
+        about="The p-value of `predict_novelty` below which a sample is a stranger: the smaller its p-value, the more"
+        " its bounds and its set open up. 0.01 is a good value; None answers strangers like all others.",
+        check=_must("a number in (0, 1] or None", lambda value: value is None or (is_real(value, 0, 1) and value > 0)),
+        needs_bags=lambda value: value is not None,
+        instead="None",
+        on_fitted=True,
+    )
     class_weight: Any = parameter(
         default=None,
         init=False,

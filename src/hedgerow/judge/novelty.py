@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.belief.opinion import SMALLEST
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.hulls import Hulls, Strangeness, cells_of_codes, cells_of_table, find_hulls, measure
 from hedgerow.forest.training import TrainingRows
@@ -38,12 +39,14 @@ class NoveltyOf(NamedTuple):
 
     ``p_value`` (n,) is small for rows that are not like the training rows. ``feature`` (n,) is the number of the
     feature in which a row lies furthest outside what leaves have seen, and ``alone`` (n,) the p-value of this feature
-    alone.
+    alone. ``within`` (n,) is 1 unless a row is stranger than all training rows; then it is their largest score as a
+    share of the row's.
     """
 
     p_value: Floats
     feature: NDArray[np.int64]
     alone: Floats
+    within: Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +72,9 @@ class Novelty:
         """Scores of rows -> p-values."""
         alone = p_values(self.single, strangeness.single)
         smaller = np.minimum(p_values(self.total, strangeness.total), alone)
-        return NoveltyOf(p_values(self.both, -smaller), strangeness.feature, alone)
+        pairs = ((self.total, strangeness.total), (self.single, strangeness.single))
+        within = np.minimum(*(_within(usual, scores) for usual, scores in pairs))
+        return NoveltyOf(p_values(self.both, -smaller), strangeness.feature, alone, within)
 
 
 def has_novelty(fitted: Fitted) -> bool:
@@ -139,6 +144,13 @@ def p_values(usual: Floats, scores: Floats) -> Floats:
     """Usual scores (k,) in ascending order, scores (n,) -> (n,): (1 + number at least as large) / (k + 1)."""
     larger = len(usual) - np.searchsorted(usual, scores, side="left")
     return np.asarray((1 + larger) / (len(usual) + 1))
+
+
+def _within(usual: Floats, scores: Floats) -> Floats:
+    """Usual scores (k,) in ascending order, scores (n,) -> (n,): the largest usual one as a share, at most 1."""
+    if not len(usual):
+        return np.ones(len(scores))
+    return np.asarray(max(usual[-1], 0.0) / np.maximum(np.maximum(scores, usual[-1]), SMALLEST))
 
 
 def _smaller(strangeness: Strangeness) -> Floats:

@@ -13,6 +13,8 @@ from hedgerow.forest.forest import Forest
 from hedgerow.judge.answer import Answers
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.judge.oob import Trace
+from hedgerow.judge.trust import TrustingAnswers
+from hedgerow.table import Table
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -40,6 +42,14 @@ class SeveralAnswers(Answers):
     def __init__(self, kind: type[Any], model: Any, fitted: Fitted) -> None:
         super().__init__(model, fitted)
         self.outputs = [kind(model, output) for output in fitted.outputs]
+
+    def encode(self, table: Table) -> Codes:
+        """A table that has been read -> codes (p, n), which outputs that look for strangers remember."""
+        codes = super().encode(table)
+        for output in self.outputs:
+            if isinstance(output, TrustingAnswers):
+                output.remember(codes, table)
+        return codes
 
     @property
     def known_rows(self) -> Any:
