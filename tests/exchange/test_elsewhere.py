@@ -408,6 +408,21 @@ def test_treelite_answers_as_the_forest(name: str) -> None:
     np.testing.assert_allclose(three[:, 2], bounds[:, :, 1], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["", "label", "probability", "set", "lower", "r1"])
+def test_onnx_says_which_names_cannot_be_inputs(name: str) -> None:
+    pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
+    X = pd.DataFrame({name: np.arange(8.0), "text": np.array(["p", "q"] * 4, dtype=object)})
+    forest = RandomForestClassifier(2, random_state=0).fit(X, [0, 1] * 4)
+    with pytest.raises(ValueError, match="names of columns must be free to be inputs of an ONNX graph, got"):
+        to_onnx(forest)
+    to_onnx(RandomForestClassifier(2, random_state=0).fit(X[[name]], [0, 1] * 4))  # one input for all: X
+
+
+def test_onnx_knows_empty_and_odd_words() -> None:
+    X = pd.DataFrame({"a\x1b": np.arange(8.0), "b": np.array(["", "\x00", "é", "<&>"] * 2, dtype=object)})
+    assert_onnx_agrees(RandomForestClassifier(5, random_state=0).fit(X, np.array(["", "\x9b"] * 4)), X)
+
+
 def test_treelite_says_what_it_cannot_express() -> None:
     pytest.importorskip("treelite", reason="needs treelite: pip install 'hedgerow[test]'")
     forest, _ = few_leaves(2, rule="pool")

@@ -6,18 +6,22 @@ import ctypes
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from tests.reference.models import MODELS
 
 from hedgerow import DecisionTreeClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.exchange.export import export_code, export_graphviz, export_svg, export_text
 from hedgerow.exchange.export.code import DEEPEST
+from hedgerow.forest.walk import Tree
 from hedgerow.judge.fitted import fitted_of
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -262,6 +266,19 @@ def test_bars_of_a_leaf_are_its_class_shares() -> None:
         bars = [float(rect.get("width")) for rect in group.findall(f"{space}rect")[1:]]
         held = tree.counts[number][tree.counts[number] > 0]
         np.testing.assert_allclose(np.array(bars) / sum(bars), held / held.sum(), atol=0.002)  # a tenth of a pixel
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=[]), max_size=9), min_size=6, max_size=6, unique=True))
+@example(["\x1b[2J", "\x00", "&<>\"'", "\ud800", "\uffff\ufffe", "]]>\x7f\x9b"])
+def test_a_picture_is_well_formed_whatever_things_are_called(names: list[str]) -> None:
+    X = pd.DataFrame({"a": np.arange(8.0), "b": np.array(list("pqrs") * 2, dtype=object)})
+    fitted = fitted_of(DecisionTreeClassifier(random_state=0).fit(X, np.array(list("uvvu") * 2)))
+    kept = {"names": tuple(names[:2]), "categories": (None, np.array([*names[2:4], "r", "s"], dtype=object))}
+    schema = replace(fitted.schema, **kept)
+    tree = Tree(fitted.forest, 0, fitted.bins, schema, np.array(names[4:], dtype=object))
+    root = ElementTree.fromstring(export_svg(tree, max_depth=None, caution=1.0).encode())
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}g"))) == tree.n_nodes
+    export_graphviz(tree, caution=1.0).encode()
 
 
 def test_hidden_nodes_are_counted() -> None:

@@ -34,6 +34,7 @@ from hedgerow import (
 from hedgerow.belief import all_rules
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.estimators.trees import TreesEstimator
+from hedgerow.exchange.export import export_svg
 from hedgerow.exchange.files import describe_file
 from hedgerow.exchange.files.model import ESTIMATORS
 from hedgerow.exchange.named import estimator_named
@@ -117,7 +118,7 @@ def test_saving_twice_gives_the_same_bytes(fitted: Fitted) -> None:
     [
         np.array(["a", "bb", "żółw"]),
         np.array(["a", "bb", "c"], dtype="U30"),
-        np.array(["", "x\0y", "\ud800"], dtype=object),
+        np.array(["", "x\0y", "\ue000"], dtype=object),
         np.array([-3, 0, 7], dtype=np.int8),
         np.array([0, 1, 2**64 - 1], dtype=np.uint64),
         np.array([-1.0, 0.0, 8.0], dtype=np.float32),
@@ -132,6 +133,16 @@ def test_classes_of_every_type_come_back(classes: NDArray[Any]) -> None:
     again = loaded(saved(model))
     assert again.classes_.dtype == model.classes_.dtype
     assert again.predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_a_file_from_before_half_surrogate_pairs_were_refused_still_loads() -> None:
+    X, classes = numbers(0, 60), np.array(["", "x", "\ue000"], dtype=object)
+    data = saved(DecisionTreeClassifier().fit(X, classes[labels(X, 3)]))
+    half = "\ud800".encode(errors="surrogatepass")
+    again = loaded(data.replace("\ue000".encode(), half))
+    assert again.classes_.tolist() == ["", "x", "\ud800"]
+    assert set(again.predict(X).tolist()) == {"", "x", "\ud800"}
+    assert "\\ud800" in export_svg(again)
 
 
 @pytest.mark.parametrize("rule", list(all_rules()), ids=repr)

@@ -11,15 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
+from typer.testing import CliRunner
 
 from hedgerow import DecisionTreeClassifier
 from hedgerow.belief import mass_from_counts
+from hedgerow.commands.cli import app
 from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments import PAPERS, find_experiment
 from hedgerow.study.experiments.busch_2021 import claims as busch_claims
 from hedgerow.study.experiments.busch_2021 import protocol as busch
 from hedgerow.study.experiments.busch_2021.scores import NINE, Scores
-from hedgerow.study.experiments.command import run_reproduce
 from hedgerow.study.experiments.frame import Experiment, Results, Unit, reproduce
 from hedgerow.study.experiments.report import Figure, Report, Table
 from hedgerow.study.experiments.statistics import mean_ranks, pairwise_wins, stars
@@ -118,12 +119,14 @@ def test_the_command_line_starts_without_the_heavy_libraries():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
-def test_mistakes_in_the_call_are_told_in_one_sentence(tmp_path, capsys, monkeypatch):
-    call = {"quick": True, "out": tmp_path / "out", "as_json": False, "jobs": 1}
-    assert run_reproduce("zhang-2020", data=None, **call) == 2
-    assert "paper must be one of zhang-2021" in capsys.readouterr().err
-    assert run_reproduce("zhang-2021", data=tmp_path / "nowhere", **call) == 2
-    assert "the data folder must exist" in capsys.readouterr().err
+def test_mistakes_in_the_call_are_told_in_one_sentence(tmp_path):
+    def refusal(paper, *words):
+        told = CliRunner().invoke(app, ["reproduce", paper, "--quick", "--out", str(tmp_path / "out"), *words])
+        assert told.exit_code == 2
+        return told.stderr
+
+    assert "paper must be one of zhang-2021" in refusal("zhang-2020")
+    assert "the data folder must exist" in refusal("zhang-2021", "--data", str(tmp_path / "nowhere"))
 
 
 def test_every_paper_has_its_folder():

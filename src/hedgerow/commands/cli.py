@@ -192,6 +192,9 @@ def predict(
     decision: Decision = None,
     coverage: Coverage = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Text to put before the names of the answers.")] = "",
+    raw: Annotated[
+        bool, typer.Option("--raw", help="In CSV, put no apostrophe before text that begins like a formula.")
+    ] = False,
     missing: Missing = None,
     dask: Dask = None,
     force: Force = False,
@@ -215,6 +218,7 @@ def predict(
         decision=decision,
         coverage=coverage,
         prefix=prefix,
+        raw=raw,
         missing=tuple(missing or ()),
         force=force,
         as_json=json,
@@ -410,12 +414,12 @@ def reproduce(
 ) -> None:
     """Repeat the experiments of a paper: its tables and figures beside ours, and a verdict."""
     from hedgerow.commands.outcome import run
-    from hedgerow.commands.paths import check_study
-    from hedgerow.study.experiments.command import run_reproduce
+    from hedgerow.commands.reproduce import reproduce as run_reproduce
 
-    if code := run(lambda: check_study(out or Path(paper), data, force=force)):
-        raise typer.Exit(code)
-    raise typer.Exit(run_reproduce(paper, quick=quick, out=out, data=data, as_json=json, jobs=jobs))
+    folder = out or Path(paper)
+    raise typer.Exit(
+        run(lambda: run_reproduce(paper, folder, quick=quick, data=data, force=force, as_json=json, jobs=jobs))
+    )
 
 
 def _require_one(data: list[str]) -> None:
@@ -436,4 +440,6 @@ def _with_address(words: list[str]) -> list[str]:
 
 def main() -> None:
     """Entry point of the ``hedgerow`` command."""
-    app(_with_address(sys.argv[1:]))
+    from hedgerow.commands.outcome import enter
+
+    sys.exit(enter(app, _with_address(sys.argv[1:])))

@@ -17,10 +17,10 @@ from hedgerow.commands.paths import check_folder
 from hedgerow.commands.predict import PredictOptions, answers_of
 from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
-from hedgerow.disk import write_whole
 from hedgerow.errors import ClusterError
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.metrics.tally import add_tallies
+from hedgerow.safe.disk import write_whole
 
 #: Stands for a cluster on this machine that lives as long as the command.
 LOCAL = "local"

@@ -13,7 +13,8 @@ from numpy.dtypes import StringDType
 
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import MOST_NAMED, Array, Sheet
-from hedgerow.commands.talk import printable, progress
+from hedgerow.commands.talk import progress
+from hedgerow.safe.text import printable
 
 #: Texts that usually stand for a missing value in CSV files.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})

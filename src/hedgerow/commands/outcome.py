@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
+import warnings
 from collections.abc import Callable
+from typing import Any
 
 from hedgerow.commands.talk import say
 from hedgerow.errors import ClusterError, ModelFileError
+from hedgerow.safe.text import printable, printable_lines
 
 FINE, FAILURE, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -24,10 +28,27 @@ class DataError(Exception):
         self.lines = lines
 
 
+def enter(app: Any, words: list[str]) -> int:
+    """Run the words of a command line -> exit code; whatever goes wrong, only text reaches the terminal."""
+    try:
+        return int(app(words, standalone_mode=False) or FINE)
+    except Exception as error:
+        if not isinstance(error, _wrong_word()):
+            sys.stderr.write(printable_lines(traceback.format_exc()))
+            return FAILURE
+        from typer.rich_utils import rich_format_error
+
+        error.message = printable(error.message)
+        rich_format_error(error)
+        return USAGE
+
+
 def run(command: Callable[[], None]) -> int:
     """Run a command -> its exit code; errors are printed on standard error."""
     try:
-        command()
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            command()
         sys.stdout.flush()
     except UsageError as reason:
         return _stop(USAGE, reason)
@@ -38,11 +59,23 @@ def run(command: Callable[[], None]) -> int:
     except BrokenPipeError:  # the reader has closed the pipe, as `head` does: write nothing more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
-    except KeyboardInterrupt:
-        return _stop(INTERRUPTED, "stopped")
+    except KeyboardInterrupt as reason:
+        return _stop(INTERRUPTED, str(reason) or "stopped")
     except (OSError, ImportError, MemoryError, ClusterError) as reason:
         return _stop(FAILURE, reason if str(reason) else type(reason).__name__)
     return FINE
+
+
+def _wrong_word() -> Any:
+    """The type of all errors about words of a command line."""
+    from typer import BadParameter
+
+    return BadParameter.__bases__[0]
+
+
+def _say_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    """Print a warning of the library as a sentence."""
+    say(f"warning: {message}", style="bold yellow")
 
 
 def _stop(code: int, reason: object, lines: tuple[str, ...] = ()) -> int:

@@ -7,19 +7,23 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import numpy as np
 
-from hedgerow.commands.answers import Columns
+from hedgerow.commands.answers import BAR, Columns
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.parquet import write_parquet
-from hedgerow.commands.sheet import Sheet
-from hedgerow.commands.talk import to_json
-from hedgerow.disk import whole_file
+from hedgerow.commands.sheet import NUMBER, Sheet
+from hedgerow.commands.talk import number_of, say, to_json
+from hedgerow.safe.disk import whole_file
+from hedgerow.safe.text import printable_lines
 
 #: Decimals in CSV, which people read; JSON and Parquet have all digits.
 DECIMALS = 6
+
+#: A spreadsheet takes a cell that begins with one of these for a formula.
+FORMULA = frozenset("=+-@\t\r\n＝＋－＠")
 
 _BLOCK = 10_000
 
@@ -55,8 +59,10 @@ def write_text(text: str, out: str | None) -> None:
         file.write(text)
 
 
-def write_answers(answers: Columns, kept: Kept, out: str | None, *, as_json: bool, prefix: str) -> None:
-    """Write to a file, or to standard output for None and ``-``."""
+def write_answers(
+    answers: Columns, kept: Kept, out: str | None, *, as_json: bool, prefix: str, raw: bool = False
+) -> None:
+    """Write to a file, or to standard output for None and ``-``; with `raw`, cells of CSV are not guarded."""
     _refuse_clash([*answers.names, *(answers.json_names if as_json else ())], kept, prefix)
     if is_parquet(out) and as_json:
         raise UsageError(f"the output must be JSON or Parquet, got --json and {out!r}; leave one out")
@@ -65,7 +71,10 @@ def write_answers(answers: Columns, kept: Kept, out: str | None, *, as_json: boo
             write_parquet(columns_of(answers, kept, prefix), passing)
         return
     with _text_file(out) as file:
-        (_write_json_lines if as_json else _write_csv)(file, answers, kept, prefix)
+        if as_json:
+            _write_json_lines(file, answers, kept, prefix)
+        else:
+            _write_csv(file, answers, kept, prefix, raw)
 
 
 def columns_of(answers: Columns, kept: Kept, prefix: str) -> dict[str, Any]:
@@ -85,10 +94,12 @@ def _refuse_clash(names: Iterable[str], kept: Kept, prefix: str) -> None:
         )
 
 
-def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str) -> None:
+def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: bool) -> None:
     """A header and a line per row."""
-    names = [*kept.names, *(prefix + name for name in answers.names)]
+    names: list[Any] = [*kept.names, *(prefix + name for name in answers.names)]
     columns = [*kept.columns(), *answers.texts()]
+    if not raw:
+        names, *columns = _guarded([names, *columns])
     # Python's writer does not quote a cell for a carriage return, and readers take that for the end of a row.
     returns = any("\r" in cell for column in [names, *columns] for cell in column if isinstance(cell, str))
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
@@ -98,6 +109,27 @@ def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str) -> None:
         part = slice(first, first + _BLOCK)
         rounded = [np.round(column[part], DECIMALS).tolist() for column in numbers]
         writer.writerows(zip(*(column[part] for column in columns), *rounded, strict=True))
+
+
+def _guarded(columns: list[list[Any]]) -> list[list[Any]]:
+    """Columns -> the same with an apostrophe before each text that a spreadsheet would take for a formula."""
+    found = [[_is_formula(cell) for cell in column] for column in columns]
+    n_cells = sum(map(sum, found))
+    if not n_cells:
+        return columns
+    say(f"note: {number_of(n_cells, 'cell')} like a formula with an apostrophe in front; --raw writes them unchanged")
+    return [
+        [f"'{cell}" if odd else cell for cell, odd in zip(column, where, strict=True)]
+        for column, where in zip(columns, found, strict=True)
+    ]
+
+
+def _is_formula(cell: Any) -> bool:
+    """Whether a cell is text that begins like a formula, and neither a number nor numbers with bars between them."""
+    if isinstance(cell, int | float):
+        return False
+    text = str(cell)
+    return text[:1] in FORMULA and not all(map(NUMBER.fullmatch, text.split(BAR)))
 
 
 def _write_json_lines(file: TextIO, answers: Columns, kept: Kept, prefix: str) -> None:
@@ -119,8 +151,22 @@ def _plain(cell: Any) -> Any:
 def _text_file(out: str | None) -> Iterator[TextIO]:
     """Standard output, or a file that appears whole or not at all."""
     if out in (None, "-"):
-        sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
-        yield sys.stdout
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # type: ignore[union-attr]
+        yield cast("TextIO", _Shown(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         return
-    with whole_file(str(out)) as passing, open(passing, "w", encoding="utf-8", newline="") as file:
+    with (
+        whole_file(str(out)) as passing,
+        open(passing, "w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
         yield file
+
+
+class _Shown:
+    """A terminal as a file that cannot be controlled by what is written."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+
+    def write(self, text: str) -> int:
+        """Write the printable form of a text."""
+        return self._terminal.write(printable_lines(text))

@@ -31,6 +31,7 @@ class PredictOptions:
     decision: str | None = None
     coverage: float | None = None
     prefix: str = ""
+    raw: bool = False
     missing: tuple[str, ...] = ()
     force: bool = False
     as_json: bool = False
@@ -44,7 +45,9 @@ def predict(options: PredictOptions) -> None:
     model = model_asked(options, options.coverage)
     sheet = read_sheet(options.data, options.missing)
     answers, kept = answers_of(model, sheet, options)
-    write_answers(answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix)
+    write_answers(
+        answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix, raw=options.raw
+    )
     say(number_of(sheet.n_rows, "row") + kind_of(model).undecided(answers.n_undecided))
 
 

@@ -17,10 +17,14 @@ Array: TypeAlias = NDArray[Any]
 
 #: An error names at most this many bad cells.
 MOST_NAMED = 10
+#: A longer label is text, even if it has only digits.
+MOST_DIGITS = 400
 #: A label such as 007 stays text, because its zeros may mean something.
 _PADDED = re.compile(r"[+-]?0[0-9]")
 #: 1,5 and 1.234,50 and 1'000 and 5 % and $20.
 _NUMBER_LIKE = re.compile(r"[-+]?\s*[€$£]?\s*\d+(?:[.,'\s]\d{3})*(?:[.,]\d+)?\s*[%€$£]?")
+#: A number as people and programs write it.
+NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)\s*", re.ASCII | re.IGNORECASE)
 _DATE_LIKE = re.compile(r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})(?:[T\s].*)?")
 _TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -233,7 +237,7 @@ def _labels_from_texts(texts: list[str], typed: bool) -> Array:
 
 def _plain_number(text: str) -> int | float | None:
     """One text -> int, float, or None if it is neither; words such as ``true`` and ``inf`` are not numbers here."""
-    if not re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text, re.ASCII):
+    if len(text) > MOST_DIGITS or not re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text, re.ASCII):
         return None
     return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII) else float(text)
 

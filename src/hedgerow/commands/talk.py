@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.safe.text import printable, printable_lines
+
 if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.table import Table
@@ -33,7 +35,7 @@ def say(text: str, *, style: str | None = None) -> None:
     if (collected := _collected.get()) is not None:
         collected.append(text)
         return
-    shown = Text(printable(text))
+    shown = Text(printable_lines(text))
     if style:
         shown.stylize(style, 0, text.find(" "))
     _console(stderr=True).print(shown, soft_wrap=True)
@@ -72,8 +74,9 @@ def write_json(value: Any) -> None:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """A value -> JSON that every reader understands: infinities and NaN become null."""
-    return json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    """A value -> JSON that every reader understands: infinities and NaN become null, what is not printable escapes."""
+    text = json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return text if text.isprintable() else "\n".join(map(_escaped, text.split("\n")))
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
@@ -85,7 +88,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for name, value in pairs:
-        table.add_row(Text(name), Text(printable(value)))
+        table.add_row(Text(printable(name)), Text(printable(value)))
     return table
 
 
@@ -103,14 +106,9 @@ def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left
     return Group(Text(title, style="bold"), table)  # a title of the table would be wrapped to its width
 
 
-def printable(text: str) -> str:
-    """Text of any origin -> the same without characters that could control a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
-
-
 def listed(names: Iterable[Any], most: int = 8) -> str:
     """Names -> ``a, b, c … (12 in all)``."""
-    every = [str(name) for name in names]
+    every = [printable(str(name)) for name in names]
     more = f" … ({len(every):,} in all)" if len(every) > most else ""
     return ", ".join(every[:most]) + more
 
@@ -158,6 +156,11 @@ def _console(*, stderr: bool) -> Console:
     if console.is_terminal:
         return console
     return Pipe(stderr=stderr, highlight=False, emoji=False, markup=False, width=WIDTH)
+
+
+def _escaped(line: str) -> str:
+    """A line of JSON -> the same, in which strings have escapes for characters that are not printable."""
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 def _finite(value: Any) -> Any:

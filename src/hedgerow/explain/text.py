@@ -9,6 +9,7 @@ from hedgerow.decide import all_decisions
 from hedgerow.explain.cases import Case, class_words, number, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.words import percents, settle_words
+from hedgerow.safe.text import printable_lines
 
 #: Columns of a line, and of the picture of an interval.
 WIDTH, BAR = 96, 41
@@ -36,8 +37,7 @@ def text_from_explanation(explanation: Explanation) -> str:
         ),
         _section(*_shap(explanation)),
     ]
-    text = "\n\n".join(part for part in parts if part)
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text) + "\n"
+    return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
 
 
 def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[str]:

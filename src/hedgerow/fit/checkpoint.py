@@ -20,12 +20,12 @@ import numpy as np
 from numpy.lib.format import read_array_header_1_0, read_magic
 from numpy.typing import NDArray
 
-from hedgerow.disk import clear_partials, write_whole
 from hedgerow.errors import CheckpointError
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, some_trees
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import bags_of
+from hedgerow.safe.disk import clear_partials, write_whole
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels, Numbers, Several
 

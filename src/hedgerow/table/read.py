@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
+from hedgerow.safe.text import require_text
 from hedgerow.table.arrays import source_from_array
 from hedgerow.table.categories import kind_of_values, learn_categories, match_categories, nominal_features
 from hedgerow.table.frames import source_from_frame
@@ -177,7 +178,11 @@ def _source_from(X: Any) -> Source:
         return replace(X)  # a copy, because reading may set the names to the schema's
     if issparse(X):
         return source_from_sparse(X)
-    return source_from_frame(X) or source_from_array(X)
+    try:
+        return source_from_frame(X) or source_from_array(X)
+    except UnicodeEncodeError as reason:  # of a library that puts text into UTF-8 before we look
+        require_text([reason.object], "text of X")
+        raise
 
 
 def _checked_names(names: Sequence[str], n_features: int) -> tuple[str, ...]:
@@ -193,11 +198,13 @@ def _checked_names(names: Sequence[str], n_features: int) -> tuple[str, ...]:
 def _learn(source: Source, nominal: list[bool]) -> Table:
     """Columns, and which are nominal -> table with its own schema."""
     n_rows, n_features = source.shape
+    require_text(source.names or (), "names of columns")
     kinds = source.kinds()
     categories: list[Array | None] = [None] * n_features
     given: dict[int, Array] = {}
     for feature in (j for j in range(n_features) if nominal[j]):
         numbers, found = learn_categories(source.factors(feature), label(source.names, feature))
+        require_text(found.tolist(), f"categories of {label(source.names, feature)}")
         if len(found):
             given[feature], categories[feature] = numbers, found
             kinds[feature] = "category" if kinds[feature] == "category" else kind_of_values(found)

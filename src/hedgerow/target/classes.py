@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from hedgerow.safe.text import require_text
 from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
 from hedgerow.target.base import Labels
 from hedgerow.target.uncertain import UncertainLabels
@@ -57,6 +58,7 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(classes)}; is this a regression?")
+    require_text(classes.tolist(), "classes")
     return classes, numbers
 
 
@@ -116,6 +118,7 @@ def read_uncertain(labels: UncertainLabels, n_rows: int) -> tuple[NDArray[Any], 
         )
     if len(labels.classes) > MAX_CLASSES:
         raise ValueError(f"y must hold at most {MAX_CLASSES} classes, got {len(labels.classes)}; merge rare ones")
+    require_text(labels.classes.tolist(), "classes")
     return labels.classes, labels.shares.argmax(axis=1)
 
 
@@ -330,6 +333,7 @@ def _distinct(classes: Any) -> NDArray[Any]:
     distinct = np.unique(column_or_1d(np.asarray(classes)))
     if not 1 <= len(distinct) <= MAX_CLASSES:
         raise ValueError(f"classes must be 1 to {MAX_CLASSES} labels, got {len(distinct)}")
+    require_text(distinct.tolist(), "classes")
     return np.asarray(distinct)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ Floats = NDArray[np.float64]
 
 #: A drawing names at most this many categories of a set, and counts the rest.
 NAMED_CATEGORIES = 3
+#: Characters that XML does not have, or advises against.
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,11 @@ def number_words(value: float, decimals: int) -> str:
     plain = f"{value:.{decimals}f}"
     off = abs(float(plain) - value)
     return plain if value == 0 or (abs(value) < 1e7 and off <= 0.01 * abs(value)) else f"{value:.4g}"
+
+
+def spelt(words: str) -> str:
+    """Text -> the same with escapes for control characters and halves of surrogate pairs, which no picture has."""
+    return _NOT_IN_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), words)
 
 
 def _set_words(values: list[Any]) -> str:

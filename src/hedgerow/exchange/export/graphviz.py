@@ -10,6 +10,7 @@ from hedgerow.exchange.export.describe import (
     check_caution,
     count_words,
     interval_words,
+    spelt,
     split_of,
     title_words,
     tree_of,
@@ -93,5 +94,5 @@ def _edges(tree: Tree, deepest: int) -> Iterator[str]:
 
 def _quoted(lines: list[str]) -> str:
     """Lines -> the inside of a DOT string."""
-    plain = [" ".join(line.replace("\\", "\\\\").replace('"', '\\"').split()) for line in lines]
+    plain = [" ".join(spelt(line).replace("\\", "\\\\").replace('"', '\\"').split()) for line in lines]
     return "\\n".join(plain)

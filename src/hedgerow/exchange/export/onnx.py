@@ -17,6 +17,7 @@ from hedgerow.exchange.export.recorder import NotExpressible, Recorder, spread
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.safe.text import require_text
 from hedgerow.table import Schema
 
 #: The first versions whose tree ensembles have doubles, set membership and separate leaves.
@@ -59,6 +60,8 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
 
     Raises
     ------
+    ValueError
+        If a feature is an input of its own, and its name is empty or one that the graph has already.
     NotImplementedError
         For the rule "cdm_vote", for decisions with a utility matrix, and for ``Coverage(score="aps")``.
 
@@ -89,12 +92,25 @@ def _read_inputs(recorder: Recorder, schema: Schema, dtype: Any) -> tuple[list[A
         inputs = [make_tensor_value_info("X", number, ["n", schema.n_features])]
         return inputs, _with_places(recorder, _widened(recorder, "X", dtype), schema)
     names = schema.names or tuple(f"x{feature}" for feature in range(schema.n_features))
+    _check_names(names)
     inputs, columns = [], []
     for name, known in zip(names, schema.categories, strict=True):
         inputs.append(make_tensor_value_info(name, text if _is_text(known) else number, ["n", 1]))
         column = name if _is_text(known) else _widened(recorder, name, dtype)
         columns.append(column if known is None else _places(recorder, column, known, name))
     return inputs, recorder.add("Concat", *columns, axis=1)
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    """Refuse names of columns that cannot be names of inputs: none at all, and those that the graph has already."""
+    taken = {"label", "probability", "set", "prediction", "lower", "upper"}
+    for name in names:
+        if not name or name in taken or Recorder.makes(name):
+            raise ValueError(
+                f"names of columns must be free to be inputs of an ONNX graph, got {name!r}, which is"
+                f" {'empty' if not name else 'a name of its own'}; rename the column and fit again"
+            )
+    require_text(names, "names of columns")
 
 
 def _widened(recorder: Recorder, name: str, dtype: Any) -> str:
@@ -118,6 +134,7 @@ def _places(recorder: Recorder, column: str, known: NDArray[Any], name: str) -> 
     """A column of categories -> doubles: the place of each among the known ones, -1 for missing and new ones."""
     from onnx.numpy_helper import from_array
 
+    require_text(known.tolist(), f"categories of {name}")
     if len(known) == 0:  # a column without any value in training: everything is missing
         return recorder.add("Mul", recorder.cast(recorder.add("IsNaN", column), np.float64), recorder.constant(-1.0))
     if not _is_text(known):
@@ -184,6 +201,7 @@ def _opinions(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[A
     except NotExpressible as error:
         raise NotImplementedError(f"decision must be expressible in ONNX, got {decision!r}, which {error}") from error
     classes = now.classes.astype(np.int64) if now.classes.dtype.kind in "iu" else now.classes
+    require_text(classes.tolist(), "classes")
     best = recorder.add("ArgMax", opinion.probability.name, axis=1, keepdims=0)
     recorder.add("Gather", recorder.constant(classes), best, output="label", axis=0)
     outputs = [_output("label", object if classes.dtype.kind in "OUT" else classes.dtype)]

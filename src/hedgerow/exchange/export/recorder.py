@@ -44,6 +44,11 @@ class Recorder:
         """A result as another type."""
         return self.add("Cast", name, to=self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
+    @staticmethod
+    def makes(name: str) -> bool:
+        """Whether a result could have this name."""
+        return name[:1] == "r" and name[1:].isdecimal()
+
     def _new_name(self) -> str:
         self._names += 1
         return f"r{self._names}"

@@ -15,6 +15,7 @@ from hedgerow.exchange.export.describe import (
     check_caution,
     count_words,
     interval_words,
+    spelt,
     split_of,
     title_words,
     tree_of,
@@ -210,7 +211,7 @@ def _drawn(tree: Tree, box: Box) -> Iterator[str]:
     left = box.x - box.width / 2
     leaf = bool(tree.is_leaf[box.number])
     fill, line = ("#ffffff", "#555555") if leaf else ("#f3f3f3", "#a0a0a0")
-    yield f"<g><title>{escape(box.tooltip)}</title>"
+    yield f"<g><title>{escape(spelt(box.tooltip))}</title>"
     yield (
         f'<rect x="{left:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="6"'
         f' fill="{fill}" stroke="{line}"/>'
@@ -287,7 +288,7 @@ def _measure(words: str) -> float:
 
 def _cut(lines: list[str]) -> list[str]:
     """Lines, each on one row and cut if it is too long."""
-    flat = [" ".join(line.split()) for line in lines]
+    flat = [spelt(" ".join(line.split())) for line in lines]
     return [line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…" for line in flat]
 
 

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.disk import Path_, whole_file
 from hedgerow.errors import ModelFileError
+from hedgerow.safe.disk import Path_, whole_file
 
 Array: TypeAlias = NDArray[Any]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from hedgerow.disk import Path_
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.container import Contents, read_file
 from hedgerow.exchange.files.model import header_from, one_exception
@@ -14,6 +13,7 @@ from hedgerow.exchange.files.several import checked_outputs, output_of
 from hedgerow.exchange.files.tables import schema_from_arrays
 from hedgerow.exchange.files.values import Array, labels_from_arrays
 from hedgerow.exchange.named import estimator_named
+from hedgerow.safe.disk import Path_
 from hedgerow.table import Schema
 
 

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.disk import Path_
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files import classifiers, regressors, unlabelled
 from hedgerow.exchange.files.container import Contents, dump_json, parse_object, read_file, too_large, write_file
@@ -20,6 +19,7 @@ from hedgerow.exchange.files.values import Arrays
 from hedgerow.exchange.named import estimator_named
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.judge.novelty import keep_novelty
+from hedgerow.safe.disk import Path_
 
 #: The format this hedgerow writes. A higher minor number adds what older versions can ignore, a higher major number
 #: adds what they cannot.

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow
-from hedgerow.disk import write_whole
 from hedgerow.exchange.export.svg import COLOURS
 from hedgerow.explain.report.cases import pack_cases
 from hedgerow.explain.report.figures import Figures, Said, figures_of, name_of, said_of, training_range
@@ -22,6 +21,7 @@ from hedgerow.explain.report.pack import cut, packed, safe_json
 from hedgerow.explain.report.settings import page_decision, page_rule
 from hedgerow.explain.report.why import explanations_of
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.safe.disk import write_whole
 from hedgerow.table import Factors
 
 #: By default the page keeps the evidence of this many rows.
@@ -135,7 +135,8 @@ def make_report(
         "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
     }
     called = called or [str(row + first) for row in range(len(said.is_open))]
-    return Report(_rendered(forest, said, figures, data, called, title), _plain(figures))
+    page = _rendered(forest, said, figures, data, called, title)
+    return Report(page.encode(errors="backslashreplace").decode(), _plain(figures))  # no halves of surrogate pairs
 
 
 def _data(

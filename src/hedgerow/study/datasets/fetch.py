@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from hedgerow.disk import whole_file, write_whole
+from hedgerow.safe.disk import whole_file, write_whole
 from hedgerow.study.datasets.arff import Rows, read_arff
 from hedgerow.study.datasets.files import receipt_of, sha256_of
 from hedgerow.study.datasets.registry import About, DatasetError, UnreachableError

@@ -18,10 +18,11 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow
-from hedgerow import RandomForestClassifier, disk
+from hedgerow import RandomForestClassifier
 from hedgerow.commands.cli import app
-from hedgerow.disk import clear_partials, whole_file, write_whole
 from hedgerow.explain.report import Report
+from hedgerow.safe import disk
+from hedgerow.safe.disk import clear_partials, whole_file, write_whole
 from hedgerow.study.datasets.arff import Rows
 from hedgerow.study.datasets.fetch import _write as write_dataset
 from hedgerow.study.experiments.frame import Unit, _keep
@@ -124,7 +125,7 @@ def test_a_full_disk_stops_a_checkpoint_by_name_and_leaves_no_hidden_file(tmp_pa
 def killed(path: Path) -> None:
     """A process that is killed while it writes a file."""
     script = (
-        "import os, signal, sys\nfrom hedgerow.disk import whole_file\n"
+        "import os, signal, sys\nfrom hedgerow.safe.disk import whole_file\n"
         "with whole_file(sys.argv[1]) as passing:\n"
         "    passing.write_bytes(b'half')\n    os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -1,0 +1,42 @@
+"""Reproduce: the name of a paper -> its experiment, run or resumed, and its report."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.paths import check_study
+from hedgerow.commands.talk import say
+from hedgerow.study.datasets import DatasetError
+from hedgerow.study.experiments import find_experiment
+from hedgerow.study.experiments.frame import reproduce as run_experiment
+
+WIDTH = 150  # columns if the output is not a terminal
+
+
+def reproduce(
+    paper: str, folder: Path, *, quick: bool, data: Path | None, force: bool, as_json: bool, jobs: int
+) -> None:
+    """Run an experiment and print its report, which is also written to the folder."""
+    check_study(folder, data, force=force)
+    start = time.monotonic()
+    try:
+        report = run_experiment(find_experiment(paper), folder, data=data, quick=quick, jobs=jobs)
+    except KeyboardInterrupt:
+        kept = folder / "units"
+        raise KeyboardInterrupt(
+            f"stopped; finished parts are kept in {kept}, and the same command continues from there"
+        ) from None
+    except (DatasetError, ImportError, ValueError) as reason:
+        raise UsageError(str(reason)) from None
+    if as_json:
+        sys.stdout.write(json.dumps(report.as_json(), indent=1) + "\n")
+    else:
+        terminal = Console(highlight=False)
+        report.show(terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH))
+    say(f"{time.monotonic() - start:.0f} s; report and figures: {folder / 'README.md'}")

@@ -1,0 +1,39 @@
+"""Text: text of any origin -> refused if UTF-8 cannot hold it; shown without what could control a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def require_text(values: Iterable[Any], subject: str) -> None:
+    """Refuse text with half of a surrogate pair: no file and no other program could hold it; other values are fine."""
+    for value in values:
+        if isinstance(value, str) and not _is_whole(value):
+            raise ValueError(
+                f"{subject} must be text that UTF-8 can hold, got {value!r} with half of a surrogate pair; correct the"
+                " text, or read its file with the right encoding"
+            )
+
+
+def printable(text: str) -> str:
+    """Text -> one line in which control characters, marks of direction and the like are written as ``\\x1b``."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def printable_lines(text: str) -> str:
+    """Text of several lines -> the same lines, each printable."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def _is_whole(text: str) -> bool:
+    """Whether UTF-8 can hold a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
