@@ -23,8 +23,8 @@ MOST_ROWS_PER_CLASS, MOST_ROWS, MOST_CELLS = 2_500, 20_000, 1_000_000
 #: Up to this many classes the share of a class depends on those of all others; above, on one slope for all.
 MOST_MIXED = 100
 #: What a unit of (slope - 1)², of the mix squared and of the offsets squared costs in nats. The mix costs more where it
-#: has more numbers than a fifth of the rows.
-SLOPE_COST, MIX_COST, OFFSET_COST, MIX_ROWS = 1.0, 3.0, 3.0, 5
+#: has more numbers than a twentieth of the rows.
+SLOPE_COST, MIX_COST, OFFSET_COST, MIX_ROWS = 1.0, 3.0, 3.0, 20
 #: Rows are judged by maps that have not seen them in so many parts.
 FOLDS = 5
 #: What is learned is rounded to whole numbers of this.
@@ -92,23 +92,27 @@ class Calibration:
         return self.gain * scores + self.offsets
 
     def opinion(self, opinion: Opinion) -> Opinion:
-        """An opinion -> the same with mapped probabilities: lower = (1 - vacuity) p, upper = lower + vacuity.
-
-        Vacuity, conflict and score stay what they are. Where nothing is known, nothing changes.
-        """
+        """An opinion -> the same with mapped probabilities and bounds around them, as `with_probability` makes it."""
         if self.why:
             return opinion
-        known = opinion.vacuity < 1
-        uniform = opinion.probability.max(axis=1) == opinion.probability.min(axis=1)
-        mapped = np.where((known | ~uniform)[:, None], self.of(opinion.probability), opinion.probability)
-        lower = (1 - opinion.vacuity)[:, None] * mapped
-        made = opinion_from_lower(mapped, lower, opinion.conflict, score=opinion.score)
-        return replace(made, vacuity=opinion.vacuity)
+        return with_probability(opinion, softmax(self.scores(log_shares(opinion.probability))))
 
     def __repr__(self) -> str:
         if self.why:
             return f"Calibration(none: {self.why})"
         return f"Calibration(slope {self.slope:.2f}, learned on {self.n_rows:,} rows)"
+
+
+def with_probability(opinion: Opinion, probability: Floats) -> Opinion:
+    """An opinion and other probabilities (n, K) -> lower = (1 - vacuity) · probability, upper = lower + vacuity.
+
+    Vacuity, conflict and score stay the same. An opinion without any evidence stays as it is.
+    """
+    said, vacuity = opinion.probability, opinion.vacuity[:, None]
+    known = (vacuity < 1) | (said.max(axis=1, keepdims=True) > said.min(axis=1, keepdims=True))
+    mapped = np.where(known, probability, said)
+    made = opinion_from_lower(mapped, (1.0 - vacuity) * mapped, opinion.conflict, score=opinion.score)
+    return replace(made, vacuity=opinion.vacuity)
 
 
 def log_shares(probability: Any) -> Any:

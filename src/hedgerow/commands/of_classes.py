@@ -14,7 +14,7 @@ from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import facts, grid, listed, say, score, share
 from hedgerow.errors import ModelFileError
 from hedgerow.judge.answer import answers_of
-from hedgerow.judge.evidence import score_sets, try_out
+from hedgerow.judge.evidence import score_sets
 from hedgerow.metrics import SetConfusion, SetTally
 from hedgerow.table import NamedColumns
 
@@ -149,8 +149,8 @@ def _out_of_bag(model: Any, y: Array) -> dict[str, float] | None:
     if not model.bootstrap:
         return None
     now = answers_of(model)
-    evidence, labels = now.oob_evidence(), np.searchsorted(now.classes, y)
-    trial, judged = try_out(evidence, labels, evidence.rule, now.caution, model.decision)
+    evidence = now.oob_evidence()
+    trial, judged = now.try_out(evidence, evidence.rule, now.caution, model.decision)
     if not judged.any():
         return None
     names = ("accuracy", "u65", "determinacy")

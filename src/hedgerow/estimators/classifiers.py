@@ -10,6 +10,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from hedgerow.belief.calibrate import Calibration
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.fit.fields import estimator, parameter
 from hedgerow.forest.prune import PruningPath, path_of
@@ -138,6 +139,8 @@ class RandomForestClassifier(TreesClassifier):
         Out-of-bag, resubstitution, .632 and .632+ errors.
     oob_trace_ : ndarray of shape (n_trees,)
         Out-of-bag error after each tree.
+    calibration_ : Calibration
+        The map of probabilities that ``calibration="oob"`` has learned, or why there is none.
     max_features_, max_features_errors_ : int, dict
         The number of features chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
     label_shares_ : ndarray of shape (n_samples, n_classes)
@@ -161,6 +164,7 @@ class RandomForestClassifier(TreesClassifier):
     rule: Any = "average"
     caution: Any = 1.0
     decision: Any = "dominance"
+    calibration: str | None = None
     criterion: Any = "gini"
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = "sqrt"
@@ -177,6 +181,11 @@ class RandomForestClassifier(TreesClassifier):
     warm_start: bool = False
     n_jobs: int | None = None
     verbose: int = 0
+
+    @property
+    def calibration_(self) -> Calibration:
+        """The map of probabilities under the current rule; its ``why`` says why there is none, if there is none."""
+        return self.__answers__().calibration
 
 
 @estimator

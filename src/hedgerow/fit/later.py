@@ -73,14 +73,16 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
 
 
 def widened(fitted: Fitted, names: NDArray[Any]) -> Fitted:
-    """A fitted forest with more classes; what a decision has learned is dropped, because it does not fit them."""
+    """A fitted forest with more classes; a calibrated decision and a map are dropped, because they do not fit them."""
     if len(names) == len(fitted.about.names):
         return fitted
     places = among_classes(fitted.about.names, names)
     forest = fitted.forest.widen(places, len(names))
     origins = tuple(widened_origin(origin, places, len(names)) for origin in fitted.origins)
     about = AboutClasses.counting(names, rows_of(origins))
-    return replace(fitted, forest=forest, origins=origins, about=about, learned=fitted.learned.without("decision"))
+    return replace(
+        fitted, forest=forest, origins=origins, about=about, learned=fitted.learned.without("decision", "calibration")
+    )
 
 
 def widened_origin(origin: Origin, places: NDArray[np.intp], n_classes: int) -> Origin:

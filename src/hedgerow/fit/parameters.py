@@ -97,6 +97,17 @@ class Parameters:
         instead="one that needs no calibration",
         on_fitted=True,
     )
+    calibration: str | None = parameter(
+        default=None,
+        init=False,
+        kind='"oob" or None',
+        about='"oob" learns, on rows outside the bags, a map that makes probabilities better (``calibration_``), and'
+        " bounds and sets with them. None is the forest of the papers.",
+        check=_must("'oob' or None", lambda value: value is None or _is(value, "oob")),
+        needs_bags=lambda value: value is not None,
+        instead="None",
+        on_fitted=True,
+    )
     criterion: Any = parameter(
         default="gini",
         init=False,

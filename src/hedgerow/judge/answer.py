@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, Rule, Setting, resolve_rule
+from hedgerow.belief.calibrate import Calibration
+from hedgerow.belief.rules import Calibrated
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.forest.fold import node_evidence
 from hedgerow.forest.forest import Forest
@@ -19,7 +21,8 @@ from hedgerow.forest.rows import Bags, Judges
 from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
-from hedgerow.judge.evidence import Evidence, Trial, UncertaintyOf, calibrated, choose_caution, score_sets, try_out
+from hedgerow.judge.calibration import NOT_ASKED, calibration_of
+from hedgerow.judge.evidence import Evidence, Trial, UncertaintyOf, calibrated, choose_caution, oob_figures, try_out
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.judge.variance import VarianceOf, forest_variance
@@ -129,6 +132,7 @@ class ClassAnswers(Answers):
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
         self._asked = (model.rule, model.caution, model.decision)
+        self._calibrates = model.calibration == "oob"
 
     # ---- rule, caution and decision --------------------------------------------------------
 
@@ -149,8 +153,19 @@ class ClassAnswers(Answers):
 
     @cached_property
     def rule(self) -> Rule:
-        """How leaves are combined."""
+        """How leaves are combined, and how probabilities are mapped if a map was learned."""
+        return self.plain_rule if self.calibration.why else Calibrated(self.plain_rule, self.calibration)
+
+    @cached_property
+    def plain_rule(self) -> Rule:
+        """How leaves are combined, before any map."""
         return resolve_rule(self._asked[0])
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The map of probabilities, learned on out-of-bag rows when first needed, or why there is none."""
+        learn = partial(calibration_of, self.fitted, self._asked[0], self.plain_rule, self.threads)
+        return learn() if self._calibrates else NOT_ASKED
 
     @property
     def asked_decision(self) -> Any:
@@ -197,7 +212,7 @@ class ClassAnswers(Answers):
     def under(self, rule: Any = None, caution: float | None = None) -> ClassAnswers:
         """The same fit under another rule or caution."""
         other = copy(self)
-        for name in ("rule", "caution", "setting", "weights", "decision"):
+        for name in ("rule", "plain_rule", "calibration", "caution", "setting", "weights", "decision"):
             other.__dict__.pop(name, None)
         now = (rule, caution, None)
         other._asked = tuple(old if new is None else new for new, old in zip(now, self._asked, strict=True))
@@ -205,7 +220,7 @@ class ClassAnswers(Answers):
 
     def learn(self) -> None:
         """Choose caution, tree weights and calibration now, if the current parameters need them."""
-        _ = self.caution, self.weights, self.decision
+        _ = self.calibration, self.caution, self.weights, self.decision
 
     def key(self) -> Any:
         """The key under which a calibrated decision is stored."""
@@ -220,8 +235,8 @@ class ClassAnswers(Answers):
 
     def probability(self, codes: Codes) -> Floats:
         """Codes (p, n) -> probabilities (n, K)."""
-        if self.rule.plain_mean:  # the core computes the mean of the shares from the counts
-            return self.forest.probability(codes, self.threads(codes.shape[1]))
+        if self.plain_rule.plain_mean:  # the core computes the mean of the shares from the counts
+            return self.calibration.of(self.forest.probability(codes, self.threads(codes.shape[1])))
         return self.opinion(codes).probability
 
     said = probability  # the predicted probabilities
@@ -340,13 +355,20 @@ class ClassAnswers(Answers):
     def oob_evidence(self) -> Evidence:
         """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
         rows = self.rows_with_judges()
-        return self.evidence(rows.codes, rows.judges)
+        return replace(self.evidence(rows.codes, rows.judges), rule=self.plain_rule)
+
+    def try_out(self, evidence: Evidence, rule: Rule, *how: Any) -> tuple[Trial, NDArray[np.bool_]]:
+        """Out-of-bag evidence, a rule, a caution and a decision -> the trial, mapped if this model is."""
+        target, mapped = self.rows_with_judges().target, self._calibrates
+        return try_out(evidence, target.labels, rule, *how, calibrates=mapped, row_weights=target.weights)
 
     def oob_errors(self) -> BootstrapErrors:
         """How often the forest and its trees are wrong about rows inside and outside the bags."""
         rows = self.rows_with_judges()
         threads = self.threads(rows.n_rows)
-        ensemble = ensemble_error(self.forest, rows, self.rule, self.setting, weights=self.weights, n_threads=threads)
+        ensemble = ensemble_error(
+            self.forest, rows, self.plain_rule, self.setting, weights=self.weights, n_threads=threads
+        )
         return bootstrap_errors(self.forest, rows, ensemble, threads)
 
     def oob_trace(self) -> Floats:
@@ -354,11 +376,11 @@ class ClassAnswers(Answers):
 
         def make() -> Floats:
             rows = self.rows_with_judges()
-            trace = Trace(rows, self.rule, self.setting)
+            trace = Trace(rows, self.plain_rule, self.setting)
             trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
 
-        return self.fitted.learned.get("trace", (repr(self.rule), self.caution), make)
+        return self.fitted.learned.get("trace", (repr(self.plain_rule), self.caution), make)
 
     def variance(self, codes: Codes) -> VarianceOf:
         """Codes (p, n) -> how much probabilities would differ with another training table."""
@@ -372,22 +394,18 @@ class ClassAnswers(Answers):
         if rows is None:
             return fitted
         decision = resolve_decision(self._asked[2])
-        caution = self.caution
+        _, caution = self.calibration, self.caution
         if not (metric or self.rule.needs_weights or decision.needs_calibration):
             return fitted
-        evidence = replace(
-            self.evidence(rows.codes, rows.judges), n_threads=thread_count(self.n_jobs), cache=StateCache()
-        )
-        trial, judged = try_out(evidence, rows.target.labels, self.rule, caution, decision)
+        evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=StateCache())
+        trial, judged = self.try_out(evidence, self.plain_rule, caution, decision)
         if self.rule.needs_weights:
             fitted.learned.put("weights", caution, trial.weights)
         if decision.needs_calibration:
             fitted.learned.put("decision", self._decision_key(decision), trial.decision)
         if not metric:
             return fitted
-        probability = evidence.combine(weights=trial.weights).probability
-        score = _score(metric, self.classes[rows.target.labels][judged], self.classes, probability[judged], trial)
-        answers = _answers_for_all(rows, evidence, probability, trial)
+        score, answers = oob_figures(metric, self.classes, rows, evidence, trial, judged, self.calibration)
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
 
     # ---- what is learned --------------------------------------------------------------------
@@ -395,8 +413,10 @@ class ClassAnswers(Answers):
     def _choose_caution(self) -> float:
         rows = self.rows_with_judges()
         prior, threads = self.about.prior, self.threads(rows.n_rows)
-        evidence = Evidence(self.forest, rows.codes, self.rule, 1.0, prior, rows.judges, threads)
-        return choose_caution(evidence, self.classes, rows.target.labels, self._asked[2])
+        evidence = Evidence(self.forest, rows.codes, self.plain_rule, 1.0, prior, rows.judges, threads)
+        return choose_caution(
+            partial(self.try_out, evidence, self.plain_rule), self.classes, rows.target, self._asked[2]
+        )
 
     def _learn_weights(self) -> Floats:
         return self.oob_evidence().learn_weights(self.rows_with_judges().target.labels, self.caution)
@@ -405,7 +425,7 @@ class ClassAnswers(Answers):
         decision, rows = resolve_decision(self._asked[2]), self.fitted.rows_with_judges
         if rows is None:
             return calibrated(decision, None, np.empty(0))
-        return try_out(self.oob_evidence(), rows.target.labels, self.rule, self.caution, decision)[0].decision
+        return self.try_out(self.oob_evidence(), self.plain_rule, self.caution, decision)[0].decision
 
     def _decision_key(self, decision: Decision) -> Any:
         return repr(decision), repr(self.rule), self.caution
@@ -428,22 +448,3 @@ def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -
     if not (number and np.isfinite(caution) and caution >= 0):
         raise ValueError(f"caution must be {constraint}, got {caution!r}")
     return float(caution)
-
-
-def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
-    """``oob_score_``, on the rows of certain class that have a judge."""
-    if callable(metric):
-        return float(metric(y, classes[probability.argmax(axis=1)]))
-    return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
-
-
-def _answers_for_all(rows: TrainingRows, evidence: Evidence, probability: Floats, trial: Trial) -> Floats:
-    """``oob_decision_function_``: (m, K), for all rows that were given."""
-    whole = np.where(evidence.judged[:, None], probability, 1 / probability.shape[1])
-    if rows.kept is None:
-        return whole
-    # No bag holds rows without weight, so all trees judge them.
-    everyone = replace(evidence, codes=rows.all_codes, judges=None)
-    of_all = everyone.combine(weights=trial.weights).probability
-    of_all[rows.kept] = whole
-    return of_all

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, mass_from_counts, resolve_rule
+from hedgerow.belief.calibrate import Calibration
 from hedgerow.belief.combine import checked_weights
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
@@ -22,6 +23,8 @@ from hedgerow.forest.foldable import Several, group_by_merge
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, distinct_rows
 from hedgerow.forest.rows import Judges
+from hedgerow.forest.training import TrainingRows
+from hedgerow.judge.calibration import cannot_be_mapped, judged_by_others
 from hedgerow.metrics.scorers import scorer
 from hedgerow.table.bins import Codes
 
@@ -345,13 +348,25 @@ class Trial:
 
 
 def try_out(
-    evidence: Evidence, labels: NDArray[Any], rule: Rule, caution: float, decision: str | Decision
+    evidence: Evidence,
+    labels: NDArray[Any],
+    rule: Rule,
+    caution: float,
+    decision: str | Decision,
+    *,
+    calibrates: bool = False,
+    row_weights: Floats | None = None,
 ) -> tuple[Trial, NDArray[np.bool_]]:
-    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class with a judge, and which."""
+    """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class with a judge, and which.
+
+    With `calibrates` the opinion of each row is mapped by what was learned on other rows, with these weights.
+    """
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
     judged = evidence.judged & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)[judged]
+    if calibrates and not cannot_be_mapped(rule):
+        opinion = judged_by_others(opinion, labels[judged], None if row_weights is None else row_weights[judged])
     ready = calibrated(decision, opinion, labels[judged])
     return Trial(opinion, decide(opinion, ready), ready, weights), judged
 
@@ -366,11 +381,50 @@ def require_certain(known: NDArray[np.bool_]) -> None:
 
 
 def choose_caution(
-    evidence: Evidence, classes: NDArray[Any], labels: NDArray[Any], decision: str | Decision, metric: str = "u65"
+    tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]], classes: NDArray[Any], target: Any, decision: Any
 ) -> float:
-    """The caution of `CAUTIONS` whose sets score best on out-of-bag evidence; the smallest of a tie."""
+    """What tries out a caution and a decision -> the caution of `CAUTIONS` with the best u65; the smallest of a tie."""
     scores = []
     for caution in CAUTIONS:
-        trial, judged = try_out(evidence, labels, evidence.rule, caution, decision)
-        scores.append(score_sets(metric, classes, classes[labels[judged]], trial.opinion, trial.sets))
+        trial, judged = tried(caution, decision)
+        scores.append(score_sets("u65", classes, classes[target.labels[judged]], trial.opinion, trial.sets))
     return CAUTIONS[int(np.argmax(scores))]
+
+
+def oob_figures(
+    metric: Any,
+    classes: NDArray[Any],
+    rows: TrainingRows,
+    evidence: Evidence,
+    trial: Trial,
+    judged: NDArray[np.bool_],
+    calibration: Calibration,
+) -> tuple[float, Floats]:
+    """Out-of-bag evidence and a trial on the judged rows (n,) -> ``oob_score_`` and ``oob_decision_function_``."""
+    probability = evidence.combine(weights=trial.weights).probability
+    if not calibration.why:
+        probability = calibration.of(probability)
+        probability[judged] = trial.opinion.probability
+    score = _score(metric, classes[rows.target.labels][judged], classes, probability[judged], trial)
+    return score, _answers_for_all(rows, evidence, probability, trial, calibration)
+
+
+def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
+    """``oob_score_``, on the rows of certain class that have a judge."""
+    if callable(metric):
+        return float(metric(y, classes[probability.argmax(axis=1)]))
+    return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
+
+
+def _answers_for_all(
+    rows: TrainingRows, evidence: Evidence, probability: Floats, trial: Trial, calibration: Calibration
+) -> Floats:
+    """``oob_decision_function_``: (m, K), for all rows that were given."""
+    whole = np.where(evidence.judged[:, None], probability, 1 / probability.shape[1])
+    if rows.kept is None:
+        return whole
+    # No bag holds rows without weight, so all trees judge them.
+    everyone = replace(evidence, codes=rows.all_codes, judges=None)
+    of_all = calibration.of(everyone.combine(weights=trial.weights).probability)
+    of_all[rows.kept] = whole
+    return of_all

@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.belief import resolve_rule
 from hedgerow.judge.answer import ClassAnswers
-from hedgerow.judge.evidence import CAUTIONS, score_sets, try_out
+from hedgerow.judge.evidence import CAUTIONS, score_sets
 
 __all__ = ["CAUTIONS", "tried"]
 
@@ -26,9 +26,9 @@ def tried(now: ClassAnswers, metric: Any, over: dict[str, Any]) -> list[tuple[fl
     results = []
     for values in product(*over.values()):
         setting = dict(zip(over, values, strict=True))
-        rule = resolve_rule(setting.get("rule", now.rule))
+        rule = resolve_rule(setting.get("rule", now.plain_rule))
         caution = float(setting.get("caution", now.caution))
-        trial, judged = try_out(evidence, target.labels, rule, caution, setting.get("decision", now.asked_decision))
+        trial, judged = now.try_out(evidence, rule, caution, setting.get("decision", now.asked_decision))
         y = now.classes[target.labels[judged]]
         results.append((score_sets(metric, now.classes, y, trial.opinion, trial.sets), setting))
     return sorted(results, key=lambda result: -result[0])

@@ -4,6 +4,7 @@ A rule is a small object: a name, parameters, ``lift``, ``merge`` and ``finish``
 """
 
 from hedgerow.belief.rules.base import Merge, Rule, Setting, merge_states
+from hedgerow.belief.rules.calibrated import Calibrated
 from hedgerow.belief.rules.cdm_vote import CdmVote
 from hedgerow.belief.rules.dominance import Belief, DominanceVote, Mva
 from hedgerow.belief.rules.evidence import Cautious, Dempster, Eva
@@ -26,6 +27,7 @@ from hedgerow.belief.rules.uncertainty import Uncertainty, UncertaintyParts
 __all__ = [
     "Average",
     "Belief",
+    "Calibrated",
     "Cautious",
     "CdmAve",
     "CdmVote",

@@ -82,6 +82,9 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         Whether leaves without rows are left out of the sums "probability" and "log_odds" (see `adds_up`).
     chooses : bool
         Whether the rule is a decision by itself: its opinions have ``chosen``.
+    calibrates : bool
+        Whether ``calibration="oob"`` may map its probabilities. Set it to False if these depend on caution, because
+        bounds around mapped ones would not get wider with more caution. Rules with `chooses` are never mapped.
     onnx : bool
         Whether `finish` uses only NumPy functions that `hedgerow.to_onnx` can translate.
     plain_mean : bool
@@ -106,6 +109,7 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     smooth: ClassVar[bool] = True
     skips_empty: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
+    calibrates: ClassVar[bool] = True
     onnx: ClassVar[bool] = True
     plain_mean: ClassVar[bool] = False
     page: ClassVar[str | None] = None

@@ -43,6 +43,7 @@ class Belief(Rule):
     merge: ClassVar[Merge] = "add"
     scale_free = True
     smooth = False
+    calibrates = False  # the set of a leaf grows with caution
     page = "belief"
 
     def __init__(self, weights: str = "equal") -> None:

@@ -63,6 +63,7 @@ class IntervalConjunction(Rule):
     name: ClassVar[str] = "interval_conjunction"
     merge: ClassVar[Merge] = "both"
     scale_free = True
+    calibrates = False  # intervals that meet depend on caution
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [lower (K), 1 - upper (K), shares (K)]."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.belief import Setting, merge_states, resolve_rule
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.errors import ModelFileError
+from hedgerow.exchange.files.calibration import calibration_from_contents, calibration_to_contents
 from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
 from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.exchange.files.parameters import Decoder, Encoder
@@ -25,6 +26,7 @@ from hedgerow.exchange.files.state import (
 )
 from hedgerow.exchange.files.values import Array, Arrays, labels_from_arrays, labels_to_arrays, take
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.calibration import rule_key
 from hedgerow.judge.fitted import Figures, Fitted, Learned, with_fitted
 from hedgerow.target.base import AboutClasses
 from hedgerow.target.classes import MAX_CLASSES
@@ -37,7 +39,7 @@ TRIAL_CLASSES = 32
 
 KEYS = frozenset({"parameters", "classes", "table", "weighted", "seed", "bag", "fitted"})
 _REPORTED = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
-_REPORTED |= {"max_features_", "max_features_errors_", "origins", "novelty"}
+_REPORTED |= {"max_features_", "max_features_errors_", "origins", "novelty", "calibration_"}
 
 
 def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -95,6 +97,9 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
     )
     novelty_from_contents(fitted.learned, state, reported, arrays)
     with_fitted(model, fitted)
+    mapped = calibration_from_contents(reported, arrays, len(classes))
+    if mapped is not None:
+        fitted.learned.put("calibration", rule_key(model.rule), mapped)
     if "calibrated" in reported:
         decision = _checked_decision(model.decision, decoder.decode(reported["calibrated"]))
         fitted.learned.put("decision", answers_of(model).key(), decision)
@@ -148,7 +153,8 @@ def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, 
         reported["calibrated"] = encoder.encode(decision[1], "decision")
     origins, of_rows = origins_to_contents(fitted)
     novelty, hulls = novelty_to_contents(fitted)
-    return reported | origins | novelty, arrays | of_rows | hulls
+    mapped, of_map = calibration_to_contents(now.calibration)
+    return reported | origins | novelty | mapped, arrays | of_rows | hulls | of_map
 
 
 def _figures_from(given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder) -> Figures:

@@ -1,0 +1,83 @@
+"""Calibrated: a rule and a map of probabilities -> the rule with mapped probabilities."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hedgerow.belief.calibrate import Calibration
+from hedgerow.belief.opinion import Opinion
+from hedgerow.belief.rules.base import Floats, Rule, Setting
+
+
+class Calibrated(Rule):
+    """A rule whose probabilities are mapped by what was learned on out-of-bag rows.
+
+    Leaves are lifted and merged as the rule does it. Its opinions get the mapped probabilities, and around them
+    lower = (1 - vacuity) · probability and upper = lower + vacuity. Made by a forest with ``calibration="oob"``.
+
+    Parameters
+    ----------
+    rule : Rule
+        A rule with `calibrates`.
+    calibration : Calibration
+        The map.
+    """
+
+    name: ClassVar[str] = "calibrated"
+    even = True
+
+    def __init__(self, rule: Rule, calibration: Calibration) -> None:
+        self.rule = rule
+        self.calibration = calibration
+
+    @property
+    def merge(self) -> str:  # type: ignore[override]
+        """How states are merged, as in the rule."""
+        return self.rule.merge
+
+    @property
+    def scale_free(self) -> bool:  # type: ignore[override]
+        """As in the rule."""
+        return self.rule.scale_free
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """As in the rule."""
+        return self.rule.smooth
+
+    @property
+    def skips_empty(self) -> bool:  # type: ignore[override]
+        """As in the rule."""
+        return self.rule.skips_empty
+
+    @property
+    def onnx(self) -> bool:  # type: ignore[override]
+        """As in the rule."""
+        return self.rule.onnx
+
+    @property
+    def steady(self) -> bool:
+        """As in the rule."""
+        return self.rule.steady
+
+    @property
+    def weighable(self) -> bool:
+        """As in the rule."""
+        return self.rule.weighable
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """As in the rule, whose probabilities do not depend on caution."""
+        return self.rule.laws
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> states (m, S) of the rule."""
+        return self.rule.lift(counts, setting)
+
+    def width(self, setting: Setting) -> int:
+        """Setting -> S."""
+        return self.rule.width(setting)
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, S) -> the opinion of the rule, mapped."""
+        return self.calibration.opinion(self.rule.finish(state, setting))
