@@ -12,9 +12,10 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from hedgerow import ExtraTreesClassifier, RandomForestClassifier, load, merge, save
+from hedgerow import ExtraTreesClassifier, RandomForestClassifier, load, merge, save, to_onnx, to_sklearn
 from hedgerow.belief import all_rules, combine, resolve_rule
 from hedgerow.decide import Coverage
+from hedgerow.explain import shap_values
 from hedgerow.judge.answer import answers_of
 
 N_TREES = 25
@@ -242,3 +243,35 @@ def test_a_rule_by_name_and_the_same_rule_share_a_map():
     model = forest().fit(X, y)
     before = model.calibration_
     assert model.set_params(rule=resolve_rule("average")).calibration_ is before
+
+
+def test_onnx_answers_alike():
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    X, y, later, _ = halves()
+    model = forest(caution=2.0).fit(X, y)
+    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    names = [output.name for output in session.get_outputs()]
+    said = dict(zip(names, session.run(None, {session.get_inputs()[0].name: later}), strict=True))
+    np.testing.assert_allclose(said["probability"], model.predict_proba(later), atol=1e-12)
+    np.testing.assert_allclose(said["lower"], model.predict_bounds(later)[..., 0], atol=1e-12)
+    np.testing.assert_array_equal(said["set"], model.predict_set(later))
+
+
+def test_what_rests_on_sums_over_trees_is_refused():
+    X, y, later, _ = halves(n=200)
+    model = forest().fit(X, y)
+    with pytest.raises(ValueError, match="must be a sum over trees"):
+        shap_values(model, later[:2])
+    with pytest.raises(ValueError, match="must average distributions"):
+        to_sklearn(model)
+
+
+def test_an_explanation_and_a_report_show_the_mapped_probabilities():
+    X, y, later, truth = halves(n=200)
+    model = forest().fit(X, y)
+    told = model.explain(later[:1])[0].to_dict()
+    expected = model.predict_proba(later[:1])[0]
+    assert f"{expected.max():.3f}" in model.explain(later[:1])[0].to_text()
+    assert told
+    assert len(model.report(later[:20], truth[:20]).html) > 10_000
