@@ -70,6 +70,9 @@ class Calibrated(Rule):
         """As in the rule, whose probabilities do not depend on caution."""
         return self.rule.laws
 
+    def __repr__(self) -> str:
+        return f"Calibrated({self.rule!r}, {self.calibration!r})"
+
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> states (m, S) of the rule."""
         return self.rule.lift(counts, setting)

@@ -31,7 +31,7 @@ def check_averages(now: Any, trees: list[Tree], program: str) -> None:
     if not now.is_mean:
         raise NotImplementedError(
             f"rule must average distributions of the leaves for {program}, got {now.rule!r}; choose another with"
-            " set_params, or use to_onnx, which supports more rules"
+            " set_params, calibration=None for a calibrated forest, or use to_onnx, which supports more rules"
         )
     if now.skips_empty and not all(tree.counts[tree.is_leaf].sum(axis=1).all() for tree in trees):
         raise NotImplementedError(
