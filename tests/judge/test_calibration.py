@@ -263,7 +263,7 @@ def test_what_rests_on_sums_over_trees_is_refused():
     model = forest().fit(X, y)
     with pytest.raises(ValueError, match="must be a sum over trees"):
         shap_values(model, later[:2])
-    with pytest.raises(ValueError, match="must average distributions"):
+    with pytest.raises(NotImplementedError, match="must average distributions"):
         to_sklearn(model)
 
 

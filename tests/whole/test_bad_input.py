@@ -260,6 +260,7 @@ WRONG: dict[str, list[Any]] = {
     "min_impurity_decrease": [-0.1, NAN, INF, "some", None],
     "rule": ["majority", None, 3],
     "caution": [-1, "much", None, float("nan"), True],
+    "calibration": ["isotonic", True, 1],
     "decision": ["guess", None, 3],
     "bootstrap": ["no", None, 2],
     "max_samples": [0, -1, 41, 0.0, 1.5, NAN, "half", True],

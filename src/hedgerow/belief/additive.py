@@ -130,7 +130,7 @@ def additive(rule: Rule, what: str, n_trees: int, weights: Floats | None = None)
         can = ", ".join(rule.adds_up) or "nothing"
         raise ValueError(
             f"what must be a sum over trees under the rule, got {what!r} of {rule!r}, of which {can} adds up;"
-            " docs/which.md lists what adds up under each rule"
+            " docs/which.md lists what adds up under each rule; set calibration=None if the forest is calibrated"
         )
     total = float(n_trees if weights is None else weights.sum())
     return Additive(rule, what, 1.0 if what == "log_odds" else total)
