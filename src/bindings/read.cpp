@@ -2,6 +2,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "bindings/arrays.hpp"
+#include "core/read/hulls.hpp"
 #include "core/read/proximity.hpp"
 #include "core/read/quantiles.hpp"
 #include "core/read/reader.hpp"
@@ -141,6 +142,29 @@ nb::tuple meet_of(const InTable<std::int32_t>& leaves, const RowsInLeaves& other
     return nb::make_tuple(to_numpy(std::move(found.start)), to_numpy(std::move(found.columns)), to_numpy(std::move(found.values)));
 }
 
+void join_marks_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const InTable<std::int32_t>& places,
+                   const In<std::uint8_t>& nominal, const InTable<Mark>& cells, std::uint64_t seed, double bag_mean,
+                   std::size_t first_tree, std::size_t n_threads, const OutTable<Mark>& marks) {
+    without_gil([&](Control& control) {
+        join_marks(leaves_of(leaves, leaf_start), {table_of(places), span_of(nominal)}, table_of(cells), seed, bag_mean, first_tree,
+                   n_threads, table_of(marks), control);
+    });
+}
+
+nb::tuple measure_rows_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const InTable<std::int32_t>& places,
+                          const In<std::uint8_t>& nominal, const InTable<Mark>& marks, const InTable<double>& cells,
+                          const InTable<double>& low, const InTable<double>& high, const In<double>& spread, const In<double>& absent,
+                          const In<std::int64_t>& start, const In<double>& missing, const In<double>& present, double far,
+                          const std::optional<InTable<std::uint8_t>>& judges, std::size_t n_threads) {
+    const Rulers rulers{table_of(low),  table_of(high),   span_of(spread),  span_of(absent),
+                        span_of(start), span_of(missing), span_of(present), far};
+    Strange found = without_gil([&](Control& control) {
+        return measure_rows(leaves_of(leaves, leaf_start), {table_of(places), span_of(nominal)}, table_of(marks), table_of(cells), rulers,
+                            judges ? judges->data() : nullptr, n_threads, control);
+    });
+    return nb::make_tuple(to_numpy(std::move(found.total)), to_numpy(std::move(found.single)), to_numpy(std::move(found.place)));
+}
+
 nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const In<std::int64_t>& row_start,
                         const In<std::uint32_t>& ranks, const In<double>& values, const std::optional<In<double>>& weights,
                         const In<double>& quantiles, bool trees_alike, bool inverse, std::size_t n_threads) {
@@ -184,6 +208,10 @@ void define_reading(nb::module_& module) {
     nb::class_<RowsInLeaves>(module, "RowsInLeaves")
         .def("__init__", &make_rows_in_leaves, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
     module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a, "n_threads"_a);
+    module.def("join_marks", &join_marks_of, "leaves"_a, "leaf_start"_a, "places"_a, "nominal"_a, "cells"_a, "seed"_a, "bag_mean"_a,
+               "first_tree"_a, "n_threads"_a, "marks"_a.noconvert());
+    module.def("measure_rows", &measure_rows_of, "leaves"_a, "leaf_start"_a, "places"_a, "nominal"_a, "marks"_a, "cells"_a, "low"_a,
+               "high"_a, "spread"_a, "absent"_a, "start"_a, "missing"_a, "present"_a, "far"_a, "judges"_a.none(), "n_threads"_a);
     module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a, "weights"_a.none(),
                "quantiles"_a, "trees_alike"_a, "inverse"_a, "n_threads"_a);
 }

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.rows import Bags
 from hedgerow.table import Table
@@ -91,6 +92,21 @@ class Hulls:
         """(u,): the features that some tree has drawn, in ascending order."""
         return np.unique(self.features)
 
+    @cached_property
+    def places(self) -> NDArray[np.int32]:
+        """(T, m): where the features of each tree are among those that some tree has drawn."""
+        return np.searchsorted(self.used, self.features).astype(np.int32)
+
+    def ruler(self, meaning: Meaning, *, own: bool) -> Ruler:
+        """How distances are measured, for training rows if `own`; it is made once."""
+        known: dict[bool, Ruler] = self.__dict__.setdefault("_rulers", {})
+        if own not in known:
+            known[own] = _ruler_of(self, meaning, own)
+        return known[own]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"features": self.features, "marks": self.marks, "usual": self.usual}
+
 
 class Strangeness(NamedTuple):
     """How far rows lie outside the hulls they meet, (n,) each.
@@ -111,20 +127,17 @@ def find_hulls(forest: Forest, codes: Codes, bags: Bags, meaning: Meaning, seed:
     n_drawn = min(round(math.sqrt(n_features)), MOST_FEATURES)
     features = draw_features(seed, forest.n_trees, n_features, n_drawn)
     marks = np.zeros((int(forest.leaf_start[-1]), n_drawn), dtype=np.uint16)
+    hulls = Hulls(features, marks, usual_of(codes, meaning))
+    cells = np.stack([_marks_of(codes[feature], feature, meaning) for feature in hulls.used.tolist()])
+    nominal = meaning.bins.nominal[hulls.used]
     block = max(1, _PAIRS // n_rows)
     for first in range(0, forest.n_trees, block):
         last = min(first + block, forest.n_trees)
         leaves = some_trees(forest, first, last).leaves(codes, n_threads)
-        for tree in range(first, last):
-            inside = np.flatnonzero(bags.times(tree))
-            reached = leaves[inside, tree - first]
-            order = np.argsort(reached, kind="stable")
-            inside, reached = inside[order], reached[order]
-            starts = np.flatnonzero(np.diff(reached, prepend=-1))
-            held = forest.leaf_start[tree] + reached[starts]
-            for place, feature in enumerate(features[tree].tolist()):
-                marks[held, place] = _marks_of(codes[feature, inside], starts, feature, meaning)
-    return Hulls(features, marks, usual_of(codes, meaning))
+        starts, places = forest.leaf_start[first : last + 1], hulls.places[first:last]
+        tree = bags.first_tree + first
+        _core.join_marks(leaves, starts, places, nominal, cells, bags.seed, bags.mean, tree, n_threads, marks)
+    return hulls
 
 
 def check_marks(hulls: Hulls, forest: Forest, bins: Bins) -> bool:
@@ -210,87 +223,72 @@ def measure(
     cells: Floats,
     meaning: Meaning,
     judges: NDArray[np.bool_] | None = None,
+    n_threads: int = 1,
 ) -> Strangeness:
     """Leaves (n, T), cells (u, n), the trees that may judge (n, T) -> how strange rows are; NaN without a judge.
 
     With `judges` they are training rows, and how rare a category is does not count the row itself.
     """
-    n_rows, own = len(leaves), int(judges is not None)
-    rulers = {feature: _Ruler.of(feature, hulls.usual, meaning, own) for feature in hulls.used.tolist()}
-    place = {feature: place for place, feature in enumerate(hulls.used.tolist())}
-    total, n_judges = np.zeros(n_rows), np.zeros(n_rows)
-    sums, numbers = np.zeros((len(place), n_rows)), np.zeros((len(place), n_rows))
-    for tree in range(forest.n_trees):
-        rows = slice(None) if judges is None else np.flatnonzero(judges[:, tree])
-        marks = hulls.marks[forest.leaf_start[tree] + leaves[rows, tree]]
-        n_judges[rows] += 1
-        for column, feature in enumerate(hulls.features[tree].tolist()):
-            at = place[feature]
-            away = rulers[feature].away(marks[:, column], cells[at, rows])
-            total[rows] += np.minimum(away, 1)
-            sums[at, rows] += away
-            numbers[at, rows] += 1
-    with np.errstate(invalid="ignore", divide="ignore"):
-        each = np.where(numbers > 0, sums / numbers, -1.0)
-        strangest = each.argmax(axis=0)
-        single = each[strangest, np.arange(n_rows)]
-        return Strangeness(total / n_judges, np.where(single < 0, np.nan, single), hulls.used[strangest].astype(int))
+    asked = None if judges is None else np.ascontiguousarray(judges, dtype=np.uint8)
+    ruler = hulls.ruler(meaning, own=judges is not None)
+    total, single, place = _core.measure_rows(
+        np.ascontiguousarray(leaves),
+        forest.leaf_start,
+        hulls.places,
+        meaning.bins.nominal[hulls.used],
+        hulls.marks,
+        np.ascontiguousarray(cells),
+        **ruler._asdict(),
+        far=FAR,
+        judges=asked,
+        n_threads=n_threads,
+    )
+    return Strangeness(total, single, hulls.used[place].astype(np.int64))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Ruler:
-    """How distances in one feature are measured."""
+class Ruler(NamedTuple):
+    """How distances are measured in the u features that some tree has drawn.
 
-    nominal: bool
-    low: Floats  # numeric, (LEVELS,): the smallest value of each level
-    high: Floats  # the largest value of each level
-    spread: float
-    absent: Floats  # nominal: the distance of each category from a leaf without it
-    missing: float  # the distance of a missing value from a leaf without one
-    present: float  # the distance of a value from a leaf that has only missing values
+    ``low`` and ``high`` (u, LEVELS) are the smallest and the largest value of each level of a numeric feature,
+    ``spread`` (u,) its standard deviation. ``absent`` says how far each category is from a leaf without it, one nominal
+    feature after the other, and ``start`` (u + 1,) where those of a feature begin. ``missing`` and ``present`` (u,) say
+    how far a missing value is from a leaf without one, and a value from a leaf with missing values only.
+    """
 
-    @classmethod
-    def of(cls, feature: int, usual: Usual, meaning: Meaning, own: int) -> _Ruler:
-        """The ruler of one feature; `own` is 1 for training rows."""
-        bins, n_bins = meaning.bins, int(meaning.bins.n_bins[feature])
-        missing = int(usual.missing[feature])
-        low = high = absent = np.empty(0)
+    low: Floats
+    high: Floats
+    spread: Floats
+    absent: Floats
+    start: NDArray[np.int64]
+    missing: Floats
+    present: Floats
+
+
+def _ruler_of(hulls: Hulls, meaning: Meaning, own: bool) -> Ruler:
+    """What is usual -> how distances are measured, for training rows if `own`."""
+    usual, bins, used = hulls.usual, meaning.bins, hulls.used
+    low, high, absent = np.zeros((len(used), LEVELS)), np.zeros((len(used), LEVELS)), []
+    before = np.concatenate([[0], np.cumsum(bins.n_bins * bins.nominal)])
+    for place, feature in enumerate(used.tolist()):
+        n_bins = int(bins.n_bins[feature])
         if bins.nominal[feature]:
-            before = int((bins.n_bins * bins.nominal)[:feature].sum())
-            absent = _rarity(usual.rows[before : before + n_bins] - own, usual.n_rows)
+            absent.append(_rarity(usual.rows[before[feature] : before[feature + 1]] - own, usual.n_rows))
         elif n_bins:
-            centers = _centers(meaning, feature)
-            levels = _levels(np.arange(n_bins), n_bins)
-            low = centers[np.searchsorted(levels, np.arange(levels[-1] + 1))]
-            high = centers[np.searchsorted(levels, np.arange(levels[-1] + 1), side="right") - 1]
-        rare = _rarity(np.array([missing, usual.n_rows - missing]) - own, usual.n_rows)
-        spread = float(usual.spread[feature])
-        return cls(bool(bins.nominal[feature]), low, high, spread, absent, float(rare[0]), float(rare[1]))
-
-    def away(self, marks: Marks, cells: Floats) -> Floats:
-        """Marks (n,), values (n,) -> (n,): how far outside values are."""
-        gap = np.isnan(cells)
-        away = self._category(marks, cells, gap) if self.nominal else self._number(marks, cells)
-        away = np.where(gap, np.where(marks & _MISSING, 0.0, self.missing), away)
-        return np.where(marks, away, 0.0)  # a leaf without rows says nothing
-
-    def _number(self, marks: Marks, cells: Floats) -> Floats:
-        if not len(self.low):
-            return np.full(len(cells), self.present)
-        there = np.where(marks & _PRESENT, marks, 0)
-        low, high = self.low[there & 127], self.high[there >> 7 & 127]
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            beyond = np.where(cells < low, low - cells, np.where(cells > high, cells - high, 0.0))
-            away = np.where(beyond > 0, np.minimum(beyond / self.spread, FAR), 0.0)
-        return np.where(marks & _PRESENT, away, self.present)
-
-    def _category(self, marks: Marks, cells: Floats, gap: NDArray[np.bool_]) -> Floats:
-        number = np.where(gap, -1, cells).astype(np.int64)
-        new = number < 0
-        number[new] = 0
-        away = np.where(new, FAR, self.absent[number])
-        known = marks >> (number % CATEGORY_BITS).astype(np.uint16) & 1
-        return np.where(known & (away < FAR), 0.0, away)  # a bit may come from another category
+            centers, levels = _centers(meaning, feature), _levels(np.arange(n_bins), n_bins)
+            each = np.arange(levels[-1] + 1)
+            low[place, each] = centers[np.searchsorted(levels, each)]
+            high[place, each] = centers[np.searchsorted(levels, each, side="right") - 1]
+    lengths = np.where(bins.nominal[used], bins.n_bins[used], 0)
+    missing = usual.missing[used]
+    return Ruler(
+        low,
+        high,
+        np.ascontiguousarray(usual.spread[used]),
+        np.concatenate([np.empty(0), *absent]),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        _rarity(missing - own, usual.n_rows),
+        _rarity(usual.n_rows - missing - own, usual.n_rows),
+    )
 
 
 def _rarity(rows: NDArray[np.int64], n_rows: int) -> Floats:
@@ -298,19 +296,14 @@ def _rarity(rows: NDArray[np.int64], n_rows: int) -> Floats:
     return np.where(rows > 0, np.log((n_rows + 1) / (np.maximum(rows, 0) + 0.5)), FAR)
 
 
-def _marks_of(codes: NDArray[Any], starts: NDArray[np.int64], feature: int, meaning: Meaning) -> Marks:
-    """Codes (n,) of one feature, leaf after leaf, where each leaf begins -> its mark."""
-    n_bins, gap = int(meaning.bins.n_bins[feature]), codes == meaning.missing_code
-    missing = np.where(gap, _MISSING, 0)
+def _marks_of(codes: NDArray[Any], feature: int, meaning: Meaning) -> Marks:
+    """Codes (n,) of one feature -> (n,): the mark of each alone."""
     if meaning.bins.nominal[feature]:
-        bits = np.where(gap, _MISSING, 1 << (codes % CATEGORY_BITS).astype(np.int64))
-        return np.bitwise_or.reduceat(bits, starts).astype(np.uint16)
-    levels = _levels(codes, n_bins)
-    low = np.minimum.reduceat(np.where(gap, LEVELS, levels), starts)
-    high = np.maximum.reduceat(np.where(gap, 0, levels), starts)
-    there = low < LEVELS
-    found = np.where(there, low | high << 7 | _PRESENT, 0) | np.bitwise_or.reduceat(missing, starts)
-    return found.astype(np.uint16)
+        marks = 1 << (codes % CATEGORY_BITS).astype(np.int64)
+    else:
+        levels = _levels(codes, int(meaning.bins.n_bins[feature]))
+        marks = levels | levels << 7 | _PRESENT
+    return np.where(codes == meaning.missing_code, _MISSING, marks).astype(np.uint16)
 
 
 def _levels(codes: NDArray[Any], n_bins: int) -> NDArray[np.int64]:

@@ -116,7 +116,9 @@ def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Mea
     codes = np.ascontiguousarray(rows.codes[:, chosen])
     leaves, cells = forest.leaves(codes, n_threads), cells_of_codes(codes, hulls, meaning)
     every_second = judges & (np.cumsum(judges, axis=1) % 2 == 1)
-    by_all, by_half = (measure(hulls, forest, leaves, cells, meaning, each) for each in (judges, every_second))
+    by_all, by_half = (
+        measure(hulls, forest, leaves, cells, meaning, each, n_threads) for each in (judges, every_second)
+    )
     share = float(judges.mean()) if len(judges) else 1.0
     scores = ((of.total, of.single, _smaller(of)) for of in (by_all, by_half))
     return Novelty(hulls, *(_as_forest(whole, half, share) for whole, half in zip(*scores, strict=True)))
@@ -136,7 +138,7 @@ def novelty_of(now: Any, table: Table) -> NoveltyOf:
     for first in range(0, table.n_rows, block):
         part = slice(first, first + block)
         leaves = forest.leaves(np.ascontiguousarray(codes[:, part]), threads)
-        parts.append(known.of(measure(hulls, forest, leaves, cells[:, part], meaning)))
+        parts.append(known.of(measure(hulls, forest, leaves, cells[:, part], meaning, n_threads=threads)))
     return NoveltyOf(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
