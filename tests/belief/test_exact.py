@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -308,3 +309,14 @@ def test_cdm_vote_beyond_ten_classes_misses_no_set_of_two():
         worth = G["u65"](len(found)) * sum(s <= found for s in sets)
         small = [frozenset(c) for size in (1, 2) for c in combinations(range(14), size)]
         assert worth >= max(G["u65"](len(c)) * sum(s <= c for s in sets) for c in small)
+
+
+def test_cdm_vote_takes_memory_linear_in_the_classes():
+    counts = np.zeros((1, 2, 20_000))
+    counts[0, 0, 7], counts[0, 1, 11] = 3, 2
+    tracemalloc.start()
+    chosen = combine(counts, CdmVote(), caution=1).chosen
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.flatnonzero(chosen[0]).tolist() == [7, 11]
+    assert peak < 100e6  # all sets looked at as rows of a table took 400 MB

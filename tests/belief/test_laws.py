@@ -75,7 +75,7 @@ def assert_same(one: Opinion, other: Opinion) -> None:
 count_tables = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(2, 4)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.sampled_from([0, 0, 0, 1, 1, 2, 3, 5, 8, 40]))
 )
-cautions = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.5])
+cautions = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.5, 1e150, 1.7e308])
 
 
 @every_rule

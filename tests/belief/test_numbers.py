@@ -125,6 +125,16 @@ def test_eva_log_odds_are_the_printed_formula():
     assert combine(counts, Eva(prior=None), prior=prior).score == pytest.approx(evidence, rel=1e-13)
 
 
+@pytest.mark.parametrize(("smoothing", "caution"), [(0.1, 1e308), (5e-324, 1.0), (1e-310, 1e308), (1.7e308, 1.7e308)])
+def test_eva_has_answers_where_a_ratio_is_more_than_a_double_holds(smoothing, caution):
+    opinion = combine([[[3, 0], [0, 5.0]], [[0, 0], [2, 1]]], Eva(smoothing=smoothing), caution=caution)
+    assert np.allclose(opinion.probability.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    assert (opinion.lower <= opinion.probability).all()
+    assert (opinion.probability <= opinion.upper).all()
+    if smoothing < 1:  # the shares are those of the products of the counts
+        assert np.allclose(opinion.probability, [[3 / 8, 5 / 8], [2 / 3, 1 / 3]], rtol=0, atol=0.02)
+
+
 def test_dempster_ranks_where_the_raw_score_has_drowned():
     balanced = np.tile([[30.0, 0.0], [0.0, 30.0]], (500, 1))
     counts = np.stack([np.vstack([balanced, [[0.0, rows]]]) for rows in (1.0, 2.0, 3.0)])

@@ -355,6 +355,12 @@ def test_scikit_learn_is_told_its_own_name_of_the_criterion(criterion: Any, thei
     assert to_sklearn(forest).criterion == theirs
 
 
+def test_scikit_learn_has_its_own_defaults_where_a_parameter_was_set_to_none() -> None:
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, min_samples_leaf=2, random_state=0).fit(X, y).set_params(min_samples_leaf=None)
+    assert np.allclose(to_sklearn(forest).predict_proba(X), forest.predict_proba(X), rtol=0, atol=1e-12)
+
+
 def test_scikit_learns_tools_read_the_trees() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     ours = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)

@@ -10,7 +10,13 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from hedgerow import DecisionTreeClassifier, PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from hedgerow import (
+    DecisionTreeClassifier,
+    PairwiseTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    plot,
+)
 from hedgerow.belief.rules import rule_names
 from hedgerow.decide import Maximin
 from hedgerow.explain import Explanation, explain, shap_values
@@ -134,8 +140,21 @@ def test_actions_that_are_no_classes_are_refused(flowers):
     forest, X = flowers
     other = RandomForestClassifier(5, decision=Maximin(utility=np.ones((4, 3))), random_state=0)
     other.fit(X, forest.predict(X))
-    with pytest.raises(ValueError, match="decision must choose among the 3 classes to be explained"):
-        other.explain(X[:1])
+    for ask in (
+        lambda: other.explain(X[:1]),
+        lambda: other.report(X[:9], forest.predict(X[:9])),
+        lambda: plot.IntervalDisplay.from_estimator(other, X[:2]),
+        lambda: plot.CautionPathDisplay.from_estimator(other, X[:9], forest.predict(X[:9])),
+    ):
+        with pytest.raises(ValueError, match="decision must choose among the 3 classes to be explained"):
+            ask()
+
+
+def test_trees_of_pairs_have_no_path_of_cautions(flowers):
+    forest, X = flowers
+    pairs = PairwiseTreesClassifier(random_state=0).fit(X, forest.predict(X))
+    with pytest.raises(TypeError, match="must be a classification tree or forest, got PairwiseTreesClassifier"):
+        plot.CautionPathDisplay.from_estimator(pairs, X[:1])
 
 
 def test_one_tree_and_one_class_and_many_classes_can_be_explained():

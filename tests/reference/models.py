@@ -21,9 +21,11 @@ from hedgerow import (
     RandomForestRegressor,
     RandomTreesEmbedding,
     UnsupervisedForest,
+    merge,
 )
-from hedgerow.decide import Coverage, Hurwicz
-from hedgerow.rules import Belief, Eva
+from hedgerow.decide import Coverage, Hurwicz, Maximality
+from hedgerow.labels import from_plausibilities
+from hedgerow.rules import Belief, CdmAve, Eva
 
 N_ROWS, N_ASKED = 60, 25
 
@@ -157,3 +159,56 @@ def tampered(data: bytes, change: Any) -> bytes:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + data[8 + n_header :]
+
+
+def _with_later_rows(fitted: Fitted, n_rows: int = 20, **weighted: Any) -> Fitted:
+    """The same after rows have come."""
+    X = numbers(2, n_rows)
+    is_regressor = hasattr(fitted.model, "predict_interval")
+    y = np.nan_to_num(X[:, 0]) + 5 if is_regressor else fitted.model.classes_[labels(X, len(fitted.model.classes_))]
+    return fitted._replace(model=fitted.model.partial_fit(X, y, **weighted))
+
+
+#: What else a file can hold: many classes, one class, rows that came later, uncertain labels, merged forests,
+#: parameters that are arrays.
+ODD_MODELS: dict[str, Callable[[], Fitted]] = {
+    "forty": lambda: _numeric(
+        RandomForestClassifier(3, rule=CdmAve(utility=np.linspace(1, 0.1, 40)), decision="rule", random_state=0), 40
+    ),
+    "one-class": lambda: _numeric(RandomForestClassifier(2, random_state=0), 1),
+    "one-row": lambda: Fitted(DecisionTreeClassifier().fit([[1.0, 2.0]], ["a"]), np.zeros((3, 2))),
+    "later": lambda: _with_later_rows(
+        _numeric(RandomForestClassifier(3, max_depth=4, random_state=0), 3), sample_weight=np.linspace(0.1, 3, 20)
+    ),
+    "uncertain": lambda: _numeric(
+        RandomForestClassifier(3, max_depth=4, random_state=0),
+        3,
+        lambda y: from_plausibilities(np.maximum(np.eye(3)[y], 0.3 * (np.arange(len(y)) % 3 == 0)[:, None])),
+    ),
+    "merged": lambda: Fitted(
+        merge(
+            (fitted := _framed(RandomForestClassifier(2, max_depth=4, random_state=0), 3, _words)).model,
+            RandomForestClassifier(2, max_depth=3, random_state=1).fit(
+                frame(2, N_ROWS), _words(labels(numbers(2, N_ROWS), 3))
+            ),
+        ),
+        fitted.asked,
+    ),
+    "actions": lambda: _numeric(
+        ExtraTreesClassifier(3, decision=Maximality([[1, 0, 0], [0, 1, -2.0]]), monotonic_cst=None, random_state=0), 3
+    ),
+    "pairs-framed": lambda: _framed(PairwiseTreesClassifier(max_depth=3, random_state=0), 3, _words),
+    "number-framed": lambda: Fitted(
+        ExtraTreesRegressor(3, max_depth=4, bootstrap=True, random_state=0).fit(
+            frame(0, N_ROWS), np.nan_to_num(numbers(0, N_ROWS)[:, 0])
+        ),
+        frame(1, N_ASKED),
+    ),
+    "number-later": lambda: _with_later_rows(_targets(RandomForestRegressor(4, max_depth=4, random_state=0))),
+    "embedding-framed": lambda: Fitted(
+        RandomTreesEmbedding(3, max_depth=3, random_state=0).fit(frame(0, N_ROWS)), frame(1, N_ASKED)
+    ),
+}
+
+#: All of them.
+EVERY_MODEL = MODELS | NUMBER_MODELS | UNLABELLED_MODELS | ODD_MODELS

@@ -108,14 +108,14 @@ def splice(data: bytes, others: list[bytes], chance: Random) -> bytes:
 
 def change_header(data: bytes, others: list[bytes], chance: Random) -> bytes:
     """Something in the JSON about the arrays is another value."""
-    return _with_header(data, lambda header, body: (_change_json(header, chance), body))
+    return _with_header(data, lambda header, body: (change_json(header, chance), body))
 
 
 def change_model(data: bytes, others: list[bytes], chance: Random) -> bytes:
     """Something in the JSON about the model is another value."""
 
     def change(header: Header, body: bytes) -> tuple[Any, bytes]:
-        model = _change_json(json.loads(header["__metadata__"]["model"]), chance)
+        model = change_json(json.loads(header["__metadata__"]["model"]), chance)
         header["__metadata__"]["model"] = json.dumps(model)
         return header, body
 
@@ -233,19 +233,19 @@ def _with_header(data: bytes, change: Callable[[Header, bytes], tuple[Any, bytes
     return len(text).to_bytes(8, "little") + text + body
 
 
-def _change_json(value: Any, chance: Random) -> Any:
+def change_json(value: Any, chance: Random) -> Any:
     """Somewhere in plain data: another value, a key that is gone, new or another's, an item twice."""
     if isinstance(value, dict) and value and chance.random() < 0.93:
         key = chance.choice(list(value))
         how = chance.random()
         if how < 0.85:
-            return {**value, key: _change_json(value[key], chance)}
+            return {**value, key: change_json(value[key], chance)}
         if how < 0.93:
             return {name: held for name, held in value.items() if name != key}
         return {**value, chance.choice([*value, "new"]): value[key]}
     if isinstance(value, list) and value and chance.random() < 0.9:
         at = chance.randrange(len(value))
-        return chance.choice([[*value[:at], _change_json(value[at], chance), *value[at + 1 :]], value * 2, value[:at]])
+        return chance.choice([[*value[:at], change_json(value[at], chance), *value[at + 1 :]], value * 2, value[:at]])
     if isinstance(value, int) and chance.random() < 0.4:
         return value + chance.choice([-8, -1, 1, 8, value, 2**62])
     return chance.choice(_ODD)

@@ -59,9 +59,9 @@ def _children(forest: Forest, bins: Bins, number: int, node: int, bits: int, pay
     n_bins, nominal = int(bins.n_bins[feature]), bool(bins.nominal[feature])
     n_words = int(forest.set_start[number + 1] - forest.set_start[number])
     splits = {
-        0: not nominal and 0 <= threshold < n_bins,
+        0: not nominal and payload == 0 and 0 <= threshold < n_bins,
         1: nominal and threshold == 0 and 0 <= payload <= n_words - math.ceil(n_bins / 64),
-        2: nominal and not flag and threshold == n_bins,
+        2: nominal and payload == 0 and not flag and threshold == n_bins,
     }
     return range(child, child + (n_bins + 1 if kind == 2 else 2)) if splits.get(kind, False) else None
 
@@ -81,5 +81,6 @@ def _leaf_is_sound(forest: Forest, number: int, leaf: int) -> bool:
             return False
     if forest.weights is None:
         return True
-    weights = [float(forest.weights[i]) for i in cells]
-    return all(weight >= 0 for weight in weights) and math.isfinite(sum(weights))
+    weights, rows = [float(forest.weights[i]) for i in cells], sum(int(forest.counts[i]) for i in cells)
+    ordinary = all(weight == 0 or 1e-100 <= weight <= 1e100 for weight in weights)
+    return ordinary and (rows == 0 or sum(weights) > 0)

@@ -125,6 +125,8 @@ private:
                 break;
             default: fail("must be a leaf, or split by threshold, subset or category", at);
         }
+        if (node.kind() != NodeKind::subset && tree_.payload[at] != 0)
+            fail("must point to nothing unless it is a leaf or a subset, got " + std::to_string(tree_.payload[at]), at);
         adopt(at, node.child(), n_children);
     }
 
@@ -140,7 +142,7 @@ private:
         const std::size_t first = (static_cast<std::size_t>(forest_.leaf_start[number_]) + leaf) * leaves_.n_classes;
         std::uint64_t rows = 0;
         for (std::size_t i = first; i < first + leaves_.n_classes; ++i) rows += leaves_.counts[i];
-        check_weights(leaf, first, first + leaves_.n_classes);
+        check_weights(leaf, first, first + leaves_.n_classes, rows);
         return rows;
     }
 
@@ -159,16 +161,17 @@ private:
             last = label;
             rows += leaves_.counts[i];
         }
-        check_weights(leaf, static_cast<std::size_t>(start[0]), static_cast<std::size_t>(start[1]));
+        check_weights(leaf, static_cast<std::size_t>(start[0]), static_cast<std::size_t>(start[1]), rows);
         return rows;
     }
 
-    void check_weights(std::size_t leaf, std::size_t first, std::size_t last) const {
+    void check_weights(std::size_t leaf, std::size_t first, std::size_t last, std::uint64_t rows) const {
         if (leaves_.weights == nullptr) return;
         double total = 0;
         bool sound = true;
         for (std::size_t i = first; i < last; ++i) sound &= leaves_.weights[i] >= 0, total += leaves_.weights[i];
         if (!sound || !std::isfinite(total)) fail("must have finite weights >= 0, got others at leaf " + std::to_string(leaf));
+        if (rows > 0 && total == 0) fail("must have rows that weigh something, got none at leaf " + std::to_string(leaf));
     }
 
     [[noreturn, gnu::cold, gnu::noinline]] void fail(const std::string& what) const { throw Invalid("tree " + std::to_string(number_) + " " + what); }

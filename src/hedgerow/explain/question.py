@@ -124,6 +124,17 @@ def read_columns(now: ClassAnswers, X: Any) -> tuple[list[Array], Codes]:
     return columns, encode(table, now.fitted.bins, n_threads=now.threads(table.n_rows))
 
 
+def chosen_classes(now: ClassAnswers, opinion: Opinion) -> NDArray[np.bool_]:
+    """An opinion -> (n, K): the classes that remain, refused if the decision chooses actions."""
+    chosen = now.chosen(opinion)
+    if chosen.shape[1] != len(now.classes):
+        raise ValueError(
+            f"decision must choose among the {len(now.classes)} classes to be explained, got {now.decision!r},"
+            f" which chooses among {chosen.shape[1]} actions; set another decision"
+        )
+    return chosen
+
+
 def questions(now: ClassAnswers, columns: list[Array], codes: Codes) -> Iterator[tuple[int, Question]]:
     """Columns and codes of n samples -> blocks of questions, each with its first sample."""
     cells = now.forest.n_trees * now.forest.n_classes
@@ -132,11 +143,6 @@ def questions(now: ClassAnswers, columns: list[Array], codes: Codes) -> Iterator
         part = np.ascontiguousarray(codes[:, first : first + block])
         counts = counts_of(now, part)
         opinion = opinion_of(now, counts)
-        chosen = now.chosen(opinion)
-        if chosen.shape[1] != len(now.classes):
-            raise ValueError(
-                f"decision must choose among the {len(now.classes)} classes to be explained, got"
-                f" {now.decision!r}, which chooses among {chosen.shape[1]} actions; set another decision"
-            )
+        chosen = chosen_classes(now, opinion)
         listed = [column[first : first + block] for column in columns]
         yield first, Question(now, listed, part, counts, opinion, chosen)

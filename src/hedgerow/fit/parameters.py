@@ -13,6 +13,7 @@ from hedgerow.fit.fields import Parameter, Size, estimator, parameter, parameter
 from hedgerow.fit.settings import (
     bag_mean,
     is_real,
+    is_seed,
     is_share,
     is_whole,
     resolve_max_features,
@@ -24,6 +25,7 @@ from hedgerow.forest.grow import NO_LIMIT, GrowSettings
 from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.forest.threads import check_n_jobs
 from hedgerow.metrics.scorers import SCORERS
+from hedgerow.target.classes import check_class_weight
 from hedgerow.target.criteria import resolve_criterion
 
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
@@ -235,6 +237,7 @@ class Parameters:
         init=False,
         kind='{"balanced", "balanced_subsample"}, dict or None',
         about="Weights of the classes. They change splits and class shares, but never the amount of evidence.",
+        check=lambda name, value: check_class_weight(value),
     )
     monotonic_cst: Any = parameter(
         default=None,
@@ -313,6 +316,7 @@ class Parameters:
         default=None,
         kind="int, RandomState or None",
         about="Seed of all random draws. The same int gives the same forest, bit for bit.",
+        check=_must("an int from 0 to 2**32 - 1, a RandomState or None", is_seed),
     )
     verbose: int = parameter(
         default=0,
@@ -371,6 +375,14 @@ def check_on_fitted(estimator: Any) -> None:
     for name, row in parameters_of(estimator).items():
         if row.on_fitted:
             row.check(name, getattr(estimator, name))
+
+
+def check_once_fitted(estimator: Any) -> None:
+    """Refuse values that no fit takes; those that only another fit reads may have been set to None since."""
+    for name, row in parameters_of(estimator).items():
+        value = getattr(estimator, name)
+        if row.on_fitted or value is not None:
+            row.check(name, value)
 
 
 def refuse_unsettled(estimator: Any, where: str, advice: str) -> None:

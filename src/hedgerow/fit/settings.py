@@ -103,6 +103,13 @@ def is_share(value: Any) -> bool:
     return is_real(value) and not is_whole(value) and 0 < value <= 1
 
 
+def is_seed(value: Any) -> bool:
+    """Whether a generator can be made of a value, or it is one, as scikit-learn has them."""
+    if isinstance(value, Integral):
+        return 0 <= int(value) < 2**32
+    return value is None or value is np.random or isinstance(value, np.random.RandomState)
+
+
 @lru_cache(maxsize=1024)
 def _seed_from_number(number: int) -> int:
     """The same number gives the same seed; cached, as making a generator takes as long as growing two small trees."""

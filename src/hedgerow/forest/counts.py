@@ -263,6 +263,7 @@ class Counts(Leaves):
             raise ValueError(f"a forest must have at least one class, got {n_classes}")
         if self.weights is not None and len(self.weights) != n_cells:
             raise ValueError(f"there must be a weight for each of {n_cells} counts, got {len(self.weights)}")
+        self._check_weights()
         if (self.entry_start is None) != (n_classes <= DENSE_CLASSES):
             raise ValueError(f"leaves must list their classes if there are more than {DENSE_CLASSES}, got {n_classes}")
         if self.entry_start is None:

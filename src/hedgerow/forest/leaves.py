@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+#: No leaf weighs more: a fit brings weights to ordinary size, on which arithmetic can rely.
+MOST_WEIGHT = 1e100
+
 
 class Adding(ABC):
     """Leaves, and rows that are added to them tree by tree."""
@@ -50,6 +53,8 @@ class Leaves(ABC):
     #: The arrays that may be absent, and the array whose presence tells that leaves are of this kind.
     OPTIONAL: ClassVar[tuple[str, ...]]
     TOLD_BY: ClassVar[str]
+    #: The smallest weight of a leaf that has any.
+    LEAST_WEIGHT: ClassVar[float] = 1 / MOST_WEIGHT
     #: Whether the states of leaves are just columns of their arrays, so that lifting costs almost nothing.
     lifts_freely: ClassVar[bool] = False
 
@@ -178,3 +183,9 @@ class Leaves(ABC):
     @abstractmethod
     def check(self) -> None:
         """Raise a ValueError if the arrays do not fit together; their types have been checked before."""
+
+    def _check_weights(self) -> None:
+        """Raise a ValueError if weights are such as no fit makes."""
+        given, least = self.weights, self.LEAST_WEIGHT
+        if given is not None and not (((given >= least) | (given == 0)) & (given <= MOST_WEIGHT)).all():
+            raise ValueError(f"weights of leaves must be 0, or lie between {least:g} and {MOST_WEIGHT:g}, got others")

@@ -18,6 +18,7 @@ from hedgerow.forest.counts import Counts, join_weights
 from hedgerow.forest.leaves import Adding, Leaves
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.rows import Origin
+from hedgerow.target.numbers import LIGHTEST, MAX_TARGET
 
 Floats = NDArray[np.float64]
 
@@ -88,6 +89,7 @@ class Moments(Leaves):
     }
     OPTIONAL: ClassVar[tuple[str, ...]] = ("weights", "means")
     TOLD_BY: ClassVar[str] = "values"
+    LEAST_WEIGHT: ClassVar[float] = LIGHTEST
     lifts_freely: ClassVar[bool] = True
 
     counts: NDArray[np.uint32]
@@ -214,15 +216,29 @@ class Moments(Leaves):
         for name, held in self.arrays().items():
             if len(held) != self.n_leaves:
                 raise ValueError(f"{name} must have {self.n_leaves} values, got {len(held)}")
-            if name in ("values", "means", "variances") and not np.isfinite(held).all():
-                raise ValueError(f"{name} must be finite, got NaN or infinity")
-        if (self.variances < 0).any() or (self.counts == 0).any():
-            raise ValueError("leaves must have rows and variances >= 0, got some that do not")
+        self._check_weights()
+        check_moments(self.mean, self.variances)
+        check_targets("values", self.values)
+        if (self.counts == 0).any():
+            raise ValueError("leaves must have rows, got some without")
 
     def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Moments:
         """The leaves with the same change made to every array."""
         changed: dict[str, Any] = {name: change(held) for name, held in self.arrays().items()}
         return Moments(**changed)
+
+
+def check_targets(name: str, values: Floats) -> None:
+    """Refuse numbers that no target can be."""
+    if not np.abs(values).max(initial=0.0) <= MAX_TARGET:
+        raise ValueError(f"{name} must lie within ±{MAX_TARGET:g}, got others")
+
+
+def check_moments(means: Floats, variances: Floats) -> None:
+    """Refuse means and variances that rows with numbers cannot have."""
+    check_targets("means", means)
+    if not ((variances >= 0) & (variances <= 2 * MAX_TARGET**2)).all():
+        raise ValueError(f"variances must lie between 0 and {2 * MAX_TARGET**2:g}, got others")
 
 
 class _Adding(Adding):

@@ -149,6 +149,14 @@ def first_classes(classes: Any) -> NDArray[Any]:
     return _distinct(classes)
 
 
+def check_classes(classes: NDArray[Any]) -> None:
+    """Refuse classes (K,) that no label can be, and too many of them."""
+    if classes.dtype.kind == "f" and not ((np.abs(classes) < 2**63) & (classes == np.trunc(classes))).all():
+        raise ValueError("classes that are numbers must be whole numbers of 64 bits, got others; is it a regression?")
+    if not 1 <= len(classes) <= MAX_CLASSES:
+        raise ValueError(f"classes must be 1 to {MAX_CLASSES} labels, got {len(classes)}")
+
+
 def declared_classes(known: NDArray[Any], classes: Any) -> NDArray[Any]:
     """Known classes (K,) and newly declared classes -> all of them, sorted."""
     if classes is None:
@@ -330,11 +338,10 @@ def _shares_of(highest: float, weights: NDArray[np.float64]) -> NDArray[np.float
 
 def _distinct(classes: Any) -> NDArray[Any]:
     """Classes as given -> sorted and distinct."""
-    distinct = np.unique(column_or_1d(np.asarray(classes)))
-    if not 1 <= len(distinct) <= MAX_CLASSES:
-        raise ValueError(f"classes must be 1 to {MAX_CLASSES} labels, got {len(distinct)}")
+    distinct = np.asarray(np.unique(column_or_1d(np.asarray(classes))))
+    check_classes(distinct)
     require_text(distinct.tolist(), "classes")
-    return np.asarray(distinct)
+    return distinct
 
 
 def _is_balanced(class_weight: Any) -> bool:

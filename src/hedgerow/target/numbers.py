@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 #: Sums over all rows stay below two to the power of this: a double holds such whole numbers exactly.
 _SUM_BITS = 52
 #: The smallest weight relative to the largest one: a leaf whose rows all weigh 0 would have no mean.
-_LIGHTEST = 1e-250
+LIGHTEST = 1e-250
 #: Larger targets would overflow when squared.
 MAX_TARGET = 1e150
 
@@ -91,7 +91,7 @@ class Grid:
 
     def numbers(self, values: Floats, weights: Floats | None) -> Numbers:
         """Targets (n,) and weights above zero (n,) of some rows -> numbers for the core."""
-        weights = None if self.scale is None or weights is None else np.maximum(weights / self.scale, _LIGHTEST)
+        weights = None if self.scale is None or weights is None else np.maximum(weights / self.scale, LIGHTEST)
         weighed = (values - self.centre) * (1.0 if weights is None else weights)
         sums = np.asarray(np.rint(np.ldexp(weighed, self.sum_bits)))
         amounts = None if weights is None else np.maximum(np.rint(np.ldexp(weights, self.amount_bits)), 1.0)

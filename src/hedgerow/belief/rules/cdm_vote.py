@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import Bools, Opinion
 from hedgerow.belief.rules.base import Floats, Merge, Setting
@@ -74,26 +75,30 @@ def _best_sets(sets: Bools, weight: Floats, plausibility: Floats, worth: Floats)
     sets = np.take_along_axis(sets, order[:, None, :], axis=2)
     total = weight.sum(axis=1, keepdims=True)
     weight = weight / np.where(total > 0, total, 1.0)
-    members = _candidates(n_classes)
     belief = np.hstack([_subset_beliefs(sets, weight), _prefix_beliefs(sets, weight)])
-    sizes = members.sum(axis=1)
+    sizes = _candidate_sizes(n_classes)
     by_size = np.argsort(sizes, kind="stable")
     value = (belief * worth[sizes - 1])[:, by_size]
-    best = np.argmax(value >= value.max(axis=1, keepdims=True) - TIE, axis=1)
+    best = by_size[np.argmax(value >= value.max(axis=1, keepdims=True) - TIE, axis=1)]
     chosen: Bools = np.zeros_like(plausibility, dtype=bool)
-    np.put_along_axis(chosen, order, members[by_size][best], axis=1)
+    np.put_along_axis(chosen, order, _members(best, n_classes), axis=1)
     chosen |= total == 0
     return chosen
 
 
-def _candidates(n_classes: int) -> Bools:
-    """K -> the sets that are compared, bool (C, K); classes are in order of falling plausibility."""
+def _candidate_sizes(n_classes: int) -> NDArray[np.int64]:
+    """K -> sizes of the sets that are compared (C,): all subsets of the first ones, then longer runs."""
     top = min(ENUMERATED, n_classes)
-    codes = np.arange(1, 1 << top)[:, None]
-    subsets = np.zeros((len(codes), n_classes), dtype=bool)
-    subsets[:, :top] = (codes >> np.arange(top)) & 1
-    longer = np.arange(n_classes) < np.arange(top + 1, n_classes + 1)[:, None]
-    return np.vstack([subsets, longer])
+    subsets = (np.arange(1, 1 << top)[:, None] >> np.arange(top)) & 1
+    return np.concatenate([subsets.sum(axis=1), np.arange(top + 1, n_classes + 1)])
+
+
+def _members(number: NDArray[np.int64], n_classes: int) -> Bools:
+    """Numbers of sets looked at (n,) -> their classes by falling plausibility, bool (n, K)."""
+    top = min(ENUMERATED, n_classes)
+    place, longer = np.arange(n_classes), number - (1 << top) + top + 2
+    subset = (((number[:, None] + 1) >> np.minimum(place, top)) & 1 == 1) & (place < top)
+    return np.where(longer[:, None] > top, place < longer[:, None], subset)
 
 
 def _subset_beliefs(sets: Bools, weight: Floats) -> Floats:

@@ -152,9 +152,9 @@ class Eva(Rule):
         one_of(self.prior, ("log", "authors", None), "prior")
         total = counts.sum(axis=1, keepdims=True)
         filled = total > 0
-        share = np.log1p(counts / self.smoothing)
-        raised = np.log1p(counts / (self.smoothing + setting.caution))
-        log_total = np.log(total / self.smoothing + setting.n_classes)
+        share = _log_of(np.log1p, counts, self.smoothing)
+        raised = _log_of(np.log1p, counts, self.smoothing + setting.caution)
+        log_total = _log_of(lambda ratio: np.log(ratio + setting.n_classes), total, self.smoothing)
         return np.hstack([share, raised, np.where(filled, log_total, 0.0), filled])
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
@@ -162,7 +162,7 @@ class Eva(Rule):
         k, leaves = setting.n_classes, state[:, -1:]
         correction = (leaves - 1.0) * self.prior_term(setting)
         plain = np.where(leaves > 0, state[:, :k] - correction, 0.0)
-        lift_of_zero = np.log1p(setting.caution / self.smoothing)
+        lift_of_zero = _log_of(np.log1p, np.float64(setting.caution), self.smoothing)
         raised = state[:, k : 2 * k] + leaves * lift_of_zero - correction
         raised = np.where(leaves > 0, np.maximum(raised, plain), 0.0)
         log_odds = _log_normalised(plain)
@@ -293,6 +293,16 @@ def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
     lower: Floats = np.exp(plain - np.logaddexp(total, worst))
     upper: Floats = np.exp(raised - np.logaddexp(total, gain))
     return lower, upper
+
+
+def _log_of(log: Any, part: Any, unit: float) -> Any:
+    """The logarithm of part / unit and a little more, also where a double cannot hold the ratio."""
+    with np.errstate(over="ignore"):
+        ratio = part / unit
+    logs = log(ratio)
+    if np.isfinite(logs).all():
+        return logs
+    return np.where(np.isinf(ratio), np.log(np.where(part > 0, part, 1.0)) - np.log(unit), logs)
 
 
 def _log_lost(x: Floats) -> Floats:

@@ -227,7 +227,8 @@ class Pool(Rule):
         """Merged states (n, K + 2) -> opinion; conflict is the Gini impurity due to disagreement."""
         pooled = state[:, : setting.n_classes]
         probability, total = distribution(pooled)
-        room = total + setting.caution * state[:, -1]
+        with np.errstate(over="ignore"):  # infinite room leaves a lower bound of zero
+            room = total + setting.caution * state[:, -1]
         lower = pooled / np.where(room > 0, room, 1.0)[:, None]
         conflict = disagreement(probability, state[:, -2], total)
         return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, 1.0))

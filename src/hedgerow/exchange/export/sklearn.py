@@ -89,7 +89,8 @@ def to_sklearn(forest: Any) -> Any:
 
 def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of zeros."""
-    parameters = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
+    shared = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
+    parameters = {name: value for name, value in shared.items() if value is not None}
     parameters["criterion"] = kind.criterion(forest.criterion)
     if forest.__one_tree__:
         theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)

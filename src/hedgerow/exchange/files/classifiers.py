@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from hedgerow.belief import Setting, merge_states, resolve_rule
+from hedgerow.belief import Setting, merge_states
 from hedgerow.decide import Decision, decide, resolve_decision
+from hedgerow.decide.base import ActionDecision, checked_utility
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.calibration import calibration_from_contents, calibration_to_contents
 from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
@@ -25,17 +26,15 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, labels_from_arrays, labels_to_arrays, take
+from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.calibration import rule_key
 from hedgerow.judge.fitted import Figures, Fitted, Learned, with_fitted
 from hedgerow.target.base import AboutClasses
-from hedgerow.target.classes import MAX_CLASSES
+from hedgerow.target.classes import check_classes
 from hedgerow.target.criteria import Criterion
 
 Json: TypeAlias = Any
-
-#: Up to this many classes, rule and decision are tried on a leaf without rows.
-TRIAL_CLASSES = 32
 
 KEYS = frozenset({"parameters", "classes", "table", "weighted", "seed", "bag", "fitted"})
 _REPORTED = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
@@ -71,8 +70,7 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
 def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
     """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     classes = labels_from_arrays("classes", given["classes"], arrays)
-    if len(classes) > MAX_CLASSES:
-        raise ModelFileError(f"a model must have at most {MAX_CLASSES} classes, got {len(classes)}")
+    check_classes(classes)
     decoder = Decoder(arrays, len(classes))
     model = decoder.estimator(given["parameters"], kind)
     leaf_classes, n_trees = model.__tree_shape__(len(classes))
@@ -109,24 +107,46 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
 
 
 def _check_reading(model: Any, fitted: Fitted) -> None:
-    """Refuse parameters that would fail in a prediction; parameters of a fit are checked by the next fit."""
-    rule, decision = resolve_rule(model.rule), resolve_decision(model.decision)
-    caution = model.caution
-    if caution == "auto":
-        caution = (fitted.learned.last("caution") or (None, 1.0))[1]
-    if not isinstance(caution, Real):
-        raise ValueError(f"caution must be a number >= 0 or 'auto', got {str(caution)[:40]!r}; set another")
-    about: Any = fitted.about
-    n_classes = len(about.names)
-    setting = Setting.of(n_classes, float(caution), about.prior)
-    if n_classes > TRIAL_CLASSES:
-        return
+    """Refuse what could not answer; parameters that only another fit reads are checked by that fit."""
+    check_once_fitted(model)
+    now: ClassAnswers = model.__answers__(fitted)
+    if fitted.rows_with_judges is None:
+        _check_learned(now, model)
+    _try_parameters(now)
+
+
+def _check_learned(now: ClassAnswers, model: Any) -> None:
+    """Refuse parameters that only training rows could settle, where they have not done so."""
+    learned = now.fitted.learned
+    if isinstance(model.caution, str) and learned.last("caution") is None:
+        raise ValueError(
+            "caution must be a number in a model without training rows to choose one on, got 'auto'; set a number"
+        )
+    weights = learned.last("weights")
+    if now.rule.needs_weights and (weights is None or weights[0] != now.caution):
+        raise ValueError(
+            f"rule must be one that learns no tree weights in a model without training rows to learn them on, got"
+            f" {now.rule!r} with a caution of {now.caution:g}; set another rule, or the caution they were learned with"
+        )
+
+
+def _try_parameters(now: ClassAnswers) -> None:
+    """Combine and decide about a leaf of one row and one of none, which finds parameters out of range."""
+    rule, decision, n_classes = now.rule, resolve_decision(now.asked_decision), len(now.classes)
+    if decision.needs_calibration:
+        decision = (now.fitted.learned.last("decision") or (None, decision))[1]
+    if isinstance(decision, ActionDecision) and decision.utility is not None:
+        two = checked_utility(decision.utility, n_classes)[:2]  # some decisions compare all pairs of actions
+        decision = clone(decision).set_params(utility=two)
+    setting = Setting.of(n_classes, now.caution, now.about.prior)
+    counts = np.zeros((2, n_classes))
+    counts[0, 0] = 1.0
     with np.errstate(all="ignore"):
-        states = rule.lift(np.zeros((1, n_classes)), setting)[:, None, :]
-        opinion = rule.finish(merge_states(states, rule.merge), setting)
-        ready = (fitted.learned.last("decision") or (None, decision))[1] if decision.needs_calibration else decision
-        if ready.is_ready:
-            decide(opinion, ready)
+        opinion = rule.finish(merge_states(rule.lift(counts, setting)[None], rule.merge), setting)
+        if not all(np.isfinite(part).all() for part in (opinion.probability, opinion.lower, opinion.upper)):
+            raise ValueError(f"caution must be of ordinary size for {rule!r}, got {now.caution:g}; set another")
+        if decision.is_ready:
+            decide(opinion, decision)
 
 
 def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:

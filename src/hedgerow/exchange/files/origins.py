@@ -13,10 +13,11 @@ from hedgerow.exchange.files.state import checked_number
 from hedgerow.exchange.files.values import Array, Arrays, take
 from hedgerow.fit.run import MAX_ROWS
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.leaves import Leaves
-from hedgerow.forest.moments import LaterMoments, Moments
+from hedgerow.forest.leaves import MOST_WEIGHT, Leaves
+from hedgerow.forest.moments import LaterMoments, Moments, check_moments
 from hedgerow.forest.rows import COUNT_SENSES, Grid, Origin
 from hedgerow.judge.fitted import Fitted
+from hedgerow.target.numbers import MAX_TARGET
 
 Json: TypeAlias = Any
 
@@ -28,9 +29,9 @@ _NUMBERS: tuple[tuple[str, type, float, float], ...] = (
     ("bag_mean", float, 0, 1),
     ("bag_rows", int, 1, MAX_ROWS),
     ("n_rows", int, 1, MAX_ROWS),
-    ("weight_scale", float, math.ulp(0.0), 1e308),
-    ("weight_unit", float, math.ulp(0.0), 1e308),
-    ("centre", float, -1e308, 1e308),
+    ("weight_scale", float, math.ulp(0.0), math.nextafter(math.inf, 0)),
+    ("weight_unit", float, 2.0**-50, 1),
+    ("centre", float, -MAX_TARGET, MAX_TARGET),
     ("exponent", int, -1100, 1100),
 )
 _MOMENTS = ("weight", "mean", "variance")
@@ -62,7 +63,7 @@ def origins_from_contents(forest: Forest, given: dict[str, Json], arrays: Arrays
     if not isinstance(listed, list) or not 1 <= len(listed) <= forest.n_trees:
         raise ModelFileError("origins must be a list with at most one entry for each tree, got something else")
     rows = take(arrays, "origins.class_rows", np.float64, shape=(len(listed), forest.n_classes))
-    if not (np.isfinite(rows) & (rows >= 0)).all():
+    if not ((rows >= 0) & (rows <= MAX_ROWS)).all():
         raise ModelFileError("origins must have counted a number of rows of each class, got others")
     origins = tuple(_origin_from(each, counted) for each, counted in zip(listed, rows, strict=True))
     if sum(origin.n_trees for origin in origins) != forest.n_trees:
@@ -89,9 +90,10 @@ def _origin_from(given: Json, class_rows: Array) -> Origin:
 def _with_later(leaves: Leaves, arrays: Arrays) -> Moments:
     """Leaves with their evidence after growing, and the sums of later rows."""
     moments = [take(arrays, f"later.{name}", np.float64, length=leaves.n_leaves) for name in _MOMENTS]
-    if not isinstance(leaves, Moments) or not all(np.isfinite(each).all() for each in moments):
-        raise ModelFileError("moments of leaves after growing must be finite, and of a regression, got something else")
-    if not (moments[0] > 0).all() or not (moments[2] >= 0).all():
-        raise ModelFileError("leaves must have had rows and variances >= 0 after growing, got others")
+    if not isinstance(leaves, Moments):
+        raise ModelFileError("moments of leaves after growing must be of a regression, got something else")
+    if not ((moments[0] >= leaves.LEAST_WEIGHT) & (moments[0] <= MOST_WEIGHT)).all():
+        raise ModelFileError("leaves must have had weights of ordinary size after growing, got others")
+    check_moments(moments[1], moments[2])
     sums = take(arrays, "later.sums", np.int64, shape=(leaves.n_leaves, 6))
     return replace(leaves, later=LaterMoments(moments[0], moments[1], moments[2], sums.reshape(-1, 3, 2)))

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
@@ -21,14 +20,17 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, check_starts, take
-from hedgerow.fit.parameters import NUMBER_CRITERION
+from hedgerow.fit.parameters import NUMBER_CRITERION, check_once_fitted
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.leaves import MOST_WEIGHT
+from hedgerow.forest.moments import check_targets
 from hedgerow.forest.quantiles import LeafRows
-from hedgerow.judge.answer import answers_of, checked_caution
+from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import Fitted, Learned, with_fitted
 from hedgerow.judge.intervals import MAX_ROWS, Residuals
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.target.base import AboutNumbers
+from hedgerow.target.numbers import LIGHTEST, check_poisson
 
 Json: TypeAlias = Any
 
@@ -63,11 +65,10 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
     model = decoder.estimator(given["parameters"], kind)
     moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
     state = state_from_contents(given, arrays, 1, moments=moments)
-    low, high = _finite("range", take(arrays, "range", np.float64, length=2)).tolist()
-    if not low <= high:
-        raise ModelFileError(f"range must go from the lowest to the highest target, got {low} and {high}")
     reported = given["fitted"]
     check_known(reported, _REPORTED)
+    criterion = _checked_criterion(reported.get("criterion_", model.criterion))
+    about = _about_from(take(arrays, "range", np.float64, length=2), criterion, state.forest)
     figures = chosen_features_from_json(reported, state.schema.n_features, decoder)
     if "oob_score_" in reported:
         score = checked_number("oob_score_", decoder.decode(reported["oob_score_"]), float, -math.inf, math.inf)
@@ -76,16 +77,16 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
     if "residuals" in reported:
         learned.put("residuals", None, _residuals_from(arrays, state.forest.n_trees))
     if "leaf_rows" in reported:
-        learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest))
+        learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, about))
     novelty_from_contents(learned, state, reported, arrays)
     origins, forest = origins_from_contents(state.forest, reported, arrays)
     _check_reading(model)
     fitted = Fitted(
         schema=state.schema,
         bins=state.bins,
-        about=AboutNumbers.between(low, high),
+        about=about,
         forest=forest,
-        criterion=_checked_criterion(reported.get("criterion_", model.criterion)),
+        criterion=criterion,
         seed=state.seed,
         fingerprint=state.fingerprint,
         origins=origins,
@@ -97,7 +98,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
 
 def _check_reading(model: Any) -> None:
     """Refuse parameters that would fail in a prediction."""
-    checked_caution(model.caution, "a number >= 0")
+    check_once_fitted(model)
     _checked_criterion(model.criterion)
 
 
@@ -133,9 +134,30 @@ def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tup
     return reported | origins | novelty, arrays | of_rows | hulls
 
 
+def _about_from(extremes: Array, criterion: str, forest: Forest) -> AboutNumbers:
+    """The lowest and the highest target, between which leaves predict."""
+    check_targets("range", extremes)
+    low, high = extremes.tolist()
+    if not low <= high:
+        raise ModelFileError(f"range must go from the lowest to the highest target, got {low} and {high}")
+    if criterion == "poisson":
+        check_poisson(low, high)
+    for name in ("values", "means"):
+        _check_between(name, vars(forest.evidence)[name], low, high)
+    return AboutNumbers.between(low, high)
+
+
+def _check_between(name: str, values: Array | None, low: float, high: float) -> None:
+    """Refuse numbers outside the range of the targets, but for what rounding does."""
+    slack = 1e-6 * max(abs(low), abs(high))
+    if values is not None and not ((low - slack <= values) & (values <= high + slack)).all():
+        raise ModelFileError(f"{name} must lie between the lowest and the highest target, {low:g} and {high:g}")
+
+
 def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:
     """Out-of-bag residuals of rows that some tree has not seen."""
-    residuals = _finite("residuals", take(arrays, "residuals", np.float64)).copy()
+    residuals = take(arrays, "residuals", np.float64).copy()
+    check_targets("residuals", residuals / 2)
     bits = take(arrays, "residuals.outside", np.uint8, shape=(len(residuals), (n_trees + 7) // 8)).copy()
     found = Residuals(residuals, bits, n_trees)
     if len(residuals) > MAX_ROWS or (residuals < 0).any() or not found.outside.any(axis=1).all():
@@ -145,25 +167,19 @@ def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:
     return found
 
 
-def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest) -> LeafRows:
+def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, about: AboutNumbers) -> LeafRows:
     """The training rows of every leaf."""
     if not isinstance(given, dict) or given.keys() != {"weighted"}:
         raise ModelFileError("leaf_rows must say whether they are weighted, got something else")
-    values = _finite("rows.values", take(arrays, "rows.values", np.float64))
+    values = take(arrays, "rows.values", np.float64)
+    _check_between("rows.values", values, about.low, about.high)
     ranks = take(arrays, "rows.ranks", np.uint32)
     start = take(arrays, "rows.start", np.int64, length=int(forest.leaf_start[-1]) + 1)
     check_starts("rows.start", start, len(ranks), least=1)
     weights = None
     if given["weighted"] is True:
-        weights = _finite("rows.weights", take(arrays, "rows.weights", np.float64, length=len(values)))
-    sound = weights is None or (weights > 0).all()
+        weights = take(arrays, "rows.weights", np.float64, length=len(values))
+    sound = weights is None or ((weights >= LIGHTEST) & (weights <= MOST_WEIGHT)).all()
     if not sound or (np.diff(values) < 0).any() or ranks.max() >= len(values):
         raise ModelFileError("rows of leaves must be ranked by target and have weights > 0, got others")
     return LeafRows(start, ranks, values, weights)
-
-
-def _finite(name: str, values: Array) -> NDArray[np.float64]:
-    """The same numbers, refused unless all are finite."""
-    if not np.isfinite(values).all():
-        raise ModelFileError(f"{name} must be finite, got NaN or infinity")
-    return values

@@ -20,7 +20,7 @@ from hedgerow.exchange.files.values import (
 )
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
-from hedgerow.table.categories import MAX_CATEGORIES
+from hedgerow.table.categories import MAX_CATEGORIES, kind_of_values
 from hedgerow.table.schema import Kind
 
 #: A file holds the place of a word in these tuples; add new words at the end.
@@ -62,9 +62,14 @@ def schema_from_arrays(given: Any, arrays: Arrays) -> Schema:
     if not 1 <= n_features <= MAX_FEATURES or kinds.max() >= len(KINDS):
         raise ModelFileError(f"a table must have 1 to {MAX_FEATURES:,} columns of known kinds, got {n_features:,}")
     names = tuple(text_from_arrays("table.names", arrays, n_features)) if given["named"] else None
+    if names is not None and len(set(names)) != n_features:
+        raise ModelFileError("columns must have different names, got one twice")
     categories = _categories_from_arrays(arrays, n_features)
-    nominal = tuple(known is not None for known in categories)
-    return Schema(names, nominal, categories, tuple(KINDS[kind] for kind in kinds.tolist()), container)
+    held = tuple(KINDS[kind] for kind in kinds.tolist())
+    for kind, known in zip(held, categories, strict=True):
+        if kind not in _kinds_of(known):
+            raise ModelFileError(f"a column must be of the kind of its categories, got one of {kind}")
+    return Schema(names, tuple(known is not None for known in categories), categories, held, container)
 
 
 def bins_to_arrays(bins: Bins) -> Arrays:
@@ -90,6 +95,8 @@ def bins_from_arrays(arrays: Arrays, schema: Schema) -> Bins:
     if not np.where(nominal, (n_bins == 0) & (n_cuts == 0), n_bins == n_cuts + 1).all() or n_bins.max() > MAX_BINS:
         raise ModelFileError(f"a numeric column must have 1 to {MAX_BINS:,} bins and one cut less, got another number")
     _check_cuts(cuts, cut_start)
+    if np.isnan(centers).any():
+        raise ModelFileError("typical values of bins must be numbers, got NaN")
     for feature, known in enumerate(schema.categories):
         if known is not None:
             n_bins[feature] = len(known)
@@ -132,6 +139,13 @@ def _categories_from_arrays(arrays: Arrays, n_features: int) -> tuple[Array | No
         require_ascending(f"categories of column {feature}", known)
         categories[feature] = known
     return tuple(categories)
+
+
+def _kinds_of(known: Array | None) -> tuple[Kind, ...]:
+    """Categories of a column, None if it is numeric -> the kinds of columns that have such."""
+    if known is None:
+        return ("number", "boolean", "null")
+    return ("category", kind_of_values(known))
 
 
 def _category_type(known: Array | None) -> int:

@@ -10,6 +10,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import state_from_contents, state_to_contents
 from hedgerow.exchange.files.values import Arrays, take
+from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
 from hedgerow.target.base import About, AboutRows
 
@@ -20,6 +21,7 @@ KEYS = frozenset({"parameters", "table", "seed", "bag", "fitted"})
 
 def unlabelled_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     """Fitted trees -> JSON and arrays; the training table is not saved."""
+    check_once_fitted(model)
     encoder, fitted = Encoder(), fitted_of(model)
     state, arrays = state_to_contents(fitted)
     if isinstance(fitted.about, AboutRows) and fitted.about.ranges is not None:
@@ -32,6 +34,7 @@ def unlabelled_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
     """The inverse of `unlabelled_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     names: tuple[str, ...] = kind.__leaf_names__  # type: ignore[attr-defined]
     model = Decoder(arrays, len(names)).estimator(given["parameters"], kind)
+    check_once_fitted(model)
     state = state_from_contents(given, arrays, len(names))
     about = About(np.array(names))
     if len(names) == 1:

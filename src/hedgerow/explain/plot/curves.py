@@ -10,6 +10,7 @@ import numpy as np
 from hedgerow import metrics
 from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.plot.canvas import ACCENT, INK, OPEN, SOFT, Display, Floats, calm, class_names, percent_axis
+from hedgerow.explain.question import chosen_classes
 from hedgerow.judge.answer import answers_of
 from hedgerow.metrics import RiskCoverageCurve, risk_coverage_curve
 
@@ -177,6 +178,8 @@ class CautionPathDisplay(Display):
         CautionPathDisplay
         """
         now = answers_of(forest)
+        if not now.combines_leaves:
+            raise TypeError(f"forest must be a classification tree or forest, got {type(forest).__name__}")
         evidence, rule = now.evidence(now.read(X)), now.rule
         if y is None and evidence.n_samples != 1:
             raise ValueError(f"X must be one row if y is not given, got {evidence.n_samples}; pass y, or X[:1]")
@@ -186,7 +189,7 @@ class CautionPathDisplay(Display):
             bounds = np.stack([np.stack([opinion.lower[0], opinion.upper[0]], axis=1) for opinion in opinions])
             bands = {name: bounds[:, k] for k, name in enumerate(names)}
             return cls(at, {}, bands, now.caution).plot(ax)
-        sets = [now.chosen(opinion) for opinion in opinions]
+        sets = [chosen_classes(now, opinion) for opinion in opinions]
         known = {"y": np.asarray(y), "classes": forest.classes_}
         lines = {
             "decided": [metrics.determinacy(sets=each, **known) for each in sets],

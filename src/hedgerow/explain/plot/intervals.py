@@ -8,6 +8,7 @@ import numpy as np
 
 from hedgerow.exchange.export.svg import colour_of
 from hedgerow.explain.plot.canvas import INK, TRACK, Display, Floats, calm, class_legend, class_names, cut, percent_axis
+from hedgerow.explain.question import chosen_classes
 from hedgerow.judge.answer import answers_of
 
 #: Between rows, in heights of a bar.
@@ -79,7 +80,7 @@ class IntervalDisplay(Display):
             opinion.lower,
             opinion.upper,
             opinion.probability,
-            chosen=now.chosen(opinion),
+            chosen=chosen_classes(now, opinion),
             classes=forest.classes_,
             names=names,
             ax=ax,

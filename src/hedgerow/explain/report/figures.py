@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hedgerow import metrics
 from hedgerow.belief import Opinion
 from hedgerow.decide import columns_from_labels
+from hedgerow.explain.question import chosen_classes
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.metrics import SetConfusion
@@ -99,7 +100,7 @@ def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
                 " leave it out if the classes are not known"
             )
         truth = columns_from_labels(given, len(now.classes), now.classes)[0]
-    return Said(codes, _columns_of(table), opinion, now.chosen(opinion), truth)
+    return Said(codes, _columns_of(table), opinion, chosen_classes(now, opinion), truth)
 
 
 def figures_of(forest: Any, now: ClassAnswers, said: Said) -> Figures:

@@ -1,0 +1,237 @@
+"""Sound files: every file that loads is a model that answers; what no fit could have written is refused."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.reference.ask import is_refusal, questions
+from tests.reference.attack import Attack
+from tests.reference.craft import CHANGES, Parts, put_together, settle, taken_apart
+from tests.reference.models import EVERY_MODEL, MODELS, labels, numbers
+
+import hedgerow
+from hedgerow.exchange.files.values import text_to_arrays
+from hedgerow.rules import Belief, CdmAve
+
+
+def parts_of(name: str) -> Parts:
+    """A model of `tests.reference.models`, saved and taken apart."""
+    file = io.BytesIO()
+    hedgerow.save(EVERY_MODEL[name]().model, file)
+    return taken_apart(file.getvalue())
+
+
+def loaded(parts: Parts) -> Any:
+    """What `load` makes of a file."""
+    return hedgerow.load(io.BytesIO(put_together(parts)))
+
+
+def filled(name: str, value: Any) -> Callable[[Parts], None]:
+    """All cells of an array are this."""
+    return lambda parts: parts.arrays[name].fill(value)
+
+
+def with_cell(name: str, at: int, value: Any) -> Callable[[Parts], None]:
+    """A cell of an array is this."""
+    return lambda parts: parts.arrays[name].reshape(-1).__setitem__(at, value)
+
+
+def with_parameter(name: str, value: Any) -> Callable[[Parts], None]:
+    """A parameter is this."""
+    return lambda parts: parts.model["parameters"].__setitem__(name, value)
+
+
+def with_names(*names: str) -> Callable[[Parts], None]:
+    """The columns are called like this."""
+    return lambda parts: parts.arrays.update(text_to_arrays("table.names", names))
+
+
+def with_classes(word: str, values: list[Any]) -> Callable[[Parts], None]:
+    """The classes are these."""
+
+    def change(parts: Parts) -> None:
+        parts.model["classes"] = word
+        parts.arrays["classes"] = np.array(values, dtype=word)
+
+    return change
+
+
+def with_payload_of_a_split(parts: Parts) -> None:
+    parts.arrays["forest.payload"][0] = 7
+
+
+def without(name: str) -> Callable[[Parts], None]:
+    """The fit does not say this."""
+    return lambda parts: parts.model["fitted"].pop(name)
+
+
+def with_origin(place: int, value: Any) -> Callable[[Parts], None]:
+    """A number of the first origin is this."""
+    return lambda parts: parts.model["fitted"]["origins"][0].__setitem__(place, value)
+
+
+def rule(name: str, **parameters: Any) -> dict[str, Any]:
+    return {"rule": name, "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        # Parameters are checked by the table that fits read.
+        ("forest", with_parameter("caution", True), "caution must be a number >= 0"),
+        ("number-tree", with_parameter("caution", True), "caution must be a number >= 0"),
+        ("forest", with_parameter("n_estimators", -3), "n_estimators must be an int >= 1"),
+        ("forest", with_parameter("max_depth", []), "max_depth must be an int >= 1 or None"),
+        ("forest", with_parameter("random_state", -1), "random_state must be an int from 0"),
+        ("forest", with_parameter("class_weight", "light"), "class_weight must be one of"),
+        ("number-tree", with_parameter("leaf_rows", [0, 0]), "leaf_rows must be True or False"),
+        ("embedding", with_parameter("sparse_output", "yes"), "sparse_output must be True or False"),
+        # What was to be learned on training rows must have been learned.
+        ("forest", with_parameter("caution", "auto"), "caution must be a number in a model without training rows"),
+        ("learned", without("caution_"), "."),
+        ("learned", without("learned_with"), "."),
+        ("learned", with_parameter("caution", 77.0), "rule must be one that learns no tree weights"),
+        ("forest", with_parameter("rule", rule("belief", weights="learned")), "rule must be one that learns no tree"),
+        # Rules and decisions are tried, however many classes there are.
+        ("forty", with_parameter("rule", rule("cdm_ave", utility=[1.0, 0.5])), "utility must be 40 finite numbers"),
+        ("forty", with_parameter("rule", rule("laplace", alpha=-1.0)), "alpha must be a finite number >= 0"),
+        ("forest", with_parameter("rule", rule("generalised_mixture", theta="mode")), "theta must be one of"),
+        (
+            "forty",
+            with_parameter("decision", {"decision": "Maximality", "parameters": {"utility": [[1.0, 0.0]]}}),
+            r"utility must have shape \(actions, 40\)",
+        ),
+        (
+            "actions",
+            with_parameter("decision", {"decision": "Hurwicz", "parameters": {"optimism": 3.0}}),
+            r"optimism must lie in \[0, 1\]",
+        ),
+        # Leaves hold what rows can have put there.
+        ("weighted", filled("forest.weights", 1e307), "weights of leaves must be 0, or lie between"),
+        ("weighted", filled("forest.weights", 5e-324), "weights of leaves must be 0, or lie between"),
+        ("weighted", filled("forest.weights", 0.0), "must have rows that weigh something"),
+        ("number-forest", filled("forest.weights", 0.0), "must have rows that weigh something"),
+        ("number-forest", filled("forest.weights", 1e308), "weights of leaves must be 0, or lie between"),
+        ("number-tree", filled("forest.values", 1e308), r"must lie within ±1e\+150"),
+        ("number-tree", filled("forest.values", 1e9), "values must lie between the lowest and the highest target"),
+        ("number-extra", filled("forest.means", -1e9), "means must lie between the lowest and the highest target"),
+        ("number-tree", filled("forest.variances", 1e308), "variances must lie between 0 and"),
+        ("number-tree", filled("range", np.nan), "range must lie within"),
+        ("number-tree", filled("range", 1e200), "range must lie within"),
+        ("number-poisson", with_cell("range", 0, -1.0), "y must be >= 0"),
+        ("number-forest", filled("residuals", 1e300), "residuals must lie within"),
+        ("number-forest", filled("rows.weights", 1e-300), "weights > 0"),
+        ("number-forest", with_cell("rows.values", 0, -1e9), "rows.values must lie between"),
+        ("number-later", filled("later.mean", 1e200), "means must lie within"),
+        ("number-later", filled("later.weight", 1e200), "weights of ordinary size"),
+        ("forest", with_origin(8, 5e-324), "weight_unit of an origin"),
+        ("forest", filled("origins.class_rows", 1e300), "origins must have counted"),
+        ("tree", with_payload_of_a_split, "must point to nothing unless it is a leaf or a subset, got 7"),
+        # Columns and classes are what a table and labels can have.
+        ("forest", with_names("a", "b", "a", "c", "d"), "columns must have different names"),
+        ("forest", with_cell("table.kind", 0, 2), "a column must be of the kind of its categories, got one of text"),
+        ("forest", with_cell("table.kind", 1, 0), "a column must be of the kind of its categories, got one of number"),
+        ("tree", filled("bins.centers", np.nan), "typical values of bins must be numbers"),
+        ("tree", with_classes("float64", [0.0, 0.5, 1.0]), "classes that are numbers must be whole"),
+        ("tree", with_classes("float64", [0.0, 1.0, np.inf]), "classes that are numbers must be whole"),
+    ],
+)
+def test_what_no_fit_could_have_written_is_refused(name: str, change: Callable[[Parts], None], said: str) -> None:
+    parts = parts_of(name)
+    change(parts)
+    settle(parts)
+    with pytest.raises(hedgerow.ModelFileError, match=said):
+        loaded(parts)
+
+
+@pytest.mark.parametrize("name", EVERY_MODEL)
+def test_a_loaded_model_answers_every_question_or_refuses_in_known_words(name: str) -> None:
+    refused = {}
+    for question, ask in questions(loaded(parts_of(name))):
+        try:
+            if question not in hedgerow.plot.__all__:
+                ask()
+        except Exception as reason:
+            refused[question] = reason
+    assert [(question, reason) for question, reason in refused.items() if not is_refusal(question, reason)] == []
+    assert not {"predict_set", "score"} & {*refused}
+
+
+def test_every_public_method_and_function_is_a_question() -> None:
+    asked = {question.split()[0] for name in EVERY_MODEL for question, _ in questions(loaded(parts_of(name)))}
+    asked |= {"predict_bounds", "predict_log_proba", "get_params", "get_metadata_routing"}  # asked along with others
+    methods = {
+        name
+        for model in ("forest", "pairs", "number-forest", "embedding", "unsupervised")
+        for name in dir(type(EVERY_MODEL[model]().model))
+        if not name.startswith("_") and not name.startswith("set_") and name not in ("fit_transform", "rule")
+    }
+    parameters = {name for make in EVERY_MODEL.values() for name in make().model.get_params(deep=False)}
+    functions = {*hedgerow.explain.__all__, *hedgerow.structure.__all__, *hedgerow.plot.__all__}
+    about_tables = {"correlated_groups", "correct_pvalues", "ProximityImputer"}
+    results = {"Explanation", "Importance", "ImportanceTest", "PermutationImportance", "ShapValues"}
+    refits = {"importance_test"}
+    assert (methods | functions) - parameters - about_tables - results - refits - asked == set()
+
+
+@pytest.fixture(scope="module")
+def attack() -> Attack:
+    return Attack()
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_a_crafted_file_is_refused_or_answers(attack: Attack, block: int) -> None:
+    outcomes = [attack.outcome(number) for number in range(50 * block, 50 * (block + 1)) if number % 16]
+    assert [wrong for outcome in outcomes for wrong in outcome.wrong] == []
+    assert {outcome.what for outcome in outcomes} >= {"refused", "loaded"}
+
+
+@pytest.mark.parametrize("change", {*CHANGES}, ids=lambda change: change.__name__)
+def test_every_change_changes_files(attack: Attack, change: Any) -> None:
+    changed = 0
+    for number, data in enumerate(attack.files):
+        parts, others, chance = taken_apart(data), [taken_apart(attack.files[number - 1])], Random(number)
+        try:
+            change(parts, others, chance)
+        except (LookupError, ValueError):  # this model has nothing of the kind
+            continue
+        changed += put_together(parts) != data
+    assert changed > 3
+
+
+def test_parameters_that_only_another_fit_reads_may_have_been_set_to_none() -> None:
+    fitted = MODELS["forest"]()
+    fitted.model.set_params(oob_score=None, criterion=None, n_estimators=None)
+    file = io.BytesIO()
+    hedgerow.save(fitted.model, file)
+    again = hedgerow.load(io.BytesIO(file.getvalue()))
+    assert np.array_equal(again.predict_proba(fitted.asked), fitted.model.predict_proba(fitted.asked))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"caution": "auto"}, "caution must be a number in a model without training rows"),
+        ({"rule": Belief(weights="learned")}, "rule must be one that learns no tree weights"),
+        ({"rule": CdmAve(utility=[1.0])}, "utility must be 2 finite numbers"),
+        ({"n_estimators": -1}, "n_estimators must be an int >= 1"),
+    ],
+)
+def test_what_would_not_load_is_not_saved(parameters: dict[str, Any], said: str) -> None:
+    X = numbers(0, 60)
+    model = hedgerow.ExtraTreesClassifier(2, random_state=0).fit(X, labels(X, 2)).set_params(**parameters)
+    with pytest.raises(ValueError, match=said):
+        hedgerow.save(model, io.BytesIO())
+
+
+def test_a_file_of_many_actions_loads_in_time_linear_in_their_number() -> None:
+    parts = parts_of("actions")
+    parts.arrays["parameters.0"] = np.random.default_rng(0).random((200_000, 3))
+    utility = {"array": "parameters.0", "dtype": "float64"}
+    parts.model["parameters"]["decision"] = {"decision": "EAdmissibility", "parameters": {"utility": utility}}
+    assert loaded(parts).decision.utility.shape == (200_000, 3)  # comparing all pairs would take hours

@@ -1,0 +1,275 @@
+"""Ask: a fitted model, whoever wrote it -> every public question about it, and how it may refuse to answer.
+
+A question is a name and a function without arguments. A model from a file answers each of them, or refuses in one of
+the ways listed in `REFUSALS`.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+import hedgerow
+from hedgerow import explain, plot, structure
+from hedgerow.decide import all_decisions
+from hedgerow.estimators.classifier import TreesClassifier
+from hedgerow.estimators.regressor import TreesRegressor
+from hedgerow.estimators.trees import TreesEstimator
+from hedgerow.judge.fitted import fitted_of
+from hedgerow.rules import rule_names
+from hedgerow.table import Schema
+
+Question = tuple[str, Callable[[], Any]]
+
+#: Which questions a sound model may refuse, and by which exceptions; docs/model-files.md says why.
+REFUSALS: dict[type[Exception], str] = {
+    AttributeError: """
+        caution_ feature_names_in_ label_shares_ max_features_ max_features_errors_ oob_decision_function_ oob_errors_
+        oob_evidence_ oob_prediction_ oob_score_ oob_trace_ tree_weights_ tuning_
+        drift evidence explain grow_more merge nearest_rows partial_fit predict_uncertainty predict_variance report
+        row_weights tune LeafEvidenceDisplay
+    """,
+    ValueError: """
+        predict_interval predict_mass predict_novelty predict_quantiles predict_set
+        explain report score_samples shap_values
+        nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
+        drift fit grow_more merge partial_fit to_onnx
+        CautionPathDisplay IntervalDisplay TernaryDisplay
+    """,
+    TypeError: "merge shap_values to_onnx to_sklearn to_treelite CautionPathDisplay",
+    NotImplementedError: "to_onnx to_sklearn to_treelite",
+}
+#: Other rules and decisions that every model is asked under.
+_RULES = tuple(sorted(rule_names()))[::3]
+_DECISIONS = tuple(name for name, decision in all_decisions().items() if not decision.needs_calibration)[::3]
+#: Questions that are answered with a picture, or take as long.
+DRAWN = {*plot.__all__, "report", "cluster_rows", "proximity_map"}
+
+
+def is_refusal(question: str, reason: BaseException) -> bool:
+    """Whether a question may be refused by this exception, and it says in words what is missing."""
+    may = any(type(reason) is kind and question.split()[0] in named.split() for kind, named in REFUSALS.items())
+    return may and re.search(r"must .*, got|is there .*, got|has no ", str(reason), re.DOTALL) is not None
+
+
+def rows_for(schema: Schema, n_rows: int, seed: int = 0) -> Any:
+    """A schema -> a table that fits it, with gaps and infinities."""
+    rng = np.random.default_rng(seed)
+    columns = []
+    for known in schema.categories:
+        if known is None:
+            column = np.round(rng.normal(size=n_rows), 2).astype(object)
+            column[[0, -1]] = np.nan, np.inf
+        else:
+            column = np.array([*known.tolist(), None], dtype=object)[rng.integers(0, len(known) + 1, n_rows)]
+        columns.append(column)
+    plain = all(known is None for known in schema.categories)
+    table = np.stack(columns, axis=1).astype(np.float64 if plain else object)
+    if schema.names is None:
+        return table
+    framed = pd.DataFrame(table, columns=list(schema.names))
+    numeric = [name for name, known in zip(schema.names, schema.categories, strict=True) if known is None]
+    return framed.astype(dict.fromkeys(numeric, np.float64))
+
+
+def questions(model: Any, n_rows: int = 6) -> Iterator[Question]:
+    """A fitted model -> everything that can be asked of it."""
+    X = rows_for(fitted_of(model).schema, n_rows)
+    yield from _of_any(model, X)
+    if isinstance(model, TreesClassifier):
+        yield from _of_classes(model, X)
+    elif isinstance(model, TreesRegressor):
+        yield from _of_numbers(model, X)
+    else:
+        yield from _of_rows(model, X)
+
+
+def _of_any(model: Any, X: Any) -> Iterator[Question]:
+    """What every model is asked."""
+    for name in _properties(type(model)):
+        yield name, lambda name=name: getattr(model, name)
+    for show in (repr, dir):
+        yield show.__name__, lambda show=show: show(model)
+    yield "_repr_html_", lambda: model._repr_html_()
+    yield "save", lambda: _same_after(model, X, _saved_and_loaded)
+    yield "pickle", lambda: _same_after(model, X, lambda it: pickle.loads(pickle.dumps(it)))
+    yield "deepcopy", lambda: _same_after(model, X, copy.deepcopy)
+    yield "clone", lambda: clone(model).get_params()
+    yield "set_params", lambda: copy.copy(model).set_params(max_depth=1)
+    yield "apply", lambda: model.apply(X)
+    yield "decision_path", lambda: model.decision_path(X)
+    yield "embed", lambda: model.embed(X)
+    yield "proximity", lambda: (model.proximity(X), model.proximity(X, X[:2], top=2))
+    yield "row_weights", lambda: _sum_to_one(model.row_weights(X, X))
+    yield "nearest_rows", lambda: model.nearest_rows(X, 2, X)
+    yield "proximity_oob", lambda: model.proximity(oob=True)
+    for name in ("to_sklearn", "to_onnx", "to_treelite"):
+        yield name, lambda name=name: getattr(hedgerow, name)(model)
+    yield "trees_", lambda: [_walked(tree) for tree in model.trees_[:2]]
+    yield "export", lambda: [_exported(tree) for tree in model.trees_[:1]]
+    yield "TreeDisplay", lambda: plot.TreeDisplay.from_estimator(model)
+    yield "first_use_depth", lambda: explain.first_use_depth(model)
+    yield "proximity_map", lambda: structure.proximity_map(model, X)
+    yield "cluster_rows", lambda: structure.cluster_rows(model, 2, X)
+    yield "outlier_scores", lambda: structure.outlier_scores(model, X)
+    for name in ("oob_permutation_importance", "debiased_importance"):
+        yield name, lambda name=name: getattr(explain, name)(model)
+
+
+def _of_classes(model: Any, X: Any) -> Iterator[Question]:
+    """What a classifier is asked."""
+    y = model.classes_[np.arange(len(X)) % len(model.classes_)]
+    pairs = isinstance(model, hedgerow.PairwiseTreesClassifier)
+    yield "predict_proba", lambda: _distributions(model, X)
+    yield "predict", lambda: (model.predict(X), model.predict_log_proba(X))
+    yield "predict_set", lambda: (_sets(model, X), model.predict(X, return_set=True))
+    yield "score", lambda: model.score(X, y)
+    yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
+    for mass in ("idm",) if pairs else ("idm", "multinomial"):
+        yield f"predict_mass {mass}", lambda mass=mass: model.predict_mass(X, **({} if pairs else {"model": mass}))
+    yield "predict_variance", lambda: model.predict_variance(X)
+    yield "evidence", lambda: [model.evidence(X).combine(rule, caution=2.0) for rule in ("average", "eva", "dempster")]
+    yield "other rules", lambda: [_under(model, X, rule=rule, decision="rule") for rule in (() if pairs else _RULES)]
+    yield "other decisions", lambda: [_under(model, X, decision=name) for name in _DECISIONS]
+    yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(X[:2], time_limit=0)]
+    yield "report", lambda: model.report(X, y, seconds=0).html
+    yield "tune", lambda: copy.copy(model).tune()
+    yield "shap_values", lambda: explain.shap_values(model, X)
+    yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
+    yield from _later(model, X, y)
+    yield "IntervalDisplay", lambda: plot.IntervalDisplay.from_estimator(model, X)
+    yield "TernaryDisplay", lambda: plot.TernaryDisplay.from_estimator(model, X)
+    yield "RiskCoverageDisplay", lambda: plot.RiskCoverageDisplay.from_estimator(model, X, y)
+    yield "CautionPathDisplay", lambda: plot.CautionPathDisplay.from_estimator(model, X, y)
+    yield "LeafEvidenceDisplay", lambda: plot.LeafEvidenceDisplay.from_estimator(model, X[:1])
+    yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model)
+    yield "ProximityMapDisplay", lambda: plot.ProximityMapDisplay.from_estimator(model, X, y)
+
+
+def _of_numbers(model: Any, X: Any) -> Iterator[Question]:
+    """What a regressor is asked."""
+    y = np.linspace(fitted_of(model).about.low, fitted_of(model).about.high, len(X))
+    yield "predict", lambda: _finite(model.predict(X), *model.predict(X, return_std=True))
+    yield "predict_bounds", lambda: _bounds(model, X)
+    yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
+    yield "predict_interval", lambda: _ordered(model.predict_interval(X))
+    yield "predict_quantiles", lambda: _finite(model.predict_quantiles(X, weighting="row"), model.predict_quantiles(X))
+    yield "score", lambda: model.score(X, y)
+    yield "shap_values", lambda: _finite(explain.shap_values(model, X).values)
+    yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
+    yield from _later(model, X, y)
+    yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model)
+
+
+def _of_rows(model: Any, X: Any) -> Iterator[Question]:
+    """What trees without labels are asked."""
+    yield "transform", lambda: model.transform(X)
+    yield "get_feature_names_out", lambda: model.get_feature_names_out()
+    yield "score_samples", lambda: model.score_samples(X)
+    yield "fit", lambda: clone(model).set_params(n_estimators=2).fit(X)
+
+
+def _later(model: Any, X: Any, y: NDArray[Any]) -> Iterator[Question]:
+    """What is asked when rows arrive later."""
+    yield "partial_fit", lambda: copy.copy(model).partial_fit(X, y).predict(X)
+    yield "grow_more", lambda: copy.copy(model).grow_more(1, X, y)
+    yield "predict_novelty", lambda: _p_values(model.predict_novelty(X))
+    yield "drift", lambda: model.drift(X, y, reference=(X, y), n_permutations=9)
+    yield "merge", lambda: hedgerow.merge(model, model).predict(X)
+    fewer = {"n_estimators": 2} if "n_estimators" in model.get_params() and not model.warm_start else {}
+    yield "fit", lambda: copy.copy(model).set_params(**fewer).fit(X, y)
+
+
+def _properties(kind: type) -> list[str]:
+    """Public attributes that are computed when asked for."""
+    found = [name for name in dir(TreesEstimator if kind is None else kind) if not name.startswith("_")]
+    return [name for name in found if isinstance(_declared(kind, name), property)]
+
+
+def _declared(kind: type, name: str) -> Any:
+    return next((vars(each)[name] for each in kind.__mro__ if name in vars(each)), None)
+
+
+def _saved_and_loaded(model: Any) -> Any:
+    file = io.BytesIO()
+    hedgerow.save(model, file)
+    return hedgerow.load(io.BytesIO(file.getvalue()))
+
+
+def _same_after(model: Any, X: Any, passed: Callable[[Any], Any]) -> None:
+    """The same answers after it was passed on."""
+    ask = next(name for name in ("predict_proba", "predict", "score_samples", "apply") if hasattr(model, name))
+    if ask == "score_samples":
+        ask = "apply"
+    other = passed(model)
+    assert np.array_equal(getattr(model, ask)(X), getattr(other, ask)(X)), f"another {ask}"
+
+
+def _under(model: Any, X: Any, **parameters: Any) -> None:
+    other = copy.copy(model).set_params(**parameters)
+    _distributions(other, X)
+    _sets(other, X)
+
+
+def _distributions(model: Any, X: Any) -> None:
+    """Probabilities add up to one and lie within their bounds."""
+    probability, bounds = model.predict_proba(X), model.predict_bounds(X)
+    _finite(probability, bounds)
+    assert (np.abs(probability.sum(axis=1) - 1) < 1e-9).all(), "probabilities do not add up to one"
+    lower, upper = bounds[..., 0], bounds[..., 1]
+    assert ((lower >= 0) & (lower <= upper) & (upper <= 1)).all(), "bounds are no bounds"
+    assert ((lower <= probability + 1e-9) & (probability <= upper + 1e-9)).all(), "probabilities outside their bounds"
+
+
+def _sets(model: Any, X: Any) -> None:
+    """No set is empty."""
+    assert model.predict_set(X).any(axis=1).all(), "a set is empty"
+
+
+def _bounds(model: Any, X: Any) -> None:
+    """Predictions lie within their bounds."""
+    predicted, bounds = model.predict(X), model.predict_bounds(X)
+    _finite(predicted, bounds)
+    slack = 1e-9 * np.abs(predicted) + 1e-300
+    assert ((bounds[:, 0] - slack <= predicted) & (predicted <= bounds[:, 1] + slack)).all(), "outside the bounds"
+
+
+def _ordered(bounds: NDArray[Any]) -> None:
+    assert (bounds[:, 0] <= bounds[:, 1]).all(), "an interval is none"
+
+
+def _finite(*arrays: Any) -> None:
+    assert all(np.isfinite(each).all() for each in arrays), "an answer is not finite"
+
+
+def _p_values(found: NDArray[Any]) -> None:
+    assert ((found > 0) & (found <= 1)).all(), "a p-value is none"
+
+
+def _sum_to_one(weights: Any) -> None:
+    sums = weights.sum(axis=1)
+    assert ((np.abs(sums - 1) < 1e-9) | (sums == 0)).all(), "weights do not add up to one"
+
+
+def _walked(tree: Any) -> str:
+    """A tree from its root to its leaves."""
+    pending = [tree.root]
+    while pending:
+        node = pending.pop()
+        _ = node.counts, node.questions
+        pending += node.children
+    return repr(tree) + tree.to_text()
+
+
+def _exported(tree: Any) -> str:
+    said = [hedgerow.export_text(tree), hedgerow.export_svg(tree), hedgerow.export_graphviz(tree)]
+    return "".join(said + [hedgerow.export_code(tree, language=language) for language in ("python", "c")])

@@ -1,0 +1,103 @@
+"""Attack: a number -> a model file that was damaged or crafted, and what becomes of it and of everybody who asks it."""
+
+from __future__ import annotations
+
+import io
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib import pyplot
+from tests.reference.ask import DRAWN, is_refusal, questions
+from tests.reference.craft import crafted
+from tests.reference.models import EVERY_MODEL
+from tests.reference.mutate import mutated
+
+import hedgerow
+from hedgerow.exchange.files import describe_file
+
+mpl.use("Agg")
+
+#: Seconds of computing that a question may take, and a picture.
+MOST_SECONDS, MOST_TO_DRAW = 1.0, 10.0
+#: Pictures take as long as all other questions together: they are asked of one file in so many.
+DRAWN_EVERY = 16
+
+
+@dataclass
+class Outcome:
+    """What became of one file: whether it is a model, what went wrong, and what took too long."""
+
+    what: str
+    slowest: tuple[float, str] = (0.0, "nothing")
+    wrong: list[str] = field(default_factory=list)
+    slow: list[str] = field(default_factory=list)
+
+
+class Attack:
+    """Sound files of every kind, and others that are made of them, each by its number."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed, self.names, self.files = seed, list(EVERY_MODEL), []
+        for make in EVERY_MODEL.values():
+            file = io.BytesIO()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                hedgerow.save(make().model, file)
+            self.files.append(file.getvalue())
+
+    def file(self, number: int) -> bytes:
+        """One file in six is damaged anywhere, the others are crafted."""
+        chance = Random(self.seed * 1_000_003 + number)
+        data = chance.choice(self.files)
+        return mutated(data, self.files, chance) if number % 6 == 0 else crafted(data, self.files, chance)
+
+    def outcome(self, number: int) -> Outcome:
+        """Load a file, and ask whatever loads."""
+        data = self.file(number)
+        if data in self.files:
+            return Outcome("as it was")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _asked(data, drawn=number % DRAWN_EVERY == 0)
+
+
+def _asked(data: bytes, *, drawn: bool) -> Outcome:
+    """A file -> what becomes of it."""
+    found = Outcome("refused")
+    _try(found, "describe_file", lambda: describe_file(io.BytesIO(data)), _is_refused_file)
+    model = _try(found, "load", lambda: hedgerow.load(io.BytesIO(data)), _is_refused_file)
+    if model is None:
+        return found
+    found.what = "loaded"
+    for name, ask in questions(model):
+        if drawn or name not in DRAWN:
+            _try(found, name, ask, is_refusal)
+    pyplot.close("all")
+    return found
+
+
+def _try(found: Outcome, name: str, ask: Callable[[], Any], may_be: Callable[[str, BaseException], bool]) -> Any:
+    """Ask, and write down how long it took and what went wrong; None where it was refused."""
+    start, answer = time.process_time(), None
+    try:
+        answer = ask()
+    except Exception as reason:
+        if not may_be(name, reason):
+            last = traceback.extract_tb(reason.__traceback__)[-1]
+            where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+            found.wrong.append(f"{name}: {type(reason).__name__} at {where}: {str(reason)[:200]}")
+    took = time.process_time() - start
+    found.slowest = max(found.slowest, (took, name))
+    if took > (MOST_TO_DRAW if name in DRAWN else MOST_SECONDS):
+        found.slow.append(f"{name}: {took:.1f} s")
+    return answer
+
+
+def _is_refused_file(question: str, reason: BaseException) -> bool:
+    return type(reason) is hedgerow.ModelFileError
