@@ -16,9 +16,12 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
-from hedgerow.forest.forest import join_forests
+from hedgerow.exchange.export import export_svg
+from hedgerow.exchange.export.svg import MOST_BOXES
+from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import pruning_path
+from hedgerow.forest.walk import Tree
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table.bins import encode
 
@@ -292,3 +295,63 @@ def test_importances_are_shares_of_features_that_matter() -> None:
         assert importances.argmax() == 1
     alone = DecisionTreeClassifier().fit(X, np.zeros(400, dtype=int)).feature_importances_
     assert alone.tolist() == [0, 0, 0]
+
+
+# ---- trees made to be expensive ------------------------------------------------------------------
+
+
+def chain(depth: int) -> Tree:
+    """A tree that cuts off one leaf after the other."""
+    node = np.arange(2 * depth + 1, dtype=np.uint64)
+    is_leaf = (node % 2 == 1) | (node == 2 * depth)
+    child = np.where(is_leaf, node, node + np.uint64(1)) << np.uint64(36)
+    bits = np.where(is_leaf, np.uint64(0xFFFF), np.uint64(0)) | child
+    payload = np.where(is_leaf, np.cumsum(is_leaf) - 1, 0).astype(np.int32)
+    fitted = fitted_of(DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"]))
+    arrays = {
+        "nodes": bits,
+        "payload": payload,
+        "set_words": np.empty(0, np.uint64),
+        "node_start": np.array([0, len(bits)]),
+        "leaf_start": np.array([0, depth + 1]),
+        "set_start": np.array([0, 0]),
+        "depth": np.array([depth]),
+        "counts": np.tile(np.array([1, 0, 0, 2], np.uint32), depth // 2 + 1)[: 2 * depth + 2],
+    }
+    return Tree(Forest.from_arrays(2, arrays), 0, fitted.bins, fitted.schema, np.array(["no", "yes"]))
+
+
+def test_a_chain_of_100_000_nodes_is_text_and_a_picture_of_bounded_size() -> None:
+    tree = chain(100_000)
+    assert tree.node_depth.max() == tree.depth == 100_000
+    rows = int(tree.counts[0].sum())
+    text = tree.to_text(max_depth=10**6)
+    assert len(text) < 10**6
+    assert text.splitlines()[-1].endswith(" rows")
+    assert len(tree.to_text().splitlines()) == 11 * 3 + 1
+    picture = export_svg(tree)
+    assert f"… {2 * (100_000 - 5)} nodes below" in picture
+    assert f"{rows} rows" in picture
+    whole = export_svg(tree, max_depth=None)
+    assert whole.count("<title>") == MOST_BOXES - 1  # levels are drawn whole
+    assert f"… {2 * 100_000 + 1 - (MOST_BOXES - 1)} nodes below" in whole
+
+
+def test_a_set_of_40_000_categories_is_counted_not_listed() -> None:
+    words = np.array([f"w{i:05}" for i in range(40_000)], dtype=object)
+    X = np.repeat(words, 2)[:, None]
+    y = np.repeat(np.arange(40_000) % 2, 2)
+    tree = DecisionTreeClassifier(categorical_features=[0], max_depth=1, random_state=0).fit(X, y).tree_
+    assert sum(line.count("… 19,980 more]") for line in tree.to_text().splitlines()) == 2
+    assert len(tree.to_text()) < 2_000
+    assert len(export_svg(tree)) < 10_000
+    assert tree.root.questions[0].startswith("x[0] in ['w00000', 'w00002', ")
+    small = DecisionTreeClassifier(categorical_features=[0], random_state=0).fit([["a"], ["b"]], [0, 1]).tree_
+    assert small.root.questions == ["x[0] in ['a']", "x[0] in ['b'] or missing"]
+
+
+def test_text_of_a_tree_controls_no_terminal() -> None:
+    X = np.array([["a\x1b[2J"], ["b"]] * 4, dtype=object)
+    tree = DecisionTreeClassifier(categorical_features=[0], random_state=0).fit(X, ["u\x9b", "v"] * 4).tree_
+    assert all(line.isprintable() for line in tree.to_text().splitlines())
+    assert "u\\x9b: 4" in tree.to_text()

@@ -321,10 +321,10 @@ def parents_of(first_child: NDArray[np.int64], n_children: NDArray[np.int64]) ->
 
 def depths_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
     """The parent of each node (N,) -> steps from the root (N,)."""
-    steps, above = np.zeros(len(parent), dtype=np.int64), parent
-    while (above >= 0).any():
-        steps += above >= 0
-        above = np.where(above >= 0, parent[above], -1)
+    steps, above = (parent >= 0).astype(np.int64), parent
+    while (inside := above >= 0).any():  # each turn doubles the steps that are known, so a deep tree takes few turns
+        steps = steps + np.where(inside, steps[above], 0)
+        above = np.where(inside, above[above], -1)
     return steps
 
 

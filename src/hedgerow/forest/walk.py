@@ -15,10 +15,16 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import Moments
 from hedgerow.forest.nodes import MULTIWAY, SUBSET, depths_of, parents_of
+from hedgerow.safe.text import printable
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
 
 Floats = NDArray[np.float64]
+
+#: Text goes no deeper than this: each level indents all below it.
+MOST_DEPTH = 200
+#: A set of categories names at most this many of them.
+MOST_CATEGORIES = 20
 
 
 class TreeArrays:
@@ -164,8 +170,12 @@ class Tree(TreeArrays):
         return self.schema.names[feature] if self.schema.names is not None else f"x[{feature}]"
 
     def to_text(self, *, max_depth: int = 10, decimals: int = 2, note: Callable[[TreeNode], str] | None = None) -> str:
-        """The tree as indented text, with the counts of its leaves; `note` may add text to the line of each leaf."""
-        return "\n".join(_lines(self.root, 0, max_depth, decimals, note))
+        """The tree as indented text, with the counts of its leaves; `note` may add text to the line of each leaf.
+
+        Below `max_depth`, and below a depth of 200 in any case, rows are only counted. A set of categories names at
+        most 20 of them.
+        """
+        return "\n".join(map(printable, _lines(self, min(max_depth, MOST_DEPTH), decimals, note)))
 
     def __repr__(self) -> str:
         return f"Tree({self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.depth})"
@@ -276,21 +286,21 @@ def impurity_importance(tree: TreeArrays, n_features: int, criterion: Any) -> Fl
     return np.asarray(gain / gain.sum() if gain.sum() > 0 else gain)
 
 
-def _lines(
-    node: TreeNode, indent: int, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None
-) -> Iterator[str]:
+def _lines(tree: Tree, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None) -> Iterator[str]:
     """One line per branch, leaves with their counts."""
-    prefix = "|   " * indent + "|--- "
-    if node.is_leaf:
-        held = node.tree.evidence.words(node.number, node.tree.classes, decimals)
-        yield f"{prefix}{held}{note(node) if note else ''}"
-        return
-    if indent > max_depth:
-        yield f"{prefix}… {int(sum(node.counts.values()))} rows"
-        return
-    for question, child in zip(_questions(node, decimals), node.children, strict=True):
-        yield prefix + question
-        yield from _lines(child, indent + 1, max_depth, decimals, note)
+    waiting: list[tuple[str, int, int]] = [("", 0, 0)]  # the question that leads to a node, the node, its depth
+    while waiting:
+        question, number, depth = waiting.pop()
+        if depth:
+            yield "|   " * (depth - 1) + "|--- " + question
+        node, prefix = tree.at(number), "|   " * depth + "|--- "
+        if node.is_leaf:
+            yield f"{prefix}{tree.evidence.words(number, tree.classes, decimals)}{note(node) if note else ''}"
+        elif depth > max_depth:
+            yield f"{prefix}… {int(tree.counts[number].sum())} rows"
+        else:
+            below = zip(_questions(node, decimals), node.children, strict=True)
+            waiting += [(asked, child.number, depth + 1) for asked, child in below][::-1]
 
 
 def _questions(node: TreeNode, decimals: int) -> list[str]:
@@ -305,10 +315,15 @@ def _questions(node: TreeNode, decimals: int) -> list[str]:
     missing = " or missing"
     left, right = (missing, "") if tree.missing_left[number] else ("", missing)
     if known is not None:
-        chosen = tree.categories_left(number)
-        others = [value for value in known.tolist() if value not in chosen]
-        return [f"{name} in {chosen}{left}", f"{name} in {others}{right}"]
+        goes_left = tree.codes_left(np.array([number]))[0]
+        return [f"{name} in {_listed(known[goes_left])}{left}", f"{name} in {_listed(known[~goes_left])}{right}"]
     threshold = tree.threshold[number]
     if np.isinf(threshold):
         return [f"{name} known", f"{name} missing"]
     return [f"{name} <= {threshold:.{decimals}f}{left}", f"{name} > {threshold:.{decimals}f}{right}"]
+
+
+def _listed(values: NDArray[Any]) -> str:
+    """Categories (m,) -> a list, of which at most `MOST_CATEGORIES` are named and the others counted."""
+    named, more = str(values[:MOST_CATEGORIES].tolist()), len(values) - MOST_CATEGORIES
+    return f"{named[:-1]}, … {more:,} more]" if more > 0 else named

@@ -72,9 +72,8 @@ def split_of(node: TreeNode) -> Split:
         return Split(feature, name, float(tree.threshold[number]), None, None, None, missing_left)
     if tree.is_multiway[number]:
         return Split(feature, name, None, None, None, known.tolist(), False)
-    left = tree.categories_left(number)
-    right = [value for value in known.tolist() if value not in left]
-    return Split(feature, name, None, left, right, None, missing_left)
+    goes_left = tree.codes_left(np.array([number]))[0]
+    return Split(feature, name, None, known[goes_left].tolist(), known[~goes_left].tolist(), None, missing_left)
 
 
 def check_caution(caution: float | None) -> None:

@@ -25,11 +25,13 @@ from hedgerow.forest.walk import Tree
 
 #: Colours that colour-blind readers can tell apart (Okabe and Ito); further classes repeat them, paler.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
+#: A picture has at most this many nodes.
+MOST_BOXES = 10_000
 
 _TEXT, _SMALL = 13.0, 11.0
 _LINE, _BAR, _PAD = 17.0, 8.0, 9.0
 _GAP_ACROSS, _GAP_DOWN, _MARGIN = 18.0, 62.0, 16.0
-_NAMED_CLASSES, _LEGEND_CLASSES, _LONGEST = 3, 12, 40
+_NAMED_CLASSES, _TOLD_CLASSES, _LEGEND_CLASSES, _LONGEST = 3, 20, 12, 40
 _NARROW, _WIDE = set("ijltfr.,:;|!()[]{}' "), set("mwMW@%…")
 
 
@@ -61,7 +63,7 @@ def export_svg(tree: Any, *, max_depth: int | None = 5, decimals: int = 2, cauti
     tree : Tree or fitted DecisionTreeClassifier
         The tree; for a forest, pass one of ``forest.trees_``.
     max_depth : int or None, default=5
-        Nodes at this depth show how many nodes are hidden below them; None draws everything.
+        Nodes at this depth show how many nodes are hidden below them; None draws as many levels as have 10,000 nodes.
     decimals : int, default=2
         Decimals of thresholds.
     caution : float, default=None
@@ -102,7 +104,9 @@ def export_svg(tree: Any, *, max_depth: int | None = 5, decimals: int = 2, cauti
 
 def lay_out(tree: Tree, *, max_depth: int | None, decimals: int, caution: float | None, top: float) -> dict[int, Box]:
     """A tree -> {node: box with its text and its place}, parents before children."""
-    boxes = _boxes(tree, tree.n_nodes if max_depth is None else max_depth, decimals, caution)
+    drawn = np.cumsum(np.bincount(tree.node_depth)) <= MOST_BOXES  # the levels that a picture has room for
+    deepest = max(int(drawn.sum()) - 1, 0) if not drawn.all() else tree.n_nodes
+    boxes = _boxes(tree, deepest if max_depth is None else min(max_depth, deepest), decimals, caution)
     _place(boxes, tree, top)
     return boxes
 
@@ -115,7 +119,7 @@ def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> di
     for number in np.flatnonzero(tree.node_depth <= deepest).tolist():
         node, counts = tree.at(number), tree.counts[number]
         words = count_words(counts, classes, _NAMED_CLASSES)
-        full = count_words(counts, classes, len(classes))
+        full = count_words(counts, classes, _TOLD_CLASSES)
         if node.is_leaf:
             lines = [words] if caution is None else [words, interval_words(evidence[number], classes, caution)]
             boxes[number] = Box(number, _cut(lines), full, _width(lines), [])
@@ -142,9 +146,10 @@ def _place(boxes: dict[int, Box], tree: Tree, top: float) -> None:
         if box.children:
             box.x = (boxes[box.children[0]].x + boxes[box.children[-1]].x) / 2
     _pull_apart(boxes, tree)
-    levels = int(max(tree.node_depth[number] for number in boxes)) + 1
-    tallest = [max(box.height for box in boxes.values() if tree.node_depth[box.number] == lev) for lev in range(levels)]
-    starts = np.cumsum([top, *(height + _GAP_DOWN for height in tallest[:-1])])
+    depth = tree.node_depth[list(boxes)]
+    tallest = np.zeros(int(depth.max()) + 1)
+    np.maximum.at(tallest, depth, [box.height for box in boxes.values()])
+    starts = np.cumsum([top, *(tallest[:-1] + _GAP_DOWN)])
     for box in boxes.values():
         box.y = float(starts[tree.node_depth[box.number]])
 
@@ -295,7 +300,7 @@ def _cut(lines: list[str]) -> list[str]:
 def _nodes_below(tree: Tree) -> NDArray[np.int64]:
     """A tree -> (N,): how many nodes are below each."""
     below = np.zeros(tree.n_nodes, dtype=np.int64)
-    for level in range(int(tree.node_depth.max(initial=0)), 0, -1):
-        nodes = np.flatnonzero(tree.node_depth == level)
+    levels = np.split(np.argsort(tree.node_depth, kind="stable"), np.cumsum(np.bincount(tree.node_depth))[:-1])
+    for nodes in reversed(levels[1:]):
         np.add.at(below, tree.parent[nodes], below[nodes] + 1)
     return below

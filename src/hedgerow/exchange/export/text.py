@@ -17,7 +17,7 @@ def export_text(tree: Any, *, max_depth: int = 10, decimals: int = 2, caution: f
     tree : Tree or fitted DecisionTreeClassifier
         The tree; for a forest, pass one of ``forest.trees_``.
     max_depth : int, default=10
-        Branches below this depth are only counted.
+        Branches below this depth, or below 200, are only counted.
     decimals : int, default=2
         Decimals of thresholds.
     caution : float, default=None
