@@ -25,7 +25,7 @@ from hedgerow.rules import Belief
 
 KEYS = [
     *("row", "name", "label", "set", "determinate", "classes", "probability", "lower", "upper", "caution", "rule"),
-    *("decision", "values", "doubt", "doubt_amount", "cases", "rules", "shap", "settle", "sentence"),
+    *("decision", "values", "doubt", "doubt_amount", "cases", "rules", "shap", "settle", "strange", "sentence"),
 ]
 HOSTILE = "<script>alert('x')</script>\x1b[31m\"&"
 

@@ -101,3 +101,19 @@ def test_several_outputs_are_discounted_alike() -> None:
     forest = RandomForestClassifier(20, random_state=0, novelty=0.01).fit(X, both)
     for bounds in forest.predict_bounds(STRANGERS):
         assert (bounds[1:, :, 0] < 0.05).all()
+
+
+def test_explanations_say_that_and_where_a_row_is_strange() -> None:
+    X, y = patients(400)
+    forest = RandomForestClassifier(40, random_state=0, novelty=0.01).fit(X, y)
+    whys = forest.explain(STRANGERS, time_limit=0)
+    for row, why in enumerate(whys):
+        assert why.set == forest.classes_[forest.predict_set(STRANGERS)[row]].tolist()
+        assert [why.lower, why.upper] == forest.predict_bounds(STRANGERS)[row].T.tolist()
+    assert whys[0].strange is None
+    assert [why.strange.feature for why in whys[1:4]] == ["age", "ward", "age"]
+    assert whys[1].strange.p_value <= 3 / 401
+    assert whys[1].sentence.startswith("It is unlike the training rows (p = 0.00")
+    assert "), above all in age. It could be ill or well: " in whys[1].sentence
+    assert whys[1].to_dict()["strange"]["trust"] < 0.05
+    assert forest.set_params(novelty=None).explain(STRANGERS, time_limit=0)[1].strange is None

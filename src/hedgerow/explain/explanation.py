@@ -29,6 +29,14 @@ class Cause(NamedTuple):
     text: str
 
 
+class Strange(NamedTuple):
+    """That a sample is unlike the training rows: its p-value, the strangest feature, and how far it is trusted."""
+
+    p_value: float
+    feature: str
+    trust: float
+
+
 class ShapOf(NamedTuple):
     """What each feature adds to the probability (or log-odds) of the label, and to the width of its interval."""
 
@@ -90,6 +98,8 @@ class Explanation:
         None for a determinate sample.
     name : str or None
         Name of the sample, if it has one.
+    strange : Strange or None
+        That the sample is a stranger, if the forest has a level of `novelty` and the sample is below it.
     """
 
     row: int
@@ -109,6 +119,7 @@ class Explanation:
     shap: ShapOf | None
     settle: SettledBy | None
     name: str | None = None
+    strange: Strange | None = None
 
     @property
     def title(self) -> str:
@@ -158,6 +169,7 @@ class Explanation:
             "rules": list(self.rules),
             "shap": None if self.shap is None else self.shap._asdict(),
             "settle": None if settle is None else _settle(settle),
+            "strange": None if self.strange is None else self.strange._asdict(),
             "sentence": self.sentence,
         }
 

@@ -14,6 +14,8 @@ from hedgerow.belief import Opinion, merge_states
 from hedgerow.forest.lift import lift_distinct
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.novelty import NoveltyOf
+from hedgerow.judge.trust import TrustingAnswers, discounted, trust
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.meaning import plain
 
@@ -40,6 +42,8 @@ class Question:
         Evidence in the leaves reached.
     opinion, chosen : Opinion, bool (n, K)
         The forest's answers.
+    novelty : NoveltyOf or None
+        How unusual the samples are, if opinions about strangers are discounted.
     """
 
     now: ClassAnswers
@@ -48,6 +52,7 @@ class Question:
     counts: Floats
     opinion: Opinion
     chosen: Bools
+    novelty: NoveltyOf | None = None
 
     @property
     def n_samples(self) -> int:
@@ -121,7 +126,10 @@ def read_columns(now: ClassAnswers, X: Any) -> tuple[list[Array], Codes]:
     """A table -> its columns, (n,) each, as floats or category numbers, and its codes (p, n)."""
     table = now.table(X)
     columns = [column for _, block in table.column_blocks() for column in block]
-    return columns, encode(table, now.fitted.bins, n_threads=now.threads(table.n_rows))
+    codes = encode(table, now.fitted.bins, n_threads=now.threads(table.n_rows))
+    if isinstance(now, TrustingAnswers):
+        now.remember(codes, table)
+    return columns, codes
 
 
 def chosen_classes(now: ClassAnswers, opinion: Opinion) -> NDArray[np.bool_]:
@@ -139,10 +147,14 @@ def questions(now: ClassAnswers, columns: list[Array], codes: Codes) -> Iterator
     """Columns and codes of n samples -> blocks of questions, each with its first sample."""
     cells = now.forest.n_trees * now.forest.n_classes
     block = max(1, BLOCK_CELLS // cells)
+    novelty = now.novelty(codes) if isinstance(now, TrustingAnswers) else None
     for first in range(0, codes.shape[1], block):
         part = np.ascontiguousarray(codes[:, first : first + block])
         counts = counts_of(now, part)
-        opinion = opinion_of(now, counts)
+        opinion, strange = opinion_of(now, counts), None
+        if novelty is not None and isinstance(now, TrustingAnswers):
+            strange = novelty.some(slice(first, first + block))
+            opinion = discounted(opinion, trust(strange, now.level))
         chosen = chosen_classes(now, opinion)
         listed = [column[first : first + block] for column in columns]
-        yield first, Question(now, listed, part, counts, opinion, chosen)
+        yield first, Question(now, listed, part, counts, opinion, chosen, strange)

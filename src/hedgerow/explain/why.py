@@ -11,13 +11,14 @@ import numpy as np
 from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
-from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf
+from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf, Strange
 from hedgerow.explain.question import Array, Floats, Question, labels_of, questions, read_columns
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.space import Space, too_large
 from hedgerow.explain.words import cause_words
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.trust import TrustingAnswers, trust
 from hedgerow.table.bins import Codes
 
 #: By default the smallest change is searched for up to this many samples, and for this many seconds each.
@@ -198,7 +199,19 @@ def _one(
         rules=leaf_rules(question, row),
         shap=None if added is None or row not in added.place else _shap_of(now, added, added.place[row], label),
         settle=settled,
+        strange=_strange(question, row),
     )
+
+
+def _strange(question: Question, row: int) -> Strange | None:
+    """One sample -> that it is a stranger, if it is trusted less than others."""
+    novelty, now = question.novelty, question.now
+    if novelty is None or not isinstance(now, TrustingAnswers):
+        return None
+    trusted = float(trust(novelty, now.level)[row])
+    if trusted >= 1:
+        return None
+    return Strange(float(novelty.p_value[row]), now.meaning.names[novelty.feature[row]], trusted)
 
 
 def _causes(question: Question, row: int, doubt: Doubt, excess: Floats) -> list[Cause]:

@@ -28,6 +28,15 @@ NAMED_CLASSES = 4
 
 
 def sentence_words(explanation: Explanation) -> str:
+    """An explanation -> the set and where the doubt comes from; of a stranger, first in which feature it is strange."""
+    said, strange = _answer_words(explanation), explanation.strange
+    if strange is None:
+        return said
+    p_value = f"p = {number(float(f'{strange.p_value:.2g}'))}"
+    return f"It is unlike the training rows ({p_value}), above all in {strange.feature}. {said}"
+
+
+def _answer_words(explanation: Explanation) -> str:
     """An explanation -> one sentence: the set, and where the doubt comes from."""
     percent = percents([each.share for each in explanation.doubt])
     causes = [

@@ -48,6 +48,10 @@ class NoveltyOf(NamedTuple):
     alone: Floats
     within: Floats
 
+    def some(self, rows: slice) -> NoveltyOf:
+        """The same for some of the samples."""
+        return NoveltyOf(self.p_value[rows], self.feature[rows], self.alone[rows], self.within[rows])
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Novelty:
@@ -120,8 +124,9 @@ def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Mea
         measure(hulls, forest, leaves, cells, meaning, each, n_threads) for each in (judges, every_second)
     )
     share = float(judges.mean()) if len(judges) else 1.0
-    scores = ((of.total, of.single, _smaller(of)) for of in (by_all, by_half))
-    return Novelty(hulls, *(_as_forest(whole, half, share) for whole, half in zip(*scores, strict=True)))
+    total = _as_forest(by_all.total, by_half.total, share)
+    single = _as_forest(by_all.single, by_half.single, share)
+    return Novelty(hulls, total, single, np.sort(_smaller(by_all)))
 
 
 def novelty_of(now: Any, table: Table) -> NoveltyOf:
