@@ -22,6 +22,11 @@ KINDS = {
     "no sum over trees": lambda: RandomForestClassifier(4, rule="eva", decision="u65", random_state=4, max_depth=3),
     "oob counts": lambda: RandomForestClassifier(8, leaf_counts="oob", caution=1.0, random_state=5),
     "maximality": lambda: RandomForestClassifier(8, decision="maximality", caution=3.0, random_state=6),
+    "calibrated": lambda: RandomForestClassifier(8, calibration="oob", caution=1.0, random_state=9),
+    "calibrated votes": lambda: RandomForestClassifier(8, calibration="oob", rule="vote", caution=1.0, random_state=6),
+    "calibrated, no sum": lambda: RandomForestClassifier(
+        4, rule="eva", decision="u65", calibration="oob", random_state=4, max_depth=3
+    ),
     "admissible belief": lambda: RandomForestClassifier(
         8, rule="belief", decision="e_admissibility", caution=2.0, random_state=7
     ),
@@ -59,7 +64,8 @@ def test_no_point_of_the_grid_is_cheaper(kind, n_classes, limits):
     forest = KINDS[kind]().fit(X, y)
     now = answers_of(forest)
     space = Space(now)
-    assert (space.margins is None) == (kind == "no sum over trees")
+    assert (space.margins is None) == kind.endswith(("no sum over trees", "no sum"))
+    assert now.is_mapped == kind.startswith("calibrated")
     columns, codes = read_columns(answers_of(forest), X)
     open_rows = np.flatnonzero(only_class(now, counts_of(now, codes)) < 0)[:4]
     assert len(open_rows)

@@ -354,3 +354,35 @@ def test_pairs_of_classes_are_no_mean_of_trees() -> None:
     pairs = PairwiseTreesClassifier(random_state=0).fit(X, (X[:, 0] > 0).astype(int))
     with pytest.raises(TypeError, match="forest must answer by the mean of its trees, got a PairwiseTreesClassifier"):
         shap_values(pairs, X)
+
+
+@pytest.mark.parametrize("rule", MEANS)
+@pytest.mark.parametrize("what", ["probability", "lower", "upper", "width"])
+def test_values_of_a_calibrated_forest_add_up_to_what_it_answers(rule, what):
+    forest, X = fitted(RandomForestClassifier, n_estimators=6, calibration="oob", rule=rule)
+    assert not forest.calibration_.why
+    found = shap_values(forest, X[:20], what)
+    np.testing.assert_allclose(found.base + found.values.sum(axis=1), said(forest, X[:20], what), rtol=0, atol=EXACT)
+    pairs = shap_values(forest, X[:20], what, interactions=True).values
+    np.testing.assert_allclose(pairs.sum(axis=2), found.values, rtol=0, atol=EXACT)
+    others = shap_values(forest, X[:20], what, background=X[20:50])
+    np.testing.assert_allclose(others.base + others.values.sum(axis=1), said(forest, X[:20], what), rtol=0, atol=EXACT)
+
+
+def test_values_of_a_calibrated_forest_are_those_of_the_plain_one_carried_through_the_map():
+    forest, X = fitted(RandomForestClassifier, n_classes=2, n_estimators=6, calibration="oob")
+    mapped, base = shap_values(forest, X[:30])
+    plain, plain_base = shap_values(copy(forest).set_params(calibration=None), X[:30])
+    np.testing.assert_allclose(base, forest.calibration_.of(plain_base[None])[0], rtol=0, atol=EXACT)
+    # of two classes there is one number to share out, so shares stay the same
+    before, after = plain[..., 1].sum(axis=1, keepdims=True), mapped[..., 1].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(mapped[..., 1] * before, plain[..., 1] * after, rtol=0, atol=EXACT)
+
+
+def test_log_odds_of_a_calibrated_forest_are_those_before_the_map():
+    forest, X = fitted(RandomForestClassifier, n_estimators=6, calibration="oob", rule="eva")
+    found = shap_values(forest, X[:5], "log_odds")
+    plain = shap_values(copy(forest).set_params(calibration=None), X[:5], "log_odds")
+    np.testing.assert_array_equal(found.values, plain.values)
+    with pytest.raises(ValueError, match="must be a sum over trees"):
+        shap_values(forest, X[:5])

@@ -15,7 +15,6 @@ from sklearn.model_selection import cross_val_score
 from hedgerow import ExtraTreesClassifier, RandomForestClassifier, load, merge, save, to_onnx, to_sklearn
 from hedgerow.belief import all_rules, combine, resolve_rule
 from hedgerow.decide import Coverage
-from hedgerow.explain import shap_values
 from hedgerow.judge.answer import answers_of
 
 N_TREES = 25
@@ -258,13 +257,13 @@ def test_onnx_answers_alike():
     np.testing.assert_array_equal(said["set"], model.predict_set(later))
 
 
-def test_what_rests_on_sums_over_trees_is_refused():
+def test_to_sklearn_exports_what_was_before_the_map_and_warns():
     X, y, later, _ = halves(n=200)
     model = forest().fit(X, y)
-    with pytest.raises(ValueError, match="must be a sum over trees"):
-        shap_values(model, later[:2])
-    with pytest.raises(NotImplementedError, match="must average distributions"):
-        to_sklearn(model)
+    with pytest.warns(UserWarning, match="scikit-learn has no place for the map of a calibrated forest"):
+        theirs = to_sklearn(model)
+    plain = clone(model).set_params(calibration=None).fit(X, y)
+    np.testing.assert_allclose(theirs.predict_proba(later), plain.predict_proba(later), atol=1e-12)
 
 
 def test_an_explanation_and_a_report_show_the_mapped_probabilities():
@@ -274,4 +273,6 @@ def test_an_explanation_and_a_report_show_the_mapped_probabilities():
     expected = model.predict_proba(later[:1])[0]
     assert f"{expected.max():.3f}" in model.explain(later[:1])[0].to_text()
     assert told
+    added = model.explain(later[:1])[0].shap
+    assert added.base["label"] + sum(added.label) == pytest.approx(expected.max(), abs=1e-9)
     assert len(model.report(later[:20], truth[:20]).html) > 10_000

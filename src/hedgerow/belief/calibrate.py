@@ -97,6 +97,12 @@ class Calibration:
             return opinion
         return with_probability(opinion, softmax(self.scores(log_shares(opinion.probability))))
 
+    def numbers(self) -> dict[str, Any]:
+        """-> floor, slope, mix, offsets and gain by name, as plain Python."""
+        mix = None if self.mix is None else self.mix.tolist()
+        offsets = self.offsets.tolist()
+        return {"floor": FLOOR, "slope": self.slope, "mix": mix, "offsets": offsets, "gain": self.gain}
+
     def __repr__(self) -> str:
         if self.why:
             return f"Calibration(none: {self.why})"

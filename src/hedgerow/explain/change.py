@@ -1,9 +1,9 @@
 """Change: an undecided sample -> the smallest change of its features after which one class remains.
 
 The search is branch and bound over boxes of codes, cheapest first. A box costs as much as the cheapest of its points.
-If the bounds of probabilities are sums over trees, a box is dropped as soon as no choice of one leaf in each tree,
-among those that meet the box, lets a class dominate. The first point from the queue at which one class remains is the
-smallest change that exists.
+If the bounds of probabilities are sums over trees, or a map of such sums, a box is dropped as soon as no choice of one
+leaf in each tree, among those that meet the box, lets a class dominate. The first point from the queue at which one
+class remains is the smallest change that exists.
 """
 
 from __future__ import annotations
@@ -241,9 +241,7 @@ class _Search:
             tree = int(np.flatnonzero((sizes > 1) | (where < 0))[0])
             inside = np.arange(starts[tree], starts[tree] + sizes[tree])
             return int(alive[inside[inside != where[tree]][0]])
-        margins = self.space.margins[alive]
-        most = np.maximum.reduceat(margins, starts, axis=0)
-        reach = most.sum(axis=0)
+        reach = self.space.margins.most(alive, starts)
         np.fill_diagonal(reach, np.inf)
         hope = reach.min(axis=1)
         if self.wanted is not None:
@@ -251,6 +249,8 @@ class _Search:
         if hope.max() <= 0:
             return None
         label = int(hope.argmax())
+        margins = self.space.margins.added[alive]
+        most = np.maximum.reduceat(margins, starts, axis=0)
         at_point = np.where((where >= 0)[:, None, None], margins[where], -1e3)
         rival_margins = at_point[:, label].sum(axis=0)
         rival_margins[label] = np.inf
@@ -349,7 +349,7 @@ class _Search:
     def _accept(self, point: Ints, leaves: Ints) -> bool:
         """Whether one class remains at the point, in these leaves (T,); if so, and if it is the best, it is stored."""
         if self.space.margins is not None:
-            margins = self.space.margins[leaves].sum(axis=0)
+            margins = self.space.margins.at(leaves[None])[0]
             np.fill_diagonal(margins, np.inf)
             if margins.min(axis=1).max() <= 0:
                 return False
@@ -377,7 +377,7 @@ class _Search:
             points, leaves = points[fine], leaves[fine]
             if not len(points):
                 return
-            margins = self.space.margins[leaves].sum(axis=1)
+            margins = self.space.margins.at(leaves)
             margins[:, np.arange(margins.shape[1]), np.arange(margins.shape[1])] = np.inf
             hope = margins.min(axis=2)
             hope = hope.max(axis=1) if self.wanted is None else hope[:, self.wanted]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Setting
 from hedgerow.belief.additive import Additive, additive
+from hedgerow.belief.carried import CARRIED, carried
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import lift_distinct
@@ -48,6 +49,9 @@ def shap_values(
 ) -> ShapValues:
     """Shapley values of a forest's answers, exact for everything that is a sum over its trees.
 
+    The probabilities of a calibrated forest are a map of such sums. Its values are those of the sums, carried through
+    the map (see Notes), and add up to what the forest answers.
+
     Parameters
     ----------
     forest : fitted classifier or regressor of hedgerow
@@ -58,7 +62,7 @@ def shap_values(
         The quantity to explain. None is "probability", or "prediction" for a regressor; bounds are those of
         `predict_bounds`. "width" (upper - lower) shows which features make the forest unsure. "log_odds" (under the
         rules "eva" and "dempster") compares a class with the geometric mean of the others; with two classes, with the
-        other.
+        other. Log-odds are those before any map.
     interactions : bool, default=False
         Whether to split what a feature adds into what it adds alone and together with each other feature.
     background : {array-like, sparse matrix, data frame} of shape (n_background, n_features), default=None
@@ -79,6 +83,11 @@ def shap_values(
     -----
     Time grows with nodes × distinct features on a path, not with their square; with a background it also grows with
     its rows. The number of threads is ``forest.n_jobs``; it does not change a single bit of the values.
+
+    With ``calibration="oob"`` the answer is F(z), where z are the probabilities before the map, and for bounds also the
+    vacuity. A feature with Shapley values φ of z adds A φ to the answer, where A is the mean derivative of F on the
+    straight way from z0, the answer without any feature, to z. This is how integrated gradients share out a difference
+    (Sundararajan et al. 2017), with the Shapley values of the trees as steps. ``base`` is F(z0).
 
     Examples
     --------
@@ -103,24 +112,22 @@ def shap_values(
     n_threads = now.threads(codes.shape[1] * trees.n_trees)
     others = None if background is None else now.read(background)
     values, base = explain_values(trees, codes, asked.groups(), asked.width, interactions, others, n_threads)
-    return ShapValues(asked.answer(values), asked.base(base) if others is None else asked.mean(others, n_threads))
+    found: ShapValues = asked.answer(values, asked.base(base) if others is None else asked.mean(others, n_threads))
+    return found
 
 
 def shap_values_of_each(now: ClassAnswers, codes: Codes, whats: tuple[str, ...]) -> list[ShapValues]:
     """Codes (p, n), several quantities -> the Shapley values of each; the trees are read only once."""
-    trees, weights, setting = now.forest, now.weights, now.setting
-    parts = [additive(now.rule, what, trees.n_trees, weights) for what in whats]
-    groups = _leaf_values(trees, _SideBySide(parts), setting, weights)
-    n_threads = now.threads(codes.shape[1] * trees.n_trees)
-    widths = [part.width(setting) for part in parts]
-    values, base = explain_values(trees, codes, groups, sum(widths), n_threads=n_threads)
+    asked = [_Classes(now, what) for what in whats]
+    both = _SideBySide([part for each in asked for part in each.sums.parts])
+    groups = _leaf_values(now.forest, both, now.setting, now.weights)
+    n_threads = now.threads(codes.shape[1] * now.forest.n_trees)
+    widths = [each.width for each in asked]
+    values, base = explain_values(now.forest, codes, groups, sum(widths), n_threads=n_threads)
     ends = np.cumsum(widths)
     return [
-        ShapValues(
-            part.of_classes(values[:, :, end - width : end], setting),
-            part.of_classes(base[end - width : end], setting) + part.offset(setting),
-        )
-        for part, end, width in zip(parts, ends, widths, strict=True)
+        each.answer(values[:, :, end - each.width : end], each.base(base[end - each.width : end]))
+        for each, end in zip(asked, ends, strict=True)
     ]
 
 
@@ -159,30 +166,49 @@ def explain_values(
 
 
 class _Classes:
-    """An answer about classes that is a sum over trees."""
+    """An answer about classes: a sum over trees, or a map of such sums."""
 
     def __init__(self, now: ClassAnswers, what: str | None) -> None:
-        self._now = now
-        self._asked = additive(now.rule, what or "probability", now.forest.n_trees, now.weights)
-        self.width = self._asked.width(now.setting)
+        self._now, self._what = now, what or "probability"
+        self._maps = self._what in CARRIED and now.is_mapped
+        whats = CARRIED[self._what] if self._maps else (self._what,)
+        self.sums = _SideBySide([additive(now.plain_rule, each, now.forest.n_trees, now.weights) for each in whats])
+        self._widths = [part.width(now.setting) for part in self.sums.parts]
+        self.width = sum(self._widths)
 
     def groups(self) -> Iterator[tuple[int, int, Floats]]:
         """Values (leaves, S) of trees first to last - 1, group by group."""
-        return _leaf_values(self._now.forest, self._asked, self._now.setting, self._now.weights)
-
-    def answer(self, values: Floats) -> Floats:
-        """What features add to the values (..., S) -> what they add to the answer (..., K)."""
-        return self._asked.of_classes(values, self._now.setting)
+        return _leaf_values(self._now.forest, self.sums, self._now.setting, self._now.weights)
 
     def base(self, base: Floats) -> Floats:
-        """Mean of the values (S,) -> the answer if no feature is known (K,)."""
-        return self.answer(base) + self._asked.offset(self._now.setting)
+        """Mean of the values (S,) -> the sums if no feature is known."""
+        offsets = [self._of_classes(part, part.offset(self._now.setting)) for part in self.sums.parts]
+        return self._sums(base) + np.concatenate(offsets)
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
-        """Codes (p, n) -> (K,): the mean answer."""
+        """Codes (p, n) -> the mean of the sums."""
         now = self._now
-        said = fold(now.forest, codes, self._asked, now.setting, weights=now.weights, n_threads=n_threads)
-        return np.asarray(said.mean(axis=0))
+        said = fold(now.forest, codes, self.sums, now.setting, weights=now.weights, n_threads=n_threads)
+        return self.base(np.asarray(said.mean(axis=0)))
+
+    def answer(self, values: Floats, base: Floats) -> ShapValues:
+        """What features add to the values (..., S), and the sums if none is known -> what they add to the answer."""
+        sums = self._sums(values)
+        if not self._maps:
+            return ShapValues(sums, base)
+        of_base, of_features = carried(self._now.calibration, self._what, base, sums)
+        return ShapValues(of_features, of_base)
+
+    def _sums(self, values: Floats) -> Floats:
+        """Values (..., S) -> the sums that the answer is made of: those of each class, a vacuity once (..., Z)."""
+        ends, setting = np.cumsum(self._widths), self._now.setting
+        parts = zip(self.sums.parts, ends, self._widths, strict=True)
+        of_parts = [(part, part.of_classes(values[..., end - width : end], setting)) for part, end, width in parts]
+        return np.concatenate([self._of_classes(part, each) for part, each in of_parts], axis=-1)
+
+    def _of_classes(self, part: Additive, values: Floats) -> Floats:
+        """What a part says of each class (..., K) -> the same; of the vacuity, which is that of all classes, one."""
+        return values[..., :1] if self._maps and part.what == "width" else values
 
 
 class _Numbers:
@@ -204,13 +230,13 @@ class _Numbers:
         """Values (leaves, 1) of all trees."""
         yield 0, self._now.forest.n_trees, self._leaves / self._now.forest.n_trees
 
-    def answer(self, values: Floats) -> Floats:
-        """Values (..., 1) -> (...)."""
-        return values[..., 0]
-
     def base(self, base: Floats) -> Floats:
         """(1,) -> the number."""
         return base[0]  # type: ignore[no-any-return]
+
+    def answer(self, values: Floats, base: Floats) -> ShapValues:
+        """Values (..., 1) and the number if no feature is known -> what features add."""
+        return ShapValues(values[..., 0], base)
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> the mean answer."""
@@ -236,11 +262,11 @@ class _SideBySide:
     merge = "add"
 
     def __init__(self, parts: list[Additive]) -> None:
-        self._parts = parts
+        self.parts = parts
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> values of all parts side by side (m, S1 + S2 + ...)."""
-        return np.hstack([part.lift(counts, setting) for part in self._parts])
+        return np.hstack([part.lift(counts, setting) for part in self.parts])
 
     def finish(self, state: Floats, setting: Setting) -> Floats:
         """The state itself: the caller takes the parts out."""
@@ -248,7 +274,7 @@ class _SideBySide:
 
     def check(self, counts: Floats) -> None:
         """Refuse leaves (m, K) that any part refuses."""
-        for part in self._parts:
+        for part in self.parts:
             part.check(counts)
 
 

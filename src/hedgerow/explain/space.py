@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.explain.margins import margins_of
 from hedgerow.explain.question import Floats
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table.bins import Codes
@@ -15,8 +16,6 @@ Ints = NDArray[np.int64]
 
 #: There is no search if nodes × features is above this, because the boxes of all leaves must fit into memory.
 MOST_CELLS = 60_000_000
-#: With more classes, boxes are only ordered by cost, because the margins of all pairs of classes would not fit.
-MOST_PAIRED_CLASSES = 8
 
 
 class Space:
@@ -36,8 +35,8 @@ class Space:
         The tree of each leaf, and its number in the tree; several leaves can borrow the same rows.
     plausible : (L,) bool
         Whether the leaf has training rows.
-    margins : (L, K, K) or None
-        What each leaf adds to lower[k] - upper[j], if this is a sum over trees and the decision depends on it.
+    margins : Margins or None
+        By how much classes can be ahead of others in some leaves, if the decision depends on it.
     """
 
     def __init__(self, now: ClassAnswers) -> None:
@@ -54,7 +53,7 @@ class Space:
         evidence = np.concatenate([now.forest.evidence_in(t) for t in range(now.forest.n_trees)])
         evidence = evidence[now.forest.leaf_start[self.tree] + self.leaf]
         self.plausible = (evidence.sum(axis=1) > 0) & ~boxes.borrowed[leaves]
-        self.margins = _margins(now, evidence, self.tree)
+        self.margins = margins_of(now, evidence, self.tree)
         self.costs = [self._unit_costs(int(feature)) for feature in self.features]
 
     def reached(self, codes: Codes) -> Ints:
@@ -136,16 +135,3 @@ class _NodeBoxes:
             mask[own[several]] &= position[several, None] == np.arange(mask.shape[1])
             if two.any():
                 mask[own[two]] &= tree.codes_left(above[two]) == left[two, None]
-
-
-def _margins(now: ClassAnswers, evidence: Floats, tree: Ints) -> Floats | None:
-    """Evidence (L, K) -> (L, K, K): what each leaf adds to lower[k] - upper[j]; None if that does not decide."""
-    rule, setting = now.rule, now.setting
-    decides = now.decision.follows_dominance and {"lower", "upper"} <= set(rule.adds_up)
-    if not decides or now.forest.n_classes > MOST_PAIRED_CLASSES:
-        return None
-    parts = rule.parts(rule.lift(evidence, setting), setting)
-    total = float(now.forest.n_trees if now.weights is None else now.weights.sum())
-    lower, upper = parts["lower"] / total, parts["upper"] / total
-    scale = 1.0 if now.weights is None else now.weights[tree][:, None, None]
-    return np.asarray((lower[:, :, None] - upper[:, None, :]) * scale)

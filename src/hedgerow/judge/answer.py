@@ -22,7 +22,16 @@ from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.calibration import NOT_ASKED, calibration_of
-from hedgerow.judge.evidence import Evidence, Trial, UncertaintyOf, calibrated, choose_caution, oob_figures, try_out
+from hedgerow.judge.evidence import (
+    Evidence,
+    Trial,
+    UncertaintyOf,
+    calibrated,
+    checked_caution,
+    choose_caution,
+    oob_figures,
+    try_out,
+)
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.judge.variance import VarianceOf, forest_variance
@@ -50,6 +59,8 @@ class Answers:
     kind: ClassVar[str] = "rows"
     #: Whether answers are sums over trees of the states of leaves under a rule.
     combines_leaves: ClassVar[bool] = False
+    #: Whether probabilities are mapped by what was learned on out-of-bag rows.
+    is_mapped: bool = False
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         self._model = model
@@ -154,7 +165,7 @@ class ClassAnswers(Answers):
     @cached_property
     def rule(self) -> Rule:
         """How leaves are combined, and how probabilities are mapped if a map was learned."""
-        return self.plain_rule if self.calibration.why else Calibrated(self.plain_rule, self.calibration)
+        return Calibrated(self.plain_rule, self.calibration) if self.is_mapped else self.plain_rule
 
     @cached_property
     def plain_rule(self) -> Rule:
@@ -166,6 +177,11 @@ class ClassAnswers(Answers):
         """The map of probabilities, learned on out-of-bag rows when first needed, or why there is none."""
         learn = partial(calibration_of, self.fitted, self._asked[0], self.plain_rule, self.threads)
         return learn() if self._calibrates else NOT_ASKED
+
+    @property
+    def is_mapped(self) -> bool:  # type: ignore[override]
+        """Whether probabilities are mapped by what was learned on out-of-bag rows."""
+        return not self.calibration.why
 
     @property
     def asked_decision(self) -> Any:
@@ -256,15 +272,7 @@ class ClassAnswers(Answers):
 
     def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
         """Codes (p, n), perhaps their classes (n,) -> (n,): class numbers; the predicted ones if none are given."""
-        if y is None:
-            return np.asarray(self.said(codes).argmax(axis=1))
-        given = np.asarray(y)
-        numbers = np.minimum(np.searchsorted(self.classes, given), len(self.classes) - 1)
-        unknown = self.classes[numbers] != given
-        if unknown.any():
-            other = given[unknown].tolist()[0]
-            raise ValueError(f"y must hold classes of the forest, got {other!r}; leave y out to use predicted classes")
-        return numbers
+        return np.asarray(self.said(codes).argmax(axis=1)) if y is None else self.about.numbers_of(y)
 
     def opinion(self, codes: Codes) -> Opinion:
         """Codes (p, n) -> the opinion of the forest."""
@@ -308,8 +316,8 @@ class ClassAnswers(Answers):
 
     @property
     def is_mean(self) -> bool:
-        """Whether probabilities are the mean of values of the leaves."""
-        return "probability" in self.rule.adds_up and not self.rule.needs_weights
+        """Whether probabilities, before any map, are the mean of values of the leaves."""
+        return "probability" in self.plain_rule.adds_up and not self.plain_rule.needs_weights
 
     @property
     def skips_empty(self) -> bool:
@@ -323,8 +331,9 @@ class ClassAnswers(Answers):
         return np.concatenate([self.rule.lift(counts, self.setting) for counts in evidence])
 
     def node_answers(self, tree: Tree) -> list[Floats]:
-        """-> (N, K) each: probability, lower and upper bound of every node, as if it were a leaf."""
-        parts = self.rule.parts(self.rule.lift(node_evidence(tree), self.setting), self.setting)
+        """-> (N, K) each: probability, lower and upper bound of every node, as if it were a leaf, before any map."""
+        rule = self.plain_rule
+        parts = rule.parts(rule.lift(node_evidence(tree), self.setting), self.setting)
         return [parts[name] for name in ("probability", "lower", "upper")]
 
     def uncertainty(self, codes: Codes) -> UncertaintyOf:
@@ -414,9 +423,8 @@ class ClassAnswers(Answers):
         rows = self.rows_with_judges()
         prior, threads = self.about.prior, self.threads(rows.n_rows)
         evidence = Evidence(self.forest, rows.codes, self.plain_rule, 1.0, prior, rows.judges, threads)
-        return choose_caution(
-            partial(self.try_out, evidence, self.plain_rule), self.classes, rows.target, self._asked[2]
-        )
+        tried = partial(self.try_out, evidence, self.plain_rule)
+        return choose_caution(tried, self.classes, rows.target, self._asked[2])
 
     def _learn_weights(self) -> Floats:
         return self.oob_evidence().learn_weights(self.rows_with_judges().target.labels, self.caution)
@@ -440,11 +448,3 @@ def answers_of(model: Any, wanted: str = "model must be a fitted estimator of he
     if answers.kind == "several":
         raise ValueError(f"{wanted} of one output, got one of {len(answers.outputs)}; pass one of its `outputs_`")
     return answers
-
-
-def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -> float:
-    """A caution -> the same; refused unless it is a number >= 0."""
-    number = isinstance(caution, int | float | np.number) and not isinstance(caution, bool)
-    if not (number and np.isfinite(caution) and caution >= 0):
-        raise ValueError(f"caution must be {constraint}, got {caution!r}")
-    return float(caution)

@@ -380,6 +380,14 @@ def require_certain(known: NDArray[np.bool_]) -> None:
         )
 
 
+def checked_caution(caution: Any, constraint: str = "a number >= 0 or 'auto'") -> float:
+    """A caution -> the same; refused unless it is a number >= 0."""
+    number = isinstance(caution, int | float | np.number) and not isinstance(caution, bool)
+    if not (number and np.isfinite(caution) and caution >= 0):
+        raise ValueError(f"caution must be {constraint}, got {caution!r}")
+    return float(caution)
+
+
 def choose_caution(
     tried: Callable[[float, Any], tuple[Trial, NDArray[np.bool_]]], classes: NDArray[Any], target: Any, decision: Any
 ) -> float:

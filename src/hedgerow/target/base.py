@@ -128,6 +128,16 @@ class AboutClasses(About):
         counts = np.maximum(class_rows, 0.5)
         return cls(names, np.asarray(counts / counts.sum(), dtype=np.float64))
 
+    def numbers_of(self, y: Any) -> NDArray[np.int64]:
+        """Classes (n,) -> their numbers (n,); refused if one is not known."""
+        given = np.asarray(y)
+        numbers = np.minimum(np.searchsorted(self.names, given), len(self.names) - 1)
+        unknown = self.names[numbers] != given
+        if unknown.any():
+            other = given[unknown].tolist()[0]
+            raise ValueError(f"y must hold classes of the forest, got {other!r}; leave y out to use predicted classes")
+        return numbers
+
     def joined(self, other: About, class_rows: Floats) -> AboutClasses:
         """All classes with their shares."""
         return AboutClasses.counting(other.names, class_rows)

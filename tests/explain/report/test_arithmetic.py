@@ -82,6 +82,34 @@ def test_page_and_library_agree_to_nine_digits_and_on_every_set(open_page, model
             assert equal_but_for_ties(np.array(sets), expected, opinion.probability), (rule, caution, decision)
 
 
+@pytest.mark.parametrize(
+    ("data", "rule"),
+    [
+        (load_breast_cancer, "average"),
+        (load_wine, "vote"),
+        (load_wine, "eva"),
+        (load_digits, known.Laplace(alpha=0.25)),
+    ],
+)
+def test_page_maps_the_probabilities_of_a_calibrated_forest(open_page, data, rule):
+    X, y = data(return_X_y=True)
+    forest = RandomForestClassifier(20, rule=rule, calibration="oob", random_state=0).fit(X[::2], y[::2])
+    assert not forest.calibration_.why
+    later = X[1::2][:40]
+    page = open_page(forest.report(later, seconds=0))
+    assert "calibrated" in page.locator("#note").inner_text()
+    own = page.evaluate("window.hedgerow.data.settings.rule")
+    asked = [(own["name"], own["options"], caution) for caution in CAUTIONS]
+    answers = json.loads(page.evaluate(ASK, [asked, list(DECISIONS.values())]))
+    for caution, said in zip(CAUTIONS, answers, strict=True):
+        opinion = forest.evidence(later).combine(caution=caution)
+        for part in ("lower", "upper", "probability", "conflict"):
+            np.testing.assert_allclose(said[part], getattr(opinion, part), rtol=0, atol=1e-9, err_msg=part)
+        for decision, sets in zip(DECISIONS, said["sets"], strict=True):
+            expected = hedgerow.decide(opinion, decision)
+            assert equal_but_for_ties(np.array(sets), expected, opinion.probability), (caution, decision)
+
+
 def equal_but_for_ties(sets, expected, probability):
     """Whether sets are the same, or hold as many classes of the same probabilities where some differ by rounding."""
     inside = [np.sort(np.where(each, probability, 2.0), axis=1) for each in (sets, expected)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.belief.opinion import Opinion
@@ -69,6 +69,11 @@ class Calibrated(Rule):
     def laws(self) -> frozenset[str]:
         """As in the rule, whose probabilities do not depend on caution."""
         return self.rule.laws
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """As the rule, with the map among its options."""
+        known = self.rule.on_page()
+        return known and (known[0], known[1] | {"map": self.calibration.numbers()})
 
     def __repr__(self) -> str:
         return f"Calibrated({self.rule!r}, {self.calibration!r})"

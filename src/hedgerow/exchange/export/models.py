@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -27,16 +28,23 @@ def exported(model: Any, formats: Mapping[str, _Format]) -> tuple[Any, _Format]:
 
 
 def check_averages(now: Any, trees: list[Tree], program: str) -> None:
-    """Refuse rules whose probability is not a mean over trees, and trees with empty leaves."""
+    """Refuse rules whose probability is not a mean over trees, and trees with empty leaves; warn of a map."""
     if not now.is_mean:
         raise NotImplementedError(
-            f"rule must average distributions of the leaves for {program}, got {now.rule!r}; choose another with"
-            " set_params, calibration=None for a calibrated forest, or use to_onnx, which supports more rules"
+            f"rule must average distributions of the leaves for {program}, got {now.plain_rule!r}; choose another with"
+            " set_params, or use to_onnx, which supports more rules"
         )
     if now.skips_empty and not all(tree.counts[tree.is_leaf].sum(axis=1).all() for tree in trees):
         raise NotImplementedError(
             f"leaves must hold rows for {program}, got empty leaves, which {program} cannot leave out of a mean;"
             " fit with leaf_counts='all'"
+        )
+    if now.is_mapped:
+        warnings.warn(
+            f"{program} has no place for the map of a calibrated forest, so its probabilities will be those before the"
+            " map; set calibration=None before exporting to have the same here, or use to_onnx, which keeps the map",
+            UserWarning,
+            stacklevel=3,
         )
 
 

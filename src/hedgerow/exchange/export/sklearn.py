@@ -35,7 +35,8 @@ def to_sklearn(forest: Any) -> Any:
     """A forest of scikit-learn with the same trees and the same predictions.
 
     Everything that reads scikit-learn's forests can read the result: ``plot_tree``, TreeSHAP, converters, inspection.
-    It has no evidence, and so no bounds and no sets.
+    It has no evidence, and so no bounds and no sets. Nor has it a place for the map of a calibrated forest: its
+    probabilities are those before the map, as with ``calibration=None``, and a warning says so.
 
     Parameters
     ----------
@@ -47,10 +48,10 @@ def to_sklearn(forest: Any) -> Any:
     -------
     estimator of scikit-learn
         A ``DecisionTreeClassifier``, ``RandomForestClassifier``, ``ExtraTreesClassifier`` or the corresponding
-        regressor, with ``apply`` equal to ours, node for node, and ``predict_proba`` or ``predict`` equal up to
-        rounding. Missing values go the same way. Since scikit-learn first rounds every table to single precision, this
-        holds for values that single precision can tell from the thresholds. scikit-learn refuses infinities, which are
-        values for us.
+        regressor, with ``apply`` equal to ours, node for node, and ``predict_proba`` (before any map) or ``predict``
+        equal up to rounding. Missing values go the same way. Since scikit-learn first rounds every table to single
+        precision, this holds for values that single precision can tell from the thresholds. scikit-learn refuses
+        infinities, which are values for us.
 
     Notes
     -----
@@ -64,7 +65,7 @@ def to_sklearn(forest: Any) -> Any:
     >>> from hedgerow import RandomForestClassifier
     >>> from hedgerow.exchange.export import to_sklearn
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> forest = RandomForestClassifier(10, calibration=None, random_state=0).fit(X, y)
     >>> theirs = to_sklearn(forest)
     >>> theirs
     RandomForestClassifier(n_estimators=10)

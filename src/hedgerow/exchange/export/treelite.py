@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     """A forest as a model of treelite that returns the probability of each class, or the mean.
 
+    treelite has no place for the map of a calibrated forest: probabilities and bounds are those before the map, as with
+    ``calibration=None``, and a warning says so.
+
     Parameters
     ----------
     forest : fitted classifier or regressor
@@ -41,7 +44,7 @@ def to_treelite(forest: Any, *, bounds: bool = False) -> Any:
     >>> from hedgerow import RandomForestClassifier
     >>> from hedgerow.exchange.export import to_treelite
     >>> X, y = load_iris(return_X_y=True)
-    >>> to_treelite(RandomForestClassifier(10, random_state=0).fit(X, y)).num_tree  # doctest: +SKIP
+    >>> to_treelite(RandomForestClassifier(10, calibration=None, random_state=0).fit(X, y)).num_tree  # doctest: +SKIP
     10
     """
     require("treelite", "treelite")

@@ -266,6 +266,23 @@ function raisedBounds(plain, raised) {
   ];
 }
 
+/* ---- the map of a calibrated forest ---------------------------------------------------------------------- */
+
+/* An opinion and the map of its probabilities -> the opinion with mapped ones, and bounds around them. */
+function mapped(opinion, map) {
+  const {probability, lower} = opinion, K = probability.length;
+  const vacuity = clip(1 - sum(lower, 0, K), 0, 1);
+  if (vacuity >= 1 && Math.max(...probability) <= Math.min(...probability)) return opinion;
+  const logs = probability.map((value) => Math.log((value + map.floor) / (1 + map.floor * K)));
+  const scores = logs.map((value, k) => {
+    let score = map.slope * value;
+    if (map.mix) logs.forEach((other, j) => { score += other * map.mix[j][k]; });
+    return map.gain * score + map.offsets[k];
+  });
+  const top = Math.max(...scores), shares = distribution(scores.map((value) => Math.exp(value - top)));
+  return opinionFromLower(shares, shares.map((value) => (1 - vacuity) * value), opinion.conflict);
+}
+
 /* name -> the rule, and what the page says of it; `Rule.page` in Python is such a name. */
 const RULES = {
   average: {...average, title: "Average", hint: "the mean of the class shares in the leaves: the ordinary forest"},
@@ -281,7 +298,7 @@ const RULES = {
 
 /* ---- fold ------------------------------------------------------------------------------------------------ */
 
-/* Evidence, a rule's name and its setting -> a function from a case to its opinion. States of contents are lifted when
+/* Evidence, a rule's name and its setting, perhaps with a map -> a function from a case to its opinion. States of contents are lifted when
    they are first met, so one case costs little and many share. */
 function combiner(evidence, name, setting) {
   const rule = RULES[name], K = evidence.nClasses, width = rule.width(K);
@@ -306,7 +323,8 @@ function combiner(evidence, name, setting) {
         merged[i] = rule.merge === "max" ? Math.max(merged[i], state[i]) : merged[i] + times * state[i];
       }
     }
-    return rule.finish(merged, setting);
+    const opinion = rule.finish(merged, setting);
+    return setting.map ? mapped(opinion, setting.map) : opinion;
   };
 }
 

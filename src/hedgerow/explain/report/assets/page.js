@@ -103,6 +103,9 @@ function sayWhatIsNotRepeated() {
     notes.push(`The model uses ${parts.join(" and ")}, which this page cannot compute, so it starts from a similar one. ` +
       "The other sections show the model’s own answers.");
   }
+  if (own.rule.options.map) {
+    notes.push("The model is calibrated: its own rule is shown with the map learned on out-of-bag rows, other rules without.");
+  }
   if (nCases < data.nRows) notes.push(`The page holds ${count(nCases)} of ${count(data.nRows)} rows, undecided ones first.`);
   byId("note").textContent = notes.join(" ");
   byId("note").hidden = notes.length === 0;
