@@ -80,7 +80,7 @@ def test_weighted_training_targets_are_the_prediction_of_a_regressor():
 def test_training_rows_may_be_given_to_trees_that_have_not_kept_them():
     X, y = mixed_table(90, 3, seed=2)
     tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="training rows must be given"):
+    with pytest.raises(ValueError, match="training rows must be passed"):
         tree.row_weights(X)
     weights = tree.row_weights(X[:5], train=X)
     np.testing.assert_allclose(weights @ (y[:, None] == tree.classes_), tree.predict_proba(X[:5]), rtol=0, atol=1e-14)

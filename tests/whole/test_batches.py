@@ -20,6 +20,8 @@ from hedgerow.exchange.named import estimator_named
 N_BATCHED, N_ASKED = 42, 1200
 #: What else says something of each row.
 OTHERS = ("apply", "decision_path", "embed", "score_samples", "transform")
+#: What only forests whose bags leave rows out can say.
+NEED_BAGS = ("predict_interval", "predict_novelty", "predict_variance")
 
 
 def table(seed: int, n_rows: int) -> NDArray[np.float64]:
@@ -64,7 +66,7 @@ def questions(model: Any) -> dict[str, Callable[[Any], Any]]:
     if isinstance(model.decision_path(ASKED[:1]), tuple):  # the second is about nodes
         asked["decision_path"] = lambda X: model.decision_path(X)[0]
     if not getattr(model, "bootstrap", False):
-        asked = {name: ask for name, ask in asked.items() if name not in ("predict_interval", "predict_variance")}
+        asked = {name: ask for name, ask in asked.items() if name not in NEED_BAGS}
     return asked
 
 

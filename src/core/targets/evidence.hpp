@@ -82,7 +82,12 @@ public:
     void add(const CountedRow& row, const BagTimes&) { add(row.label, rules_.repeated ? row.multiplicity : 1, 0); }
     void add(const WeightedRow& row, const BagTimes& bag) {
         const std::uint32_t times = row.times(bag), counted = row.follows() ? 0 : rules_.repeated ? times : 1;
-        add(row.label, counted, rules_.repeated ? row.weight : row.weight / std::max<std::int64_t>(1, times));
+        add(row.label, counted, rules_.repeated ? row.weight : once(row.weight, times));
+    }
+    // The weight of a row that is in the bag several times, as if it were in it once. It stays above zero: a balanced bag may
+    // have rounded it to one unit.
+    static std::int64_t once(std::int64_t weight, std::uint32_t times) {
+        return std::max<std::int64_t>(weight > 0, weight / std::max<std::int64_t>(1, times));
     }
     // Adds a count and a weight to one class.
     void add(std::uint16_t label, std::uint32_t times, std::int64_t fixed_weight) {

@@ -151,7 +151,8 @@ class PartClasses(PartTarget):
         amounts = [counted]
         if labels.weights is not None:
             weights = _weights_inside(labels, times, balance)
-            weights = weights if sense == "inbag" else weights // np.maximum(times, 1).astype(np.int64)
+            if sense != "inbag":  # what a balanced bag has rounded to one unit stays above zero
+                weights = np.maximum(weights > 0, weights // np.maximum(times, 1).astype(np.int64))
             amounts.append(weights * (counted > 0))
         for i, (first, last) in enumerate(spans):
             for row, each in enumerate(amounts):

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.estimators.classifier import TreesClassifier
+from hedgerow.estimators.trees import or_not_there
 from hedgerow.fit.fields import estimator, parameter
 from hedgerow.forest.prune import PruningPath, path_of
 from hedgerow.forest.walk import Tree
@@ -185,7 +186,8 @@ class RandomForestClassifier(TreesClassifier):
     @property
     def calibration_(self) -> Calibration:
         """The map of probabilities under the current rule; its ``why`` says why there is none, if there is none."""
-        return self.__answers__().calibration
+        with or_not_there():
+            return self.__answers__().calibration
 
 
 @estimator

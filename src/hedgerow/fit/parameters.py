@@ -25,7 +25,7 @@ from hedgerow.forest.grow import NO_LIMIT, GrowSettings
 from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.forest.threads import check_n_jobs
 from hedgerow.metrics.scorers import SCORERS
-from hedgerow.target.classes import check_class_weight
+from hedgerow.target.classes import check_class_weights
 from hedgerow.target.criteria import resolve_criterion
 
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
@@ -235,9 +235,10 @@ class Parameters:
     class_weight: Any = parameter(
         default=None,
         init=False,
-        kind='{"balanced", "balanced_subsample"}, dict or None',
-        about="Weights of the classes. They change splits and class shares, but never the amount of evidence.",
-        check=lambda name, value: check_class_weight(value),
+        kind='{"balanced", "balanced_subsample"}, dict, list or None',
+        about="Weights of the classes, with several outputs a list with one entry for each. They change splits and"
+        " class shares, but never the amount of evidence.",
+        check=lambda name, value: check_class_weights(value),
     )
     monotonic_cst: Any = parameter(
         default=None,

@@ -224,8 +224,14 @@ def weigh_rows(
     return weighed
 
 
+def check_class_weights(class_weight: Any) -> None:
+    """Refuse an invalid `class_weight`, which may be a list with one entry for each output."""
+    for each in class_weight if isinstance(class_weight, list) else [class_weight]:
+        check_class_weight(each)
+
+
 def check_class_weight(class_weight: Any) -> None:
-    """Refuse an invalid `class_weight`."""
+    """Refuse an invalid `class_weight` of one output."""
     if not (class_weight is None or isinstance(class_weight, dict) or _is_balanced(class_weight)):
         raise ValueError(f"class_weight must be one of {BALANCED}, a dict or None, got {class_weight!r}")
 
