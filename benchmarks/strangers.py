@@ -51,6 +51,12 @@ class Found:
 
 def main(arguments: list[str] | None = None) -> int:
     """Judge every set and print three tables."""
+    ask(arguments)
+    return 0
+
+
+def ask(arguments: list[str] | None = None) -> list[Found]:
+    """Judge every set, print three tables -> what was found."""
     options = _options(arguments)
     quiet()
     found, start = [], time.monotonic()
@@ -65,7 +71,20 @@ def main(arguments: list[str] | None = None) -> int:
         _print(found, options, time.monotonic() - start)
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
-    return 0
+    return found
+
+
+def sentences(found: list[Found]) -> list[str]:
+    """What the tables say, for the verdict of `benchmarks.doubt`: means over sets."""
+    said = []
+    auroc = _mean([one.auroc for one in found if one.auroc])
+    if auroc:
+        ours = auroc.pop("hulls")
+        best = max(auroc, key=lambda name: auroc[name])
+        said.append(f"AUROC of unseen classes {ours:.3f}, best peer {best} {auroc[best]:.3f}")
+    levels = _mean([one.level for one in found])
+    said += [f"ordinary rows with p <= {level}: {share:.3f}" for level, share in levels.items()]
+    return said
 
 
 def judge(name: str, X: pd.DataFrame, y: NDArray[Any], options: argparse.Namespace) -> Found:
