@@ -256,6 +256,13 @@ DECISIONS: dict[str, Told] = {
         "Guarantees how often the true class is inside, even if the probabilities are wrong (conformal prediction). See"
         " {doc}`/promises`.",
     ),
+    "risk": Told(
+        "Risk",
+        r"\{\text{arg max}_k p_k\} \text{ if } \max_k p_k > \tau, \text{ else all classes;} \quad \tau = \text{the"
+        r" lowest threshold with } P(\text{Binomial}(n_\tau, \epsilon) \le w_\tau) \le \delta",
+        "Promises, with confidence 1 − δ, that at most a share ε of what is decided is wrong; n rows of known class"
+        " lie above the threshold, and w of them would be decided wrongly. See {doc}`/promises`.",
+    ),
     "rule": Told(
         "The rule's own choice",
         r"\text{what the rule has chosen, else interval dominance}",

@@ -44,7 +44,7 @@ def ready(name: str, n_classes: int) -> Decision:
     decision = resolve_decision(name)
     if decision.needs_calibration:
         opinion = random_opinion(200, n_classes, seed=9)
-        decision.calibrate(opinion, np.arange(200) % n_classes)
+        decision.calibrate(opinion, opinion.probability.argmax(axis=1))
     return decision
 
 

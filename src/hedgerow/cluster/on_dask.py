@@ -47,6 +47,7 @@ _LAZY = (
     "predict",
     "predict_proba",
     "predict_log_proba",
+    "predict_confidence",
     "predict_set",
     "predict_bounds",
     "predict_uncertainty",

@@ -14,6 +14,7 @@ expected_utility    `ExpectedUtility`: the most probable class
 u65, u80, f1        `UtilitySet`: the set of the largest expected utility
 top_probability     `TopProbability`: the fewest classes that together are probable enough
 coverage            `Coverage`: as many classes as a promised coverage needs
+risk                `Risk`: one class where a promised share of decisions is right, else all classes
 rule                `RuleChoice`: the set that the combination rule has chosen, else dominance
 ==================  =====================================================================================
 
@@ -43,6 +44,7 @@ from hedgerow.decide.intervals import (
 )
 from hedgerow.decide.labels import columns_from_labels
 from hedgerow.decide.registry import all_decisions, register, resolve_decision
+from hedgerow.decide.risk import Risk
 from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet
 from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
 
@@ -58,6 +60,7 @@ __all__ = [
     "Maximin",
     "OpinionLike",
     "Pignistic",
+    "Risk",
     "RuleChoice",
     "TopProbability",
     "UtilitySet",

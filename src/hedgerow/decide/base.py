@@ -45,7 +45,8 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
     needs_calibration : bool
         Whether ``calibrate(opinion, y)`` has to be called before `choose`.
     learned_fields : mapping of str to type
-        What `calibrate` learns, and its type in a model file: a NumPy type for one number per class, or bool.
+        What `calibrate` learns, and its type in a model file: a NumPy type for one number per class, or bool, int or
+        float.
     page : str or None
         The name of the function in the report's ``arithmetic.js`` that chooses the same classes. With None the report
         does not offer the decision. A subclass does not inherit this attribute: it must set it again if it chooses the

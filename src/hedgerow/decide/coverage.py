@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, checked_probability
 from hedgerow.decide.intervals import Floats
-from hedgerow.decide.labels import columns_from_labels
+from hedgerow.decide.labels import columns_of_rows
 
 
 class Coverage(Decision):
@@ -105,12 +105,7 @@ class Coverage(Decision):
             raise ValueError(f"target must lie strictly between 0 and 1, got {self.target!r}; try 0.95")
         source: Any = opinion
         probability = checked_probability(getattr(source, "probability", source))
-        columns, order = columns_from_labels(y, probability.shape[1], classes)
-        if len(columns) != len(probability):
-            raise ValueError(
-                f"y must have one label for each of the {len(probability)} rows, got {len(columns)}; "
-                "pass the labels of the same rows"
-            )
+        columns, order = columns_of_rows(y, probability, classes)
         log_odds = getattr(source, "log_odds", None)
         self._by_log_odds = log_odds is not None
         own = np.take_along_axis(self._scores(probability, log_odds), columns[:, None], axis=1)[:, 0]

@@ -8,6 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
+def columns_of_rows(
+    y: ArrayLike, rows: NDArray[Any], classes: ArrayLike | None = None
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Labels (n,), something of the same rows (n, K) -> what `columns_from_labels` finds; refused if numbers differ."""
+    columns, order = columns_from_labels(y, rows.shape[1], classes)
+    if len(columns) != len(rows):
+        raise ValueError(
+            f"y must have one label for each of the {len(rows)} rows, got {len(columns)}; "
+            "pass the labels of the same rows"
+        )
+    return columns, order
+
+
 def columns_from_labels(
     y: ArrayLike, n_columns: int, classes: ArrayLike | None = None
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:

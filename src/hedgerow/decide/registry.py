@@ -8,6 +8,7 @@ from typing import TypeVar
 from hedgerow.decide.base import Decision
 from hedgerow.decide.coverage import Coverage
 from hedgerow.decide.credal import Dominance, EAdmissibility, Maximality
+from hedgerow.decide.risk import Risk
 from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet
 from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
 
@@ -27,6 +28,7 @@ _DECISIONS: dict[str, Callable[[], Decision]] = {
     "f1": lambda: UtilitySet("f_beta", beta=1.0),
     "top_probability": TopProbability,
     "coverage": Coverage,
+    "risk": Risk,
     "rule": RuleChoice,
 }
 

@@ -55,18 +55,14 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The training table: numbers, booleans, categories or text. NaN, None and null are missing values; infinities
-            are not.
+            The training table: numbers, booleans, categories or text. NaN, None and null are missing values.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or UncertainLabels
-            Labels. A label may be uncertain: a set of possible classes, or plausibilities and masses, of which
-            `hedgerow.labels` makes labels. With several columns, the trees are grown for
-            all outputs together, and most answers are lists with one entry for each output; see `outputs_`.
+            Labels. A label may be uncertain (`hedgerow.labels`). With several columns, the trees are grown for all
+            outputs together, and most answers are lists with one entry for each output; see `outputs_`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. They change splits and class shares, but never the amount of evidence: three rows are
-            three rows.
+            Weights of the rows. They change splits and class shares, but never the amount of evidence.
         checkpoint : str or path, default=None
-            A folder in which trees are stored while the fit runs. After an interruption, the same call continues with
-            them and ends with the same forest, bit for bit.
+            A folder for trees while the fit runs. After an interruption, the same call continues with them.
 
         Returns
         -------
@@ -79,12 +75,11 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add the evidence of new rows to the existing leaves; the splits do not change.
 
-        The result does not depend on how many calls add the rows. New rows are numbered after the earlier ones, and
-        drawn into the bags of all trees in the same way. So ``leaf_counts`` keeps its meaning, and out-of-bag evidence
-        includes the new rows.
+        The result does not depend on how many calls add the rows. New rows are numbered after the earlier ones and
+        drawn into bags in the same way: ``leaf_counts`` keeps its meaning, and new rows are out-of-bag evidence too.
 
-        A forest that has not been fitted is fitted to these rows; then `classes` must be given. Pass many rows in this
-        first call, because later calls grow no trees. `grow_more` does.
+        A forest that has not been fitted is fitted to these rows; then `classes` must be given. Later calls grow no
+        trees (`grow_more` does), so pass many rows in this first call.
 
         Parameters
         ----------
@@ -93,7 +88,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             The labels of the new rows.
         classes : array-like of shape (n_classes,), default=None
-            All classes that may occur. Later calls may leave it out, or pass the known classes and new ones.
+            All classes that may occur; later calls may leave it out, or add new ones.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, as in `fit`.
 
@@ -120,13 +115,11 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         return_set : bool, default=False
-            Whether to return also the set of classes that remain. A pipeline passes this parameter on.
+            Whether to return also what `predict_set` returns. A pipeline passes this parameter on.
 
         Returns
         -------
-        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
-        chosen : bool ndarray of shape (n_samples, n_classes)
-            As in `predict_set`; only with ``return_set=True``.
+        y : ndarray of shape (n_samples,), or (n_samples, n_outputs); with `return_set`, also the sets
         """
         now = self.__answers__()
         codes = now.read(X)
@@ -164,6 +157,24 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return [np.log(each) for each in said] if isinstance(said, list) else np.asarray(np.log(said))
 
+    def predict_confidence(self, X: Any) -> Floats:
+        """How probable it is that the label of `predict` is right: the largest probability of each sample.
+
+        Only with ``calibration="oob"`` it is calibrated. With `novelty` it is discounted for strangers: r · p +
+        (1 − r) / K, where r is how far the forest trusts its opinion.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        confidence : ndarray of shape (n_samples,), or a list of one for each output
+        """
+        now = self.__answers__()
+        return now.confidence(now.read(X))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict`; for uncertain labels, the mean plausibility of the predicted classes.
 
@@ -179,8 +190,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         score : float
-            The share of correct predictions, with several outputs of samples for which all are correct; a prediction
-            inside a label that is a set counts as correct.
+            The share of correct predictions; with several outputs, of samples for which all are correct.
         """
         if columns := columns_of(y):
             right = (side_by_side(columns) == self.predict(X)).all(axis=1)
@@ -190,7 +200,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
 
     def predict_set(self, X: Any) -> NDArray[np.bool_]:
-        """The set of classes that remain for each sample after the decision.
+        """The set of classes that remain for each sample after the decision; never empty.
 
         Parameters
         ----------
@@ -200,7 +210,6 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         chosen : bool ndarray of shape (n_samples, n_classes), or a list of one for each output
-            At least one class in each row; several if the evidence does not decide between them.
         """
         now = self.__answers__()
         return now.sets(now.read(X))
@@ -223,29 +232,25 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
         """Masses over all subsets of the classes: the mean of the masses of the leaves reached.
 
-        The rule of the forest is not used. The belief and plausibility of the result are the means of those of the
-        leaves; with ``model="idm"`` those of single classes are the bounds of the rule "average". A leaf without rows
-        has a vacuous mass.
+        The rule is not used. Belief and plausibility of the result are the means of those of the leaves; with
+        ``model="idm"`` those of single classes are the bounds of the rule "average". An empty leaf is vacuous.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         model : {"idm", "dabt", "multinomial"}, default="idm"
-            How the counts of a leaf become a mass; see `hedgerow.belief.mass_from_counts`. On the set of all classes,
-            "idm" puts the caution of the estimator, "dabt" (only for two classes) one row, and "multinomial" what
-            confidence intervals leave open.
+            How counts become a mass (`hedgerow.belief.mass_from_counts`). On the set of all classes, "idm" puts the
+            caution, "dabt" (only for two classes) one row, "multinomial" what confidence intervals leave open.
         alpha : float, default=0.05
             Only for "multinomial": one minus the confidence level.
         ordinal : bool, default=False
-            Only for "multinomial": whether the classes are ordered, so that only runs of neighbouring classes have
-            mass.
+            Only for "multinomial": whether the classes are ordered; then only runs of neighbours have mass.
 
         Returns
         -------
         mass : ndarray of shape (n_samples, 2**n_classes)
-            The index of a set is its bit mask: ``mass[:, 5]`` is the mass of the first and third of ``classes_``
-            together. There may be at most 16 classes.
+            ``mass[:, 5]`` is the mass of the first and third of ``classes_`` together. At most 16 classes.
         """
         now = self.__answers__()
         return now.mass(now.read(X), model, alpha, ordinal)
@@ -261,8 +266,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         UncertaintyOf
-            ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity``, ``relative_aleatoric`` and
-            ``relative_epistemic``, (n_samples,) each.
+            ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity`` and others, (n_samples,) each.
         """
         now = self.__answers__()
         return now.uncertainty(now.read(X))
@@ -270,9 +274,9 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     def predict_variance(self, X: Any) -> VarianceOf:
         """How much the probabilities (rule "average") would differ with another training table of the same kind.
 
-        At each sample the variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree
-        and ρ the correlation of two. Both are estimated by leaving out one training row after the other: the trees
-        whose bags do not hold the row are a forest without it. Such a jackknife tends to overestimate the variance.
+        The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
+        correlation of two. Both are estimated by leaving out one training row after the other: the trees whose bags do
+        not hold the row are a forest without it. Such a jackknife tends to overestimate the variance.
 
         Parameters
         ----------
@@ -282,8 +286,8 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         VarianceOf
-            ``forest``, ``tree`` (σ²), ``correlation`` (ρ) and ``limit`` (ρσ²), (n_samples, n_classes) each. The
-            estimates are noisy unless there are about as many trees as training rows, or more.
+            ``forest``, ``tree`` (σ²), ``correlation`` (ρ), ``limit`` (ρσ²), (n_samples, n_classes) each; noisy unless
+            there are about as many trees as training rows.
         """
         now = self.__answers__()
         return now.variance(now.read(X))
@@ -312,8 +316,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
         **asked
-            ``train``, ``y_train``, ``cases``, ``shap``, ``immutable``, ``increasing``, ``decreasing``, ``wanted`` and
-            ``time_limit``, as in `hedgerow.explain.explain`.
+            As in `hedgerow.explain.explain`: ``train``, ``cases``, ``shap``, ``immutable``, ``wanted``, and others.
 
         Returns
         -------
@@ -336,8 +339,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         names : array-like of shape (n_samples,), default=None
             Names of the rows; None means their numbers, from 0.
         **options
-            ``title``, ``max_cases``, ``seconds``, ``train``, ``y_train`` and ``first``, as in
-            `hedgerow.explain.report.make_report`.
+            As in `hedgerow.explain.report.make_report`: ``title``, ``max_cases``, ``seconds``, ``train``, and others.
 
         Returns
         -------
@@ -366,8 +368,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         now = self.__answers__()
         results = tried(now, metric, {"caution": list(CAUTIONS)} if over is None else over)
         self.set_params(**results[0][1])
-        figures = replace(now.fitted.figures, tuning=results)
-        return with_fitted(self, replace(now.fitted, figures=figures))
+        return with_fitted(self, replace(now.fitted, figures=replace(now.fitted.figures, tuning=results)))
 
     @property
     def oob_evidence_(self) -> Evidence:
@@ -379,8 +380,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
     def oob_errors_(self) -> BootstrapErrors:
         """How often the forest and its single trees are wrong about training rows, inside and outside the bags.
 
-        It has ``out_of_bag`` (Err*, averaged over trees for each row), ``resubstitution``, ``err632``, ``err632plus``,
-        and ``ensemble``, the out-of-bag error of the whole forest.
+        ``out_of_bag`` (Err*), ``resubstitution``, ``err632``, ``err632plus``, and ``ensemble``, that of the forest.
 
         Examples
         --------

@@ -26,7 +26,7 @@ from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.moments import Moments
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.judge.answer import Answers
+from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, with_fitted
 from hedgerow.table import Table, read_training_table
 from hedgerow.table.bins import Bins, Codes, encode, find_bins

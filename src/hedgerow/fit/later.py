@@ -16,7 +16,7 @@ from hedgerow.forest.add import add_rows
 from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.judge.answer import Answers
+from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, Learned, fitted_of
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.judge.answer import Answers
+from hedgerow.judge.base import Answers
 from hedgerow.judge.drift import Drift, Sample, find_drift
 from hedgerow.table.bins import Codes
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
-from hedgerow.judge.answer import Answers
+from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.judge.oob import Trace
 from hedgerow.judge.trust import TrustingAnswers
@@ -73,6 +73,10 @@ class SeveralAnswers(Answers):
     def probability(self, codes: Codes) -> list[Floats]:
         """Codes (p, n) -> for each output (n, K)."""
         return [output.probability(codes) for output in self.outputs]
+
+    def confidence(self, codes: Codes) -> list[Floats]:
+        """Codes (p, n) -> for each output (n,): the probability of the label."""
+        return [output.confidence(codes) for output in self.outputs]
 
     def sets(self, codes: Codes) -> list[NDArray[np.bool_]]:
         """Codes (p, n) -> for each output (n, K): the classes that remain."""

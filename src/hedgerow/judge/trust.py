@@ -56,6 +56,15 @@ class TrustingAnswers(ClassAnswers):
 
     said = probability
 
+    def confidence(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n,): the probability of the label, discounted where rows are strangers."""
+        novelty = self.novelty(codes)
+        sure = super().confidence(codes)
+        if novelty is None:
+            return sure
+        trusted = trust(novelty, self.level)
+        return np.where(trusted >= 1, sure, trusted * sure + (1 - trusted) / len(self.classes))
+
     def novelty(self, codes: Codes) -> NoveltyOf | None:
         """Codes that were read last (p, n) -> how unusual the rows are; None if opinions are not discounted."""
         known = self._read is not None and self._read[0] is codes and has_novelty(self.fitted)

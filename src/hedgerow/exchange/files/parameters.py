@@ -215,20 +215,20 @@ class Decoder:
         return decision
 
     def _learned(self, decision: Decision, fitted: Json, depth: int) -> None:
-        """Set the fields that a decision has learned: one number per class, or a boolean."""
+        """Set the fields that a decision has learned: one number per class, a number or a boolean."""
         learned = decision.learned_fields
         if not isinstance(fitted, dict) or not learned or fitted.keys() != learned.keys():
             raise ModelFileError(f"a calibrated decision must have learned {', '.join(learned)}, got something else")
         for each, dtype in learned.items():
             value = self.decode(fitted[each], depth)
-            if dtype is bool:
-                sound = isinstance(value, bool)
+            if dtype in (bool, int, float):
+                sound = type(value) is dtype and value == value
             else:
                 sound = isinstance(value, np.ndarray) and value.dtype == dtype and value.shape == (self._n_classes,)
                 sound = sound and not np.isnan(value).any()
             if not sound:
                 raise ModelFileError(
-                    f"{each} of a calibrated decision must be one number per class, got something else"
+                    f"{each} of a calibrated decision must be of the kind that it learns, got something else"
                 )
             setattr(decision, each, value)
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.proximity import proximity_blocks
-from hedgerow.judge.answer import Answers, answers_of
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.base import Answers
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

@@ -1,0 +1,108 @@
+"""Base: a fitted model with its current parameters -> what the answers of every kind of model share."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags
+from hedgerow.forest.threads import reading_threads
+from hedgerow.forest.training import TrainingRows
+from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.table import Table, check_table
+from hedgerow.table.bins import Codes, encode
+from hedgerow.table.meaning import Meaning
+
+
+class Answers:
+    """A fitted model and the current parameters of its estimator, which are read once for each call.
+
+    Parameters
+    ----------
+    model : estimator
+        The estimator whose parameters are used.
+    fitted : Fitted or None
+        The fit; None means the last fit of the estimator.
+    """
+
+    #: What is predicted: "classes", "numbers", "pairs" of classes, or only which "rows" are alike.
+    kind: ClassVar[str] = "rows"
+    #: Whether answers are sums over trees of the states of leaves under a rule.
+    combines_leaves: ClassVar[bool] = False
+    #: Whether probabilities are mapped by what was learned on out-of-bag rows.
+    is_mapped: bool = False
+
+    def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
+        self._model = model
+        self.fitted = fitted_of(model) if fitted is None else fitted
+        self.n_jobs = model.n_jobs
+
+    @property
+    def forest(self) -> Forest:
+        """The trees."""
+        return self.fitted.forest
+
+    @property
+    def meaning(self) -> Meaning:
+        """The meaning of the codes of the table."""
+        return self.fitted.meaning
+
+    @property
+    def known_rows(self) -> TrainingRows | None:
+        """The training rows, if questions about them can be answered; otherwise None."""
+        return self.fitted.rows
+
+    def table(self, X: Any) -> Table:
+        """Samples -> their columns; refused, in scikit-learn's words, if these do not match."""
+        # The estimator may be fitted again meanwhile, and messages must be about this fit.
+        return check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
+
+    def read(self, X: Any) -> Codes:
+        """Samples -> codes (p, n); if the table is wide, only features that some tree uses are encoded."""
+        return self.encode(self.table(X))
+
+    def encode(self, table: Table) -> Codes:
+        """A table that has been read -> codes (p, n); if it is wide, only features that some tree uses are encoded."""
+        fitted = self.fitted
+        return encode(table, fitted.bins, wanted=fitted.wanted_features, n_threads=self.threads(table.n_rows))
+
+    def threads(self, n_rows: int) -> int:
+        """The number of threads for so many rows, at most what `n_jobs` allows."""
+        return reading_threads(self.n_jobs, n_rows)
+
+    def many_threads(self, codes: Codes) -> int:
+        """The number of threads for work on pairs of rows, which costs more than work on rows."""
+        return self.threads(10 * codes.shape[1])
+
+    def training_codes(self) -> Codes:
+        """(p, n) codes of the training rows; refused if they have not been kept."""
+        rows = self.known_rows
+        if rows is None:
+            raise ValueError(
+                "the training rows must be passed to a forest that has not kept them, got none: it is without a"
+                " bootstrap, unpickled, loaded, or warm-started on other rows; pass them, or fit again"
+            )
+        return rows.codes
+
+    def training_groups(self) -> NDArray[Any]:
+        """(n,): the group of each training row; one group of all rows if there are no classes."""
+        return np.zeros(self.training_codes().shape[1], dtype=np.int64)
+
+    def groups(self, codes: Codes, y: Any = None) -> NDArray[Any]:
+        """Codes (p, n), perhaps classes (n,) -> (n,): the group of training rows to which each sample belongs."""
+        return np.zeros(codes.shape[1], dtype=np.int64)
+
+    def bags(self) -> Bags:
+        """How bags were drawn; refused if trees were grown on different rows."""
+        drawn = self.fitted.fingerprint
+        if drawn is None:
+            raise ValueError("the trees must be grown on the same rows, got a forest warm-started on others; fit again")
+        return Bags(self.fitted.seed, drawn.bag_mean, drawn.n_rows, leaf_counts=drawn.leaf_counts)
+
+    def for_file(self) -> Fitted:
+        """The fit without its training rows, as a pickle stores it."""
+        return self.fitted.without_rows()
