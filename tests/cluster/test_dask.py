@@ -546,3 +546,30 @@ def test_a_cluster_of_paused_workers_is_given_up() -> None:
 
 def _pause(dask_worker: Any) -> None:
     dask_worker.status = distributed.Status.paused
+
+
+@pytest.mark.parametrize(
+    ("target", "weight", "parameters"),
+    [
+        ("class", None, {}),
+        ("two", "weight", {"class_weight": "balanced"}),
+        ("class", None, {"class_weight": "balanced_subsample", "leaf_counts": "inbag"}),
+        ("two", None, {"max_depth": 5, "ccp_alpha": 0.002}),
+    ],
+)
+def test_a_map_learned_on_the_cluster_is_that_of_one_machine(
+    client: Any, target: str, weight: str | None, parameters: dict[str, Any], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("hedgerow.belief.calibrate.MOST_ROWS", 1_000)
+    here, there = fit_both(
+        "RandomForestClassifier", target, [700, 0, 1_000, 700], weight, n_estimators=8, calibration="oob", **parameters
+    )
+    assert 0 < here.calibration_.n_rows <= 1_000
+    assert here.calibration_.numbers() == there.calibration_.numbers()
+    X = make_frame()[FEATURES]
+    np.testing.assert_array_equal(there.predict_proba(X), here.predict_proba(X))
+
+
+def test_a_cluster_says_where_it_learns_no_map(client: Any) -> None:
+    _, there = fit_both("RandomForestClassifier", "two", [2_400], n_estimators=2, calibration="oob", rule="vote")
+    assert "training rows" in there.calibration_.why

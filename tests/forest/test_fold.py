@@ -442,12 +442,13 @@ def test_the_mean_out_of_bag_is_that_of_the_shares_in_leaves_without_the_row(n_c
     expected = combine_seen(counts, seen, "average").probability
     expected[~seen.any(axis=1)] = np.nan
     evidence, rows = forest.oob_evidence_, np.arange(len(y))
-    found = forest.forest_.probability_outside(evidence.codes, rows, evidence.judges)
+    labels, bags = answers_of(forest).rows_with_judges().target.labels, evidence.judges.bags
+    found = forest.forest_.probability_outside(evidence.codes, rows, labels, bags)
     # a row weighs what rows of its class weigh on average in the leaf, up to rounding of the weights
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     some = rows[5::7]
     part = np.ascontiguousarray(evidence.codes[:, some])
-    np.testing.assert_array_equal(forest.forest_.probability_outside(part, some, evidence.judges, 3), found[some])
+    np.testing.assert_array_equal(forest.forest_.probability_outside(part, some, labels[some], bags, 3), found[some])
 
 
 @pytest.mark.parametrize("leaf_counts", ["all", "inbag"])

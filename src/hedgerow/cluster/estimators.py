@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from hedgerow.cluster.calibration import learn_on_cluster, sample_on_cluster
 from hedgerow.cluster.classes import TableClasses
 from hedgerow.cluster.engine import Engine
 from hedgerow.cluster.forest import grow_on_cluster
@@ -56,8 +57,11 @@ def fit_on_cluster(
             usual.sum_bytes if sum_bytes is None else sum_bytes,
             usual.piece_bytes,
         )
+        samples = sample_on_cluster(engine, estimator, training)
         forest = grow_on_cluster(engine, training.plan, training.parts, training.part_rows, n_trees, limits, show)
-    with_fitted(estimator, published(estimator, training, forest))
+        fitted = published(estimator, training, forest)
+        learn_on_cluster(engine, samples, estimator, training, fitted)
+    with_fitted(estimator, fitted)
 
 
 def checked_target(estimator: Any) -> TableTarget:

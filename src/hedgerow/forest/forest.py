@@ -15,7 +15,7 @@ from hedgerow.forest.counts import Counts
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import Moments
 from hedgerow.forest.nodes import Nodes
-from hedgerow.forest.rows import Judges
+from hedgerow.forest.rows import Bags
 from hedgerow.forest.several import SeveralLeaves
 from hedgerow.table.bins import Bins, Codes
 
@@ -173,16 +173,14 @@ class Forest:
         return self._reader.average_known(codes, shares, self.distinct(n_threads).of_leaf, n_threads)
 
     def probability_outside(
-        self, codes: Codes, rows: NDArray[np.int64], judges: Judges, n_threads: int = 1
+        self, codes: Codes, rows: NDArray[np.int64], labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
     ) -> NDArray[np.float64]:
-        """Codes (p, m) and numbers (m,) of some training rows -> (m, K): the mean over the trees that may judge them.
+        """Codes (p, m), numbers (m,), classes (m,) of training rows -> (m, K): the mean over trees that may judge them.
 
         What a row has added to a leaf is left out, one row of its class: labels must be certain. NaN where no tree may.
         """
-        assert judges.own_weight is None
-        bags, own = judges.bags, judges.own_class
-        labels = None if own is None else np.ascontiguousarray(own[rows])
-        return self._reader.average_outside(codes, rows, bags.n_rows, bags.seed, bags.mean, labels, n_threads)
+        own = np.ascontiguousarray(labels) if bags.count_outside else None
+        return self._reader.average_outside(codes, rows, bags.n_rows, bags.seed, bags.mean, own, n_threads)
 
     def leaves(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
         """Codes (p, n) -> (n, T): number of the leaf reached within each tree."""

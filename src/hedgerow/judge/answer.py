@@ -21,7 +21,7 @@ from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.base import Answers
-from hedgerow.judge.calibration import NOT_ASKED, calibration_of
+from hedgerow.judge.calibration import NOT_ASKED, JudgedByOthers, calibration_of
 from hedgerow.judge.evidence import (
     Evidence,
     Trial,
@@ -51,7 +51,7 @@ class ClassAnswers(Answers):
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
         self._asked = (model.rule, model.caution, model.decision)
-        self._calibrates = model.calibration == "oob"
+        self._maps = JudgedByOthers() if model.calibration == "oob" else None
 
     # ---- rule, caution and decision --------------------------------------------------------
 
@@ -84,7 +84,7 @@ class ClassAnswers(Answers):
     def calibration(self) -> Calibration:
         """The map of probabilities, learned on out-of-bag rows when first needed, or why there is none."""
         learn = partial(calibration_of, self.fitted, self._asked[0], self.plain_rule, self.threads)
-        return learn() if self._calibrates else NOT_ASKED
+        return NOT_ASKED if self._maps is None else learn()
 
     @property
     def is_mapped(self) -> bool:  # type: ignore[override]
@@ -280,8 +280,8 @@ class ClassAnswers(Answers):
 
     def try_out(self, evidence: Evidence, rule: Rule, *how: Any) -> tuple[Trial, NDArray[np.bool_]]:
         """Out-of-bag evidence, a rule, a caution and a decision -> the trial, mapped if this model is."""
-        target, mapped = self.rows_with_judges().target, self._calibrates
-        return try_out(evidence, target.labels, rule, *how, calibrates=mapped, row_weights=target.weights)
+        target = self.rows_with_judges().target
+        return try_out(evidence, target.labels, rule, *how, maps=self._maps, row_weights=target.sure_weights)
 
     def oob_errors(self) -> BootstrapErrors:
         """How often the forest and its trees are wrong about rows inside and outside the bags."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,15 @@ from hedgerow.belief.calibrate import (
 )
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.fitted import Fitted
+from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
 NOT_ASKED = Calibration(why="it was not asked for")
+NO_BAGS = Calibration(why="no row lies outside a bag, because there is no bootstrap")
 ROWS_LOST = Calibration(why="the forest does not have its training rows")
 
 
@@ -42,6 +45,8 @@ def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[in
     if rows is not None:
         make = partial(learn_calibration, fitted.forest, rows, rule, about.prior, threads(rows.n_rows))
         return learned.get("calibration", key, make)
+    if fitted.fingerprint is not None and fitted.fingerprint.bag_mean == 0:
+        return NO_BAGS
     known = learned.last("calibration")
     if known is None or known[0] != key or len(known[1].offsets) not in (0, fitted.forest.n_classes):
         return ROWS_LOST
@@ -51,24 +56,58 @@ def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[in
 def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Calibration:
     """A forest, its training rows and a rule -> the map, learned on rows of certain class that have a judge."""
     some = rows_to_learn_on(rows.n_rows, forest.n_classes)
-    probability = _out_of_bag(forest, rows, rule, prior, some, n_threads)
-    usable = ~np.isnan(probability[:, 0]) & rows.judges.certain[some]
-    weights = None if rows.target.weights is None else rows.target.weights[some][usable]
-    found = learn_map(probability[usable], rows.target.labels[some][usable].astype(np.int64), weights)
-    return replace(found, gain=gain_of(forest.n_trees, rows.bags.mean))
+    target = rows.target
+    labels, weights = target.labels[some], None if target.sure_weights is None else target.sure_weights[some]
+    if rule.plain_mean and target.blurred is None:
+        codes = rows.codes if len(some) == rows.n_rows else np.ascontiguousarray(rows.codes[:, some])
+        return learn_on_sample(forest, Sample(some, codes, labels, weights), rows.bags, n_threads)
+    probability = _out_of_bag(forest, rows, rule, prior, n_threads)[some]
+    probability[~rows.judges.certain[some]] = np.nan
+    return _learned(probability, labels, weights, forest.n_trees, rows.bags)
 
 
-def judged_by_others(opinion: Opinion, labels: NDArray[Any], weights: Floats | None) -> Opinion:
-    """Out-of-bag opinions, classes (n,) and weights (n,) -> the opinions mapped, each by a map learned without it."""
-    said = opinion.probability
-    some = rows_to_learn_on(len(said), opinion.n_classes)
-    of_some = labels[some].astype(np.int64), None if weights is None else weights[some]
+class Sample(NamedTuple):
+    """Some training rows of certain class: numbers (m,), codes (p, m), class numbers (m,), weights (m,) or None."""
+
+    rows: NDArray[np.int64]
+    codes: Codes
+    labels: NDArray[np.uint16]
+    weights: NDArray[Any] | None
+
+
+def learn_on_sample(forest: Forest, sample: Sample, bags: Bags, n_threads: int) -> Calibration:
+    """A forest whose probabilities are means of shares, and some of its training rows -> the map learned on these."""
+    probability = forest.probability_outside(sample.codes, sample.rows, sample.labels, bags, n_threads)
+    return _learned(probability, sample.labels, sample.weights, forest.n_trees, bags)
+
+
+class JudgedByOthers:
+    """Out-of-bag opinions -> the opinions mapped, each by a map that was learned without it.
+
+    What was mapped last is kept: probabilities of mapped rules do not depend on caution, of which many are tried.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[Floats, Floats] | None = None
+
+    def __call__(self, opinion: Opinion, labels: NDArray[Any], weights: NDArray[Any] | None) -> Opinion:
+        """Opinions of n rows, classes (n,), weights (n,) -> mapped opinions."""
+        said, last = opinion.probability, self._last
+        if last is None or not np.array_equal(last[0], said):
+            self._last = last = said, _mapped_by_others(said, labels.astype(np.int64), weights)
+        return opinion if last[1] is said else with_probability(opinion, last[1])
+
+
+def _mapped_by_others(said: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None) -> Floats:
+    """(n, K), (n,), (n,) -> (n, K): mapped; the same array if there is no map."""
+    some = rows_to_learn_on(*said.shape)
+    of_some = labels[some], None if weights is None else weights[some].astype(np.float64)
     learned = learn_map(said[some], *of_some)
     if learned.why:
-        return opinion
+        return said
     mapped = learned.of(said)
     mapped[some] = cross_fitted(said[some], *of_some, start=learned)
-    return with_probability(opinion, mapped)
+    return mapped
 
 
 def cannot_be_mapped(rule: Rule) -> str:
@@ -89,14 +128,19 @@ def _key_of_name(name: str) -> str:
     return repr(resolve_rule(name))
 
 
-def _out_of_bag(
-    forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, some: NDArray[np.int64], n_threads: int
-) -> Floats:
-    """-> (m, K): out-of-bag probabilities of some rows (m,) under the rule; NaN if a row has no judge."""
+def _learned(
+    probability: Floats, labels: NDArray[np.uint16], weights: NDArray[Any] | None, n_trees: int, bags: Bags
+) -> Calibration:
+    """Out-of-bag probabilities (m, K), NaN where there are none, classes (m,) and weights (m,) -> the map."""
+    usable = ~np.isnan(probability[:, 0])
+    of_usable = None if weights is None else weights[usable].astype(np.float64)
+    found = learn_map(probability[usable], labels[usable].astype(np.int64), of_usable)
+    return replace(found, gain=gain_of(n_trees, bags.mean))
+
+
+def _out_of_bag(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Floats:
+    """-> (n, K): out-of-bag probabilities of all rows under the rule; NaN if a row has no judge."""
     judges = rows.judges
-    if rule.plain_mean and judges.own_weight is None:
-        codes = rows.codes if len(some) == rows.n_rows else np.ascontiguousarray(rows.codes[:, some])
-        return forest.probability_outside(codes, some, judges, n_threads)
     setting = Setting.of(forest.n_classes, 1.0, prior)
     opinion = fold(forest, rows.codes, rule, setting, judges=replace(judges, as_forest=True), n_threads=n_threads)
-    return np.where((judges.number(forest.n_trees) > 0)[:, None], opinion.probability, np.nan)[some]
+    return np.where((judges.number(forest.n_trees) > 0)[:, None], opinion.probability, np.nan)

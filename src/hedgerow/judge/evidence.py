@@ -24,7 +24,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, distinct_rows
 from hedgerow.forest.rows import Judges
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.calibration import cannot_be_mapped, judged_by_others
+from hedgerow.judge.calibration import JudgedByOthers, cannot_be_mapped
 from hedgerow.metrics.scorers import scorer
 from hedgerow.table.bins import Codes
 
@@ -354,19 +354,19 @@ def try_out(
     caution: float,
     decision: str | Decision,
     *,
-    calibrates: bool = False,
-    row_weights: Floats | None = None,
+    maps: JudgedByOthers | None = None,
+    row_weights: NDArray[Any] | None = None,
 ) -> tuple[Trial, NDArray[np.bool_]]:
     """Out-of-bag evidence, class numbers (n,) -> the trial on rows of certain class with a judge, and which.
 
-    With `calibrates` the opinion of each row is mapped by what was learned on other rows, with these weights.
+    With `maps` the opinion of each row is mapped by what was learned on other rows, with these weights.
     """
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
     judged = evidence.judged & evidence.known
     opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)[judged]
-    if calibrates and not cannot_be_mapped(rule):
-        opinion = judged_by_others(opinion, labels[judged], None if row_weights is None else row_weights[judged])
+    if maps is not None and not cannot_be_mapped(rule):
+        opinion = maps(opinion, labels[judged], None if row_weights is None else row_weights[judged])
     ready = calibrated(decision, opinion, labels[judged])
     return Trial(opinion, decide(opinion, ready), ready, weights), judged
 

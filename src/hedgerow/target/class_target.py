@@ -95,6 +95,11 @@ class ClassTarget:
         """(n,): which rows have a certain class if labels are uncertain, otherwise None."""
         return None if self.blurred is None else self.blurred.labels.certain
 
+    @property
+    def sure_weights(self) -> NDArray[Any] | None:
+        """(n,): the weights of the rows, up to a factor; in whole units, as trees use them, if labels are certain."""
+        return self.core.weights if self.blurred is None else self.weights
+
     def for_core(self) -> Labels:
         """The labels in the form in which the core takes them."""
         return self.core
