@@ -45,6 +45,21 @@ public:
     nb::object leaves(const InTable<Code>& codes, std::size_t n_threads, bool as_nodes) const {
         return to_numpy(without_gil([&](Control& control) { return reader_.leaves(columns_of(codes), n_threads, as_nodes, control); }));
     }
+    nb::object covers(const In<double>& amounts) const { return to_numpy(reader_.covers(span_of(amounts))); }
+    template <class Code>
+    nb::object mixed_counts(const InTable<Code>& codes, const In<double>& covers, const In<std::uint8_t>& gapless, bool pooled,
+                            std::size_t n_threads) const {
+        const Branching branching{span_of(covers), span_of(gapless), pooled};
+        return to_numpy(without_gil([&](Control& control) { return reader_.mixed_counts(columns_of(codes), branching, n_threads, control); }));
+    }
+    template <class Code>
+    nb::object mixed_states(const InTable<Code>& codes, const InTable<double>& states, const In<double>& rows, const In<double>& covers,
+                            const In<std::uint8_t>& gapless, bool pooled, std::size_t n_threads) const {
+        const Branching branching{span_of(covers), span_of(gapless), pooled};
+        return to_numpy(without_gil([&](Control& control) {
+            return reader_.mixed_states(columns_of(codes), table_of(states), span_of(rows), branching, n_threads, control);
+        }));
+    }
     // out_of_bag: None, or the seed and the mean of the bags, and the labels of rows that leaves have counted, or None.
     using Outside = std::tuple<std::uint64_t, double, std::optional<In<std::uint16_t>>>;
     template <class Code>
@@ -184,6 +199,7 @@ void define_reading(nb::module_& module) {
     nb::class_<HeldReader> reader(module, "Reader");
     reader.def(nb::init<const nb::kwargs&>())
         .def("distinct", &HeldReader::distinct, "n_threads"_a)
+        .def("covers", &HeldReader::covers, "amounts"_a)
         .def("first_uses", &HeldReader::first_uses, "depth"_a, "first"_a.noconvert())
         .def("leaf_shares", &HeldReader::leaf_shares, "covers"_a);
     for_each_code([&]<class Code>(Code) {
@@ -194,6 +210,9 @@ void define_reading(nb::module_& module) {
             .def("average_outside", &HeldReader::average_outside<Code>, codes, "rows"_a, "n_rows"_a, "seed"_a, "bag_mean"_a,
                  "labels"_a.none(), "n_threads"_a)
             .def("leaves", &HeldReader::leaves<Code>, codes, "n_threads"_a, "as_nodes"_a)
+            .def("mixed_counts", &HeldReader::mixed_counts<Code>, codes, "covers"_a, "gapless"_a, "pooled"_a, "n_threads"_a)
+            .def("mixed_states", &HeldReader::mixed_states<Code>, codes, "states"_a, "rows"_a, "covers"_a, "gapless"_a, "pooled"_a,
+                 "n_threads"_a)
             .def("fold", &HeldReader::fold<Code>, codes, "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
                  "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
             .def("explain", &HeldReader::explain<Code>, codes, "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,

@@ -197,6 +197,25 @@ class Reader:
         self, codes: NDArray[Any], shares: NDArray[np.float64], distinct: NDArray[np.int32], n_threads: int
     ) -> NDArray[np.float64]: ...
     def distinct(self, n_threads: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+    def covers(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def mixed_counts(
+        self,
+        codes: NDArray[Any],
+        covers: NDArray[np.float64],
+        gapless: NDArray[np.uint8],
+        pooled: bool,
+        n_threads: int,
+    ) -> NDArray[np.float64]: ...
+    def mixed_states(
+        self,
+        codes: NDArray[Any],
+        states: NDArray[np.float64],
+        rows: NDArray[np.float64],
+        covers: NDArray[np.float64],
+        gapless: NDArray[np.uint8],
+        pooled: bool,
+        n_threads: int,
+    ) -> NDArray[np.float64]: ...
     def leaves(self, codes: NDArray[Any], n_threads: int, as_nodes: bool) -> NDArray[np.int32]: ...
     def fold(
         self,

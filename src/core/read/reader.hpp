@@ -12,6 +12,7 @@
 #include "core/kit/named.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
+#include "core/read/branch.hpp"
 #include "core/read/importance.hpp"
 #include "core/read/outside.hpp"
 #include "core/read/read.hpp"
@@ -82,6 +83,25 @@ public:
         OwnTable<std::int32_t> found(codes.n_rows, forest_.n_trees);
         find_leaves(forest_, codes.codes, codes.n_rows, codes.n_features, n_threads, as_nodes, found.data.get(), control);
         return found;
+    }
+
+    // (nodes,): the sum of amounts (leaves,) below each node.
+    std::vector<double> covers(std::span<const double> amounts) const {
+        require(amounts.size() == forest_.n_leaves(), "amounts must have one number per leaf");
+        return node_covers(forest_, amounts);
+    }
+    // (n, trees · K), and (n, trees · S): what the leaves of each tree to which a row may belong say together.
+    template <class Code>
+    OwnTable<double> mixed_counts(const CodeColumns<Code>& codes, const Branching& branching, std::size_t n_threads, Control& control) const {
+        check_branching(codes, branching);
+        return hedgerow::mixed_counts(forest_, leaves_, branching, codes, n_threads, control);
+    }
+    template <class Code>
+    OwnTable<double> mixed_states(const CodeColumns<Code>& codes, const Table<const double>& states, std::span<const double> rows,
+                                  const Branching& branching, std::size_t n_threads, Control& control) const {
+        check_branching(codes, branching);
+        require(states.n_rows == forest_.n_leaves() && rows.size() == forest_.n_leaves(), "states and rows must be those of all leaves");
+        return hedgerow::mixed_states(forest_, states, rows, branching, codes, n_threads, control);
     }
 
     // Merges the states of the leaves into merged (n, S), or (n, 2S).
@@ -162,6 +182,11 @@ private:
     void check_labels(std::span<const std::uint16_t> labels, std::size_t n_rows) const {
         require(labels.size() == n_rows, "labels must fit the table");
         for (const std::uint16_t label : labels) require(label < leaves_.n_classes, "labels must be classes of the forest");
+    }
+    template <class Code>
+    void check_branching(const CodeColumns<Code>& codes, const Branching& branching) const {
+        require(branching.covers.size() == static_cast<std::size_t>(forest_.node_start[forest_.n_trees]), "covers must have one number per node");
+        require(branching.gapless.size() == codes.n_features, "gapless must have one value per feature");
     }
     static StateTable states_from(const StatesGiven& given) {
         return {given.states.data, given.states.n_columns, given.distinct, given.first_tree, given.n_trees, given.tree_weights};

@@ -25,6 +25,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import Fingerprint
+from hedgerow.forest.unseen import unseen_from
 from hedgerow.judge.fitted import Fitted, with_fitted
 from hedgerow.table import Schema
 
@@ -81,6 +82,7 @@ def published(estimator: Any, training: ClusterTable, forest: Forest) -> Fitted:
     """A table on a cluster and the trees grown on it -> what the fit publishes."""
     plan, about, settings = training.plan, training.about, training.plan.settings
     forest = prune(forest, settings.criterion, estimator.ccp_alpha)
+    forest = forest.with_unseen(unseen_from(plan.has_missing.astype(bool), estimator.unseen))
     return Fitted(
         schema=training.schema,
         bins=plan.bins,

@@ -64,6 +64,7 @@ class DecisionTreeClassifier(TreesClassifier):
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
     min_impurity_decrease: float = 0.0
+    unseen: str = "shares"
     class_weight: Any = None
     monotonic_cst: Any = None
     label_rounds: int = 5
@@ -174,6 +175,7 @@ class RandomForestClassifier(TreesClassifier):
     max_samples: Any = None
     oob_score: Any = False
     novelty: float | None = None
+    unseen: str = "shares"
     class_weight: Any = None
     monotonic_cst: Any = None
     label_rounds: int = 5
@@ -253,6 +255,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     decision: Any = "dominance"
     min_weight_fraction_leaf: float = 0.0
     max_leaf_nodes: int | None = parameter(default=None, init=False)
+    unseen: str = "shares"
     class_weight: Any = None
     label_rounds: int = 5
     warm_start: bool = False

@@ -136,6 +136,7 @@ class PairwiseTreesClassifier(TreesClassifier):
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
     min_impurity_decrease: float = 0.0
+    unseen: str = "shares"
     class_weight: Any = None
     ccp_alpha: float = 0.0
 
@@ -225,7 +226,7 @@ class PairAnswers(ClassAnswers):
         n_rows = codes.shape[1]
         if len(self.classes) == 1:
             return np.array([[True]]), np.ones((n_rows, 1)), np.zeros(n_rows)
-        counts = self.forest.evidence_at(self.forest.leaves(codes, self.threads(n_rows)))
+        counts = self.forest.counts_reached(codes, self.threads(n_rows))
         given = mass_from_counts(counts, "idm", caution=self.caution)
         focal, mass = solve_pairs(given)
         return focal, mass, pair_misfit(given, focal, mass)

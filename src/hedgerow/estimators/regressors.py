@@ -58,6 +58,7 @@ class DecisionTreeRegressor(TreesRegressor):
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
     min_impurity_decrease: float = 0.0
+    unseen: str = "shares"
     monotonic_cst: Any = parameter(default=None, like=NUMBER_SIGNS)
     leaf_rows: bool = False
     ccp_alpha: float = 0.0
@@ -132,6 +133,7 @@ class RandomForestRegressor(TreesRegressor):
     bootstrap: bool = True
     max_samples: Any = None
     oob_score: Any = parameter(default=False, like=NUMBER_SCORE)
+    unseen: str = "shares"
     monotonic_cst: Any = parameter(default=None, like=NUMBER_SIGNS)
     leaf_rows: bool = False
     ccp_alpha: float = 0.0

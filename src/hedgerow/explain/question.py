@@ -91,7 +91,7 @@ class Question:
 
 def counts_of(now: ClassAnswers, codes: Codes) -> Floats:
     """Codes (p, n) -> (n, T, K): evidence in the leaves reached."""
-    return now.forest.evidence_at(now.forest.leaves(np.ascontiguousarray(codes)))
+    return now.forest.counts_reached(np.ascontiguousarray(codes))
 
 
 def opinion_of(now: ClassAnswers, counts: Floats, caution: float | None = None) -> Opinion:

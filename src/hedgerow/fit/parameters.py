@@ -24,6 +24,7 @@ from hedgerow.fit.settings import (
 from hedgerow.forest.grow import NO_LIMIT, GrowSettings
 from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.forest.threads import check_n_jobs
+from hedgerow.forest.unseen import POLICIES
 from hedgerow.metrics.scorers import SCORERS
 from hedgerow.target.classes import check_class_weights
 from hedgerow.target.criteria import resolve_criterion
@@ -231,6 +232,15 @@ class Parameters:
         needs_bags=lambda value: value is not None,
         instead="None",
         on_fitted=True,
+    )
+    unseen: str = parameter(
+        default="larger",
+        init=False,
+        kind='{"shares", "sum", "larger"}',
+        about="Where a sample goes at a split on a value that no training row had: a new category, or a gap where there"
+        ' were none. "shares" sends it down both sides, weighted by their shares of the training rows, "sum" adds up'
+        ' the rows of the leaves on both sides, "larger" sends it to the larger side, as scikit-learn does.',
+        check=_must(f"one of {', '.join(POLICIES)}", lambda value: _is(value, *POLICIES)),
     )
     class_weight: Any = parameter(
         default=None,

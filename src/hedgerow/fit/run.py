@@ -19,6 +19,7 @@ from hedgerow.forest.prune import prune
 from hedgerow.forest.rows import Origin
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
+from hedgerow.forest.unseen import unseen_of, unseen_of_all
 from hedgerow.judge.choose import choose_lam, feature_numbers
 from hedgerow.judge.fitted import Figures, Fitted, with_fitted
 from hedgerow.judge.oob import is_flat, stages
@@ -86,11 +87,14 @@ class Fit:
     def published(self, forest: Forest) -> Fitted:
         """The trees -> `Fitted`, before it is judged on out-of-bag rows."""
         rows = self.rows if self.fingerprint is not None and self.model.__keeps_rows__ else None
+        unseen = unseen_of(self.rows.codes, self.model.unseen)
+        if self.before:
+            unseen = unseen_of_all([self.before.forest.structure.unseen, unseen])
         fitted = Fitted(
             schema=self.schema,
             bins=self.bins,
             about=self.rows.target.about,
-            forest=forest,
+            forest=forest.with_unseen(unseen),
             criterion=self.settings.criterion,
             seed=self.settings.seed,
             fingerprint=self.fingerprint,

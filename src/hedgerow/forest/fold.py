@@ -60,6 +60,16 @@ def fold(
         Keeps the states of all leaves between calls.
     """
     plan = _Plan(forest, what, setting, judges, weights, None if what.merge == "stack" else cache, n_threads)
+    result = _along_one_path(plan, codes)
+    unseen = forest.unseen_rows(codes)
+    if judges is None and len(unseen):
+        return _with_rows(result, unseen, plan.down_both_sides(np.ascontiguousarray(codes[:, unseen])))
+    return result
+
+
+def _along_one_path(plan: _Plan[Result], codes: Codes) -> Result:
+    """The result if every row reaches one leaf of each tree."""
+    forest, what, setting, judges, n_threads = plan.forest, plan.what, plan.setting, plan.judges, plan.n_threads
     if plan.known is None and plan.is_small(codes.shape[1]):
         return plan.leaves_reached(codes)
     if what.merge == "stack":
@@ -196,6 +206,27 @@ class _Plan(Generic[Result]):
 
         return self._in_stacks(codes, states_of)
 
+    def down_both_sides(self, codes: Codes) -> Result:
+        """For rows with values that no training row had: the leaves of a tree they may belong to are one leaf."""
+        forest = self.forest
+        if self.what.merge == "mean":
+            lifted = forest.evidence.lift(self.what, self.setting)
+            total = np.zeros((codes.shape[1], lifted.shape[1]))
+            block = max(1, GROUP_BYTES // (8 * forest.n_trees * lifted.shape[1]))
+            for first in range(0, codes.shape[1], block):
+                part = slice(first, first + block)
+                states = forest.mixed_states(codes[:, part], lifted, self.n_threads)
+                for tree in range(forest.n_trees):  # in this order, so that sums do not depend on the number of rows
+                    total[part] += states[:, tree]
+            return finish_rows(self.what, total / forest.n_trees, self.setting, self.n_threads)
+
+        def states_of(part: Codes, first: int) -> Floats:
+            counts = forest.mixed_counts(part, self.n_threads)
+            states = lift_distinct(self.what, counts.reshape(-1, forest.n_classes), self.setting)
+            return states.reshape(part.shape[1], forest.n_trees, -1)
+
+        return self._in_stacks(codes, states_of)
+
     def _in_stacks(self, codes: Codes, states_of: Callable[[Codes, int], Floats]) -> Result:
         """Finish the states (b, T, S) of each block of rows, which `states_of` makes from its codes and first row."""
         width = self.width if codes.shape[1] > 1 else 1
@@ -323,6 +354,18 @@ def _in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads
         with ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(write, range(0, n_rows, block)))
     return _like(first, wholes)  # type: ignore[no-any-return]
+
+
+def _with_rows(result: Result, rows: NDArray[np.intp], others: Result) -> Result:
+    """The result for all rows, with that of some rows replaced."""
+    wholes: list[dict[str, Any]] = [
+        {name: None if part is None else np.array(part) for name, part in each.items()} for each in _arrays_of(result)
+    ]
+    for whole, arrays in zip(wholes, _arrays_of(others), strict=True):
+        for name, values in arrays.items():
+            if values is not None:
+                whole[name][rows] = values
+    return _like(result, wholes)  # type: ignore[no-any-return]
 
 
 def _arrays_of(result: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,13 +14,16 @@ from hedgerow import _core
 from hedgerow.forest.counts import Counts
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import Moments
-from hedgerow.forest.nodes import Nodes
+from hedgerow.forest.nodes import MULTIWAY, Nodes
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.several import SeveralLeaves
+from hedgerow.forest.unseen import Unseen, rows_with_gaps
 from hedgerow.table.bins import Bins, Codes
 
 #: Class shares of the distinct leaves of a forest are stored if they take at most this many bytes.
 SHARE_BUDGET = 32 << 20
+#: Counts of rows that go down both sides of splits are in memory for about this many cells of trees and classes.
+MIXED_CELLS = 1 << 22
 #: The kinds of leaves; the last one whose arrays are present is the kind of a forest.
 LEAVES: tuple[type[Leaves], ...] = (Counts, Moments, SeveralLeaves)
 #: The types of the arrays of a `Forest` of one output; model files and checkpoints store the same bytes as memory.
@@ -169,8 +172,15 @@ class Forest:
         """Codes (p, n) -> (n, K): mean over trees of the class shares of the leaves reached."""
         shares = self._distinct_shares(n_threads) if self.repays_distinct(codes.shape[1]) else None
         if shares is None:
-            return self._reader.average(codes, n_threads)
-        return self._reader.average_known(codes, shares, self.distinct(n_threads).of_leaf, n_threads)
+            found = self._reader.average(codes, n_threads)
+        else:
+            found = self._reader.average_known(codes, shares, self.distinct(n_threads).of_leaf, n_threads)
+        unseen = self.unseen_rows(codes)
+        block = max(1, MIXED_CELLS // (self.n_trees * self.n_classes))
+        for first in range(0, len(unseen), block):
+            rows = unseen[first : first + block]
+            found[rows] = _mean_shares(self.mixed_counts(codes[:, rows], n_threads))
+        return found
 
     def probability_outside(
         self, codes: Codes, rows: NDArray[np.int64], labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
@@ -189,6 +199,33 @@ class Forest:
     def leaf_nodes(self, codes: Codes, n_threads: int = 1) -> NDArray[np.int32]:
         """Codes (p, n) -> (n, T): number of the node, within each tree, that is the leaf reached."""
         return self._reader.leaves(codes, n_threads, True)
+
+    def counts_reached(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
+        """Codes (p, n) -> (n, T, K): the counts of the leaves reached, those of all leaves together for unseen rows."""
+        counts, unseen = self.evidence_at(self.leaves(codes, n_threads)), self.unseen_rows(codes)
+        if len(unseen):
+            counts[unseen] = self.mixed_counts(codes[:, unseen], n_threads)
+        return counts
+
+    def unseen_rows(self, codes: Codes) -> NDArray[np.intp]:
+        """Codes (p, n) -> the rows that go down both sides of splits: they have values that no training row had."""
+        return rows_with_gaps(codes, self._gapless_splits)
+
+    def mixed_counts(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
+        """Codes (p, n) of unseen rows -> (n, T, K): the counts of all leaves together to which a row may belong.
+
+        It is as if a tree had one leaf for the row. The class shares of this leaf are the mean of those of the leaves,
+        weighted by the shares of the sides, and its number of rows is the mean of theirs; under the policy "sum" its
+        counts are the sums of their counts.
+        """
+        found = self._reader.mixed_counts(np.ascontiguousarray(codes), *self._branching, n_threads)
+        return found.reshape(-1, self.n_trees, self.n_classes)
+
+    def mixed_states(self, codes: Codes, states: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]:
+        """Codes (p, n) of unseen rows, states of leaves (L, S) -> (n, T, S): the mean over leaves it may belong to."""
+        rows = self.counts.astype(np.float64)
+        found = self._reader.mixed_states(np.ascontiguousarray(codes), states, rows, *self._branching, n_threads)
+        return found.reshape(-1, self.n_trees, states.shape[1])
 
     def distinct(self, n_threads: int = 1) -> Distinct:
         """The distinct contents of all leaves; they are found once and kept, at 4 bytes a leaf."""
@@ -244,6 +281,10 @@ class Forest:
         evidence = self.evidence.read((leaves + self.leaf_start[:-1]).ravel())
         return np.asarray(evidence).reshape(*leaves.shape, self.n_classes)
 
+    def with_unseen(self, unseen: Unseen | None) -> Forest:
+        """The same trees, which know where to send values that no training row had."""
+        return replace(self, structure=replace(self.structure, unseen=unseen))
+
     def widen(self, places: NDArray[np.intp], n_classes: int) -> Forest:
         """The same forest with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
         return Forest(self.structure, self.evidence.widen(places, n_classes))
@@ -266,6 +307,23 @@ class Forest:
         """Numbers of the features that some node splits on, in ascending order."""
         nodes = self.structure
         return np.unique(nodes.feature[~nodes.is_leaf])
+
+    @cached_property
+    def _gapless_splits(self) -> NDArray[np.intp]:
+        """Features without gaps in the training rows on which some node has two sides."""
+        nodes = self.structure
+        if nodes.unseen is None:
+            return np.empty(0, dtype=np.intp)
+        split = np.zeros(len(nodes.unseen.gapless), dtype=bool)
+        split[nodes.feature[~nodes.is_leaf & (nodes.kind != MULTIWAY)]] = True
+        return np.flatnonzero(split & (nodes.unseen.gapless == 1))
+
+    @cached_property
+    def _branching(self) -> tuple[NDArray[np.float64], NDArray[np.uint8], bool]:
+        """The weight of the training rows in each node, features without gaps, and whether leaves are added up."""
+        assert self.structure.unseen is not None
+        gapless, policy = self.structure.unseen
+        return self._reader.covers(self.evidence.amount), gapless, policy == "sum"
 
     @cached_property
     def _reader(self) -> _core.Reader:
@@ -320,6 +378,16 @@ def _rows_of_output(forest: Forest, bins: Bins, n_threads: int) -> NDArray[np.ui
     names = [*Nodes.TYPES, *Counts.TYPES, "n_classes"]
     arrays: dict[str, Any] = {name: getattr(forest, name) for name in names}
     return _core.check_forest(**arrays, n_bins=bins.n_bins, nominal=bins.nominal, n_threads=n_threads)
+
+
+def _mean_shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Counts (n, T, K) -> (n, K): the mean of the class shares over trees that have rows, uniform if none has."""
+    total, heard = np.zeros((len(counts), counts.shape[2])), np.zeros((len(counts), 1))
+    for tree in range(counts.shape[1]):  # one after the other, so that sums do not depend on the number of rows
+        rows = counts[:, tree].sum(axis=1, keepdims=True)
+        total += counts[:, tree] / np.where(rows > 0, rows, 1.0)
+        heard += rows > 0
+    return np.where(heard > 0, total / np.maximum(heard, 1), 1 / counts.shape[2])
 
 
 def _check_types(forest: Forest) -> None:

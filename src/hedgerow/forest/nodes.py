@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.forest.unseen import Unseen, unseen_of_all
+
 #: Kinds of splits: at a threshold, by a subset of the categories, or with a child for each category.
 THRESHOLD, SUBSET, MULTIWAY = 0, 1, 2
 
@@ -37,6 +39,8 @@ class Nodes:
         Where the nodes, leaves and words of each tree begin.
     depth : (T,) int64
         Length of the longest path of each tree.
+    unseen : Unseen or None
+        Where rows go at a split on a value that no training row had; None means to the larger side.
     """
 
     #: The types of its arrays, by the names they have in files, where `bits` are called nodes.
@@ -57,6 +61,7 @@ class Nodes:
     leaf_start: NDArray[np.int64]
     set_start: NDArray[np.int64]
     depth: NDArray[np.int64]
+    unseen: Unseen | None = None
 
     @classmethod
     def one_leaf(cls) -> Nodes:
@@ -78,7 +83,7 @@ class Nodes:
         for name in cls.TYPES:
             arrays = [each[name] for each in held]
             whole[name] = join_starts(arrays) if name.endswith("_start") else np.concatenate(arrays)
-        return cls.from_arrays(whole)
+        return replace(cls.from_arrays(whole), unseen=unseen_of_all([part.unseen for part in parts]))
 
     @property
     def n_trees(self) -> int:
@@ -150,7 +155,7 @@ class Nodes:
 
     def arrays(self) -> dict[str, Any]:
         """Name -> array, under the names they have in files."""
-        return dict(zip(self.TYPES, vars(self).values(), strict=True))
+        return {name: getattr(self, "bits" if name == "nodes" else name) for name in self.TYPES}
 
     def some(self, first: int, last: int) -> Nodes:
         """Trees number `first` to ``last - 1``; their arrays are views of these."""
@@ -164,6 +169,7 @@ class Nodes:
             self.leaf_start[first : last + 1] - self.leaf_start[first],
             self.set_start[first : last + 1] - words.start,
             self.depth[first:last],
+            self.unseen,
         )
 
     def tree_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -229,6 +235,7 @@ class Nodes:
             np.array([0, len(leaves)]),
             self.set_start,
             depths_of(self.parent)[kept].max(keepdims=True),
+            self.unseen,
         )
         return cut, leaves
 

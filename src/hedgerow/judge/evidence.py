@@ -221,6 +221,10 @@ class Evidence:
             counts = self._counts_in(tree, leaves[rows, tree], None if own is None else own[rows])
             distinct, where = distinct_rows(counts)
             total[rows] += mass_of(distinct)[where]
+        unseen = self.forest.unseen_rows(self.codes) if self.judges is None else ()
+        if len(unseen):
+            counts = self.forest.mixed_counts(self.codes[:, unseen], self.n_threads)
+            total[unseen] = sum(mass_of(counts[:, tree]) for tree in range(self.forest.n_trees))
         number = judge.sum(axis=1)[:, None]
         return np.where(number > 0, total / np.maximum(number, 1), blank)
 
@@ -272,8 +276,11 @@ class Evidence:
 
     def _counts(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
         """(n, T, K): the counts of the leaves that some samples reach, without what the samples themselves added."""
-        leaves = self.forest.leaves(np.ascontiguousarray(self.codes[:, rows]), self.n_threads)
-        if self.judges is None or self.judges.own is None:
+        codes = np.ascontiguousarray(self.codes[:, rows])
+        if self.judges is None:
+            return self.forest.counts_reached(codes, self.n_threads)
+        leaves = self.forest.leaves(codes, self.n_threads)
+        if self.judges.own is None:
             return self.forest.evidence_at(leaves)
         own = self.judges.own[rows]
         trees = range(self.forest.n_trees)

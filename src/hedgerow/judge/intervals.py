@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 
 Floats = NDArray[np.float64]
@@ -55,14 +56,17 @@ def residuals_from(y: Floats, predicted: Floats, bags: Bags, n_trees: int) -> Re
     return Residuals(np.abs(y[judged] - predicted[judged]), np.packbits(outside, axis=1), n_trees)
 
 
-def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residuals, coverage: float) -> Floats:
-    """Leaves (n, T) -> (n, 2): the jackknife+-after-bootstrap interval (Kim, Xu and Barber, 2020).
+def jackknife_plus(
+    leaves: NDArray[Any], values_at: Callable[[NDArray[Any]], Floats], residuals: Residuals, coverage: float
+) -> Floats:
+    """Leaves (n, T), and what says their predictions -> (n, 2): the jackknife+-after-bootstrap interval.
+
+    (Kim, Xu and Barber, 2020.)
 
     For every training row i, the trees whose bags do not hold it predict the sample; at the row itself they are off by
     R_i. The interval goes from the low quantile of prediction - R_i to the high quantile of prediction + R_i. With a
     small coverage the two may cross; then the interval goes from the lower to the higher one, which keeps the promise.
     """
-    assert forest.values is not None
     outside = residuals.outside.astype(np.float64).T
     n_rows = outside.shape[1]
     rank = math.ceil(round(coverage * (n_rows + 1), 9))  # among n + 1 equally likely ranks of the new row
@@ -72,7 +76,7 @@ def jackknife_plus(forest: Forest, leaves: NDArray[np.int32], residuals: Residua
     block = max(1, _CELLS // n_rows)
     for first in range(0, len(leaves), block):
         part = slice(first, first + block)
-        predicted = means_outside(forest.values[leaves[part] + forest.leaf_start[:-1]], outside)
+        predicted = means_outside(values_at(leaves[part]), outside)
         bounds[part, 0] = np.partition(predicted - residuals.residuals, n_rows - rank, axis=1)[:, n_rows - rank]
         bounds[part, 1] = np.partition(predicted + residuals.residuals, rank - 1, axis=1)[:, rank - 1]
     bounds.sort(axis=1)

@@ -137,9 +137,17 @@ class NumberAnswers(Answers):
 
     def interval(self, codes: Codes, coverage: float) -> Floats:
         """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""
-        residuals = self.residuals()
-        leaves = self.forest.leaves(codes, self.threads(codes.shape[1]))
-        return jackknife_plus(self.forest, leaves, residuals, coverage)
+        residuals, forest, threads = self.residuals(), self.forest, self.threads(codes.shape[1])
+        found = jackknife_plus(forest.leaves(codes, threads), self._values_at, residuals, coverage)
+        unseen = forest.unseen_rows(codes)
+        if len(unseen):
+            said = forest.mixed_states(codes[:, unseen], self.leaf_values[:, None], threads)[:, :, 0]
+            found[unseen] = jackknife_plus(said, np.asarray, residuals, coverage)
+        return found
+
+    def _values_at(self, leaves: NDArray[np.int32]) -> Floats:
+        """Leaves (n, T) -> their predictions (n, T)."""
+        return np.asarray(self.leaf_values[leaves + self.forest.leaf_start[:-1]])
 
     def quantiles(self, codes: Codes, quantiles: Any, weighting: str, interpolation: str) -> Floats:
         """Codes (p, n) -> (n, q)."""

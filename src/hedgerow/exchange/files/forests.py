@@ -10,16 +10,19 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.values import Arrays, take
 from hedgerow.forest.counts import DENSE_CLASSES
 from hedgerow.forest.forest import TYPES, Forest, counted_rows
+from hedgerow.forest.unseen import Unseen
 from hedgerow.table.bins import Bins
 
 #: A further thread checks at least this many nodes: fewer take a few milliseconds.
 _NODES_PER_THREAD = 1_000_000
+#: Policies by their numbers in files; "larger" is the absence of the array.
+_POLICIES = ("larger", "shares", "sum")
 
 
 def forest_to_arrays(forest: Forest, bins: Bins) -> Arrays:
     """Forest -> its arrays, and the rows each tree counts."""
     arrays = {f"forest.{name}": array for name, array in forest.arrays().items()}
-    return arrays | {"forest.rows": tree_rows(forest, bins)}
+    return arrays | {"forest.rows": tree_rows(forest, bins)} | _unseen_to_arrays(forest.structure.unseen)
 
 
 def forest_from_arrays(
@@ -30,12 +33,30 @@ def forest_from_arrays(
     absent |= set() if weighted else {"weights"}
     absent |= {"values", "means", "variances"} - set(moments)
     given = {name: take(arrays, f"forest.{name}", dtype) for name, dtype in TYPES.items() if name not in absent}
-    forest = Forest.from_arrays(n_classes, given)
+    forest = Forest.from_arrays(n_classes, given).with_unseen(_unseen_from_arrays(arrays, len(bins.n_bins)))
     counted = tree_rows(forest, bins)
     rows = take(arrays, "forest.rows", np.uint64, length=forest.n_trees)
     if not np.array_equal(rows, counted):
         raise ModelFileError("counts must add up to the rows of each tree, got other sums")
     return forest, rows
+
+
+def _unseen_to_arrays(unseen: Unseen | None) -> Arrays:
+    """What trees know of values never seen -> (p,): 0 for a feature with gaps, else the number of the policy."""
+    if unseen is None:
+        return {}
+    return {"forest.unseen": (unseen.gapless * _POLICIES.index(unseen.policy)).astype(np.uint8)}
+
+
+def _unseen_from_arrays(arrays: Arrays, n_features: int) -> Unseen | None:
+    """The inverse of `_unseen_to_arrays`; files of earlier versions send all rows to the larger side."""
+    if "forest.unseen" not in arrays:
+        return None
+    given = take(arrays, "forest.unseen", np.uint8, length=n_features)
+    numbers = set(given.tolist()) - {0}
+    if len(numbers) > 1 or not numbers <= {1, 2}:
+        raise ModelFileError("array 'forest.unseen' must hold 0 and one policy, 1 or 2, got other numbers")
+    return Unseen((given > 0).astype(np.uint8), _POLICIES[numbers.pop() if numbers else 1])
 
 
 def tree_rows(forest: Forest, bins: Bins) -> NDArray[np.uint64]:
