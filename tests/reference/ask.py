@@ -76,9 +76,11 @@ def rows_for(schema: Schema, n_rows: int, seed: int = 0) -> Any:
     table = np.stack(columns, axis=1).astype(np.float64 if plain else object)
     if schema.names is None:
         return table
-    framed = pd.DataFrame(table, columns=list(schema.names))
-    numeric = [name for name, known in zip(schema.names, schema.categories, strict=True) if known is None]
-    return framed.astype(dict.fromkeys(numeric, np.float64))
+    # Names and categories of crafted files may have halves of surrogate pairs, which only objects hold.
+    framed = pd.DataFrame(table, columns=pd.Index(schema.names, dtype=object), dtype=object)
+    for place in [place for place, known in enumerate(schema.categories) if known is None]:
+        framed.isetitem(place, table[:, place].astype(np.float64))
+    return framed
 
 
 def questions(model: Any, n_rows: int = 6) -> Iterator[Question]:
