@@ -43,13 +43,16 @@ def test_the_parts_of_nodes_are_those_of_their_bits(kind: type) -> None:
 
 def test_every_node_but_a_root_is_a_child_of_its_parent() -> None:
     nodes = fitted(RandomDecisionTreesClassifier).forest_.structure
-    parent = nodes.parent
+    parent, n_children = nodes.parent, np.zeros(len(nodes.bits), dtype=np.int64)
+    inner, how_many, children = nodes.families()
+    n_children[inner] = how_many
+    assert sorted(children.tolist()) == np.flatnonzero(parent >= 0).tolist()
     assert np.flatnonzero(parent < 0).tolist() == nodes.node_start[:-1].tolist()
     for at in np.flatnonzero(parent >= 0):
         above = parent[at]
         first = nodes.child[above] + nodes.node_start[nodes.tree_of(parent[[at]])[0]]
-        assert first <= at < first + nodes.n_children[above]
-    assert (np.bincount(parent[parent >= 0], minlength=len(parent)) == nodes.n_children).all()
+        assert first <= at < first + n_children[above]
+    assert (np.bincount(parent[parent >= 0], minlength=len(parent)) == n_children).all()
 
 
 def test_trees_taken_apart_and_joined_are_what_they_were() -> None:

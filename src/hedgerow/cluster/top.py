@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow import _core
 from hedgerow.cluster.engine import Engine, Handle, add_arrays
 from hedgerow.cluster.part import Plan, Sketch, SumRequest, first_of_numbers, look_at_numbers, sum_bins, sum_roots
-from hedgerow.forest.grow import bins_in_core, options_in_core, target_in_core
+from hedgerow.forest.grow import bins_in_core, options_in_core
 
 
 class TopGrower:
@@ -30,7 +30,7 @@ class TopGrower:
         self, engine: Engine, plan: Plan, plan_there: Handle, parts: list[Handle], n_trees: int, gather_rows: int
     ) -> None:
         self.engine, self.plan, self.plan_there, self.parts, self.n_trees = engine, plan, plan_there, parts, n_trees
-        target = target_in_core(plan.labels, plan.settings.criterion)
+        target = plan.labels.told(plan.settings.criterion)
         told = bins_in_core(plan.bins), target, options_in_core(plan.settings)
         self.top = _core.Top(*told, plan.n_rows, n_trees, gather_rows)
 

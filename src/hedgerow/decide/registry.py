@@ -77,6 +77,8 @@ def resolve_decision(decision: str | Decision) -> Decision:
     """
     if isinstance(decision, Decision):
         return decision
+    if isinstance(decision, str) and decision in _DECISIONS:
+        return _DECISIONS[decision]()
     names = ", ".join(repr(name) for name in _DECISIONS)
     if isinstance(decision, type) and issubclass(decision, Decision):
         raise TypeError(
@@ -84,9 +86,7 @@ def resolve_decision(decision: str | Decision) -> Decision:
         )
     if not isinstance(decision, str):
         raise TypeError(f"decision must be a name or a Decision object, got {decision!r}; the names are {names}")
-    if decision not in _DECISIONS:
-        raise ValueError(f"decision must be one of {names}, got {decision!r}; or pass a Decision object")
-    return _DECISIONS[decision]()
+    raise ValueError(f"decision must be one of {names}, got {decision!r}; or pass a Decision object")
 
 
 def all_decisions() -> dict[str, Decision]:

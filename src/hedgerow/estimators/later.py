@@ -196,8 +196,7 @@ class LaterEstimator(TreesEstimator):
         values look more important than they are; permutation importance does not have this bias.
         """
         fitted = fitted_of(self)
-        n_features, criterion = fitted.schema.n_features, fitted.criterion
-        mean = np.mean([impurity_importance(tree, n_features, criterion) for tree in fitted.trees()], axis=0)
+        mean = impurity_importance(fitted.forest, fitted.schema.n_features, fitted.criterion).mean(axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     @property

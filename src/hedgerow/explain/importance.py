@@ -119,7 +119,7 @@ def oob_permutation_importance(
     if not (isinstance(n_repeats, int | np.integer) and n_repeats >= 1):
         raise ValueError(f"n_repeats must be an int >= 1, got {n_repeats!r}; one is enough for many trees")
     rows = rows_with_bags(forest)
-    worths = OUTSIDE[rows.target.kind].worths
+    worths = outside(rows).worths
     if worth is not None and worth not in worths:
         raise ValueError(f"worth must be one of {', '.join(worths)}, got {worth!r}; choose one of these")
     key = int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
@@ -346,20 +346,28 @@ class _Numbers:
 OUTSIDE: dict[str, Any] = {"classes": _Classes(), "numbers": _Numbers()}
 
 
+def outside(rows: TrainingRows) -> Any:
+    """Training rows -> how those outside the bags are judged."""
+    kind = rows.target.kind
+    if kind not in OUTSIDE:
+        raise ValueError(f"forest must predict classes or numbers, got one of {kind}; use permutation_importance")
+    return OUTSIDE[kind]
+
+
 def permuted_outside(
     trees: Forest, rows: TrainingRows, groups: Grouped, worth: str, n_repeats: int, key: int, n_threads: int
 ) -> Floats:
     """Training rows -> (trees with rows outside their bags, groups): what each tree loses when a group is permuted."""
     decrease = np.empty((trees.n_trees, len(groups[1]) - 1))
     rest = (rows.bags.seed, rows.bags.mean, *groups, key, n_repeats, n_threads, decrease)
-    OUTSIDE[rows.target.kind].permute(trees, rows, worth, *rest)
+    outside(rows).permute(trees, rows, worth, *rest)
     return _judged(decrease)
 
 
 def gained_outside(trees: Forest, rows: TrainingRows, n_threads: int) -> Floats:
     """Training rows -> (trees with rows outside their bags, p): what the splits on each feature gain."""
     gains = np.empty((trees.n_trees, len(rows.codes)))
-    OUTSIDE[rows.target.kind].gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains)
+    outside(rows).gain(trees, rows, rows.bags.seed, rows.bags.mean, n_threads, gains)
     return _judged(gains)
 
 

@@ -16,7 +16,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import TrainingRows
-from hedgerow.forest.walk import TreeArrays, impurity_importance
+from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.answer import answers_of
 
 Floats = NDArray[np.float64]
@@ -195,12 +195,8 @@ class _Again:
             each = (np.arange(len(rows.codes)), np.arange(len(rows.codes) + 1))
             key = rows.bags.seed  # the same seed is safe: permutations and bags never share draws
             return np.asarray(permuted_outside(trees, rows, each, "probability", 1, key, self.n_threads).mean(axis=0))
-        return np.asarray(np.mean([self.impurity(trees, number) for number in range(trees.n_trees)], axis=0))
-
-    def impurity(self, trees: Forest, number: int) -> Floats:
-        """One tree -> decrease of impurity (p,)."""
-        n_features = self.fitted.schema.n_features
-        return impurity_importance(TreeArrays(trees, number), n_features, self.settings.criterion)
+        each_tree = impurity_importance(trees, self.fitted.schema.n_features, self.settings.criterion)
+        return np.asarray(each_tree.mean(axis=0))
 
 
 def _permuted(rows: TrainingRows, order: NDArray[np.int64], feature: int | None) -> TrainingRows:

@@ -27,7 +27,7 @@ from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import bags_of
 from hedgerow.safe.disk import clear_partials, write_whole
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import Labels, Numbers, Several
+from hedgerow.target.base import ForCore, Labels, Numbers
 
 #: Trees are written this many seconds after the last ones.
 SECONDS = 10.0
@@ -69,7 +69,7 @@ class Checkpoint:
         self,
         grow: Grow,
         estimator: str,
-        labels: Labels | Numbers,
+        labels: ForCore,
         codes: Codes,
         bins: Bins,
         settings: GrowSettings,
@@ -152,7 +152,7 @@ class Checkpoint:
         """The next tree after this one that is in the folder, or a number larger than all."""
         return min((first for first, _, _ in self._spans() if first > tree), default=2**31)
 
-    def _read(self, tree: int, last: int, bins: Bins, labels: Labels | Numbers, bags: Bags) -> Forest | None:
+    def _read(self, tree: int, last: int, bins: Bins, labels: ForCore, bags: Bags) -> Forest | None:
         """Trees `tree` to at most ``last - 1``, as many as one part has; None if `tree` is not in the folder."""
         for begin, end, path in self._spans():
             if begin <= tree < end:
@@ -180,10 +180,10 @@ def _is_visible(path: Path) -> bool:
 
 
 def identity_of(
-    estimator: str, labels: Labels | Numbers, codes: Codes, bins: Bins, settings: GrowSettings, ccp_alpha: float
+    estimator: str, labels: ForCore, codes: Codes, bins: Bins, settings: GrowSettings, ccp_alpha: float
 ) -> dict[str, Any]:
     """Everything that trees depend on -> values for JSON: a few words and checksums."""
-    told = {each.name: getattr(labels, each.name) for each in fields(labels)}
+    told = vars(labels)
     grown = {each.name: getattr(settings, each.name) for each in fields(settings)}
     seed = grown.pop("seed")
     return {
@@ -197,7 +197,7 @@ def identity_of(
     }
 
 
-def forest_from_bytes(path: Path, bins: Bins, labels: Labels | Numbers | Several, bags: Bags) -> Forest:
+def forest_from_bytes(path: Path, bins: Bins, labels: ForCore, bags: Bags) -> Forest:
     """A file of trees -> the trees, which have been checked, and are of the kind that fits these labels and bags."""
     arrays = _read_arrays(path)
     try:
@@ -243,9 +243,9 @@ def _check_rows(found: NDArray[np.uint64], bags: Bags) -> None:
             raise ValueError(f"tree {bags.first_tree + tree} must have counted {wanted:,} rows, got {rows:,}")
 
 
-def _check_outputs(forest: Forest, labels: Labels | Numbers | Several) -> None:
+def _check_outputs(forest: Forest, labels: ForCore) -> None:
     """Refuse trees that cannot be in one forest with trees grown for these labels."""
-    wanted, found = labels.outputs if isinstance(labels, Several) else (labels,), forest.outputs()
+    wanted, found = labels.parts, forest.outputs()
     if len(found) != len(wanted):
         raise ValueError(f"trees must be of {len(wanted)} outputs, got {len(found)}")
     for output, own in zip(found, wanted, strict=True):

@@ -14,7 +14,7 @@ from hedgerow.fit.refine import settings_for_shares
 from hedgerow.fit.run import MAX_ROWS, Fit, Task, finish, fit, with_shares
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
-from hedgerow.forest.threads import thread_count
+from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, Learned, fitted_of
@@ -41,7 +41,7 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
     if before.origins[0].n_rows + target.n_rows >= MAX_ROWS:
         raise ValueError(f"X must bring the number of rows to less than 2**31, got {target.n_rows} more; fit again")
     wide = widened(before, target.about.names)
-    after = _added(wide, codes, target, thread_count(model.n_jobs))
+    after = _added(wide, codes, target, reading_threads(model.n_jobs, target.n_rows))
     if after.rows is not None and (model.oob_score or model.leaf_rows):
         return model.__answers__(after).judged()  # type: ignore[no-any-return]
     return after
@@ -121,7 +121,8 @@ def _read_later(model: Any, before: Fitted, X: Any) -> Codes:
     now = Answers(model, before)
     if before.rows is None:
         return now.read(X)
-    return encode(now.table(X), before.bins, n_threads=thread_count(model.n_jobs))
+    table = now.table(X)
+    return encode(table, before.bins, n_threads=now.threads(table.n_rows))
 
 
 def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:

@@ -33,12 +33,14 @@ def add_rows(
     """
     forest = adopt_borrowed(forest, codes, n_threads)
     ends = forest.leaf_start[np.cumsum([origin.n_trees for origin in origins])]
-    adding = forest.evidence.adding(target, weights, origins, ends)
+    adding, starts = forest.evidence.adding(target, weights, origins, ends), forest.leaf_start
     for first, last, leaves in leaf_blocks(forest, codes, n_threads):
+        rows = slice(first, last)
         for number, span in enumerate(spans_of(origins)):
+            bags, before = origins[number].bags, origins[number].n_rows
             for tree in range(span.start, span.stop):
-                times = origins[number].times(tree - span.start, first, last)
-                adding.add(number, leaves[:, tree] + forest.leaf_start[tree], slice(first, last), times)
+                times = bags.counted(tree - span.start, before + first, before + last)
+                adding.add(number, leaves[:, tree] + starts[tree], rows, times)
     return _repay_borrowed(replace(forest, evidence=adding.added()))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
 from hedgerow.table.bins import Bins, Codes
-from hedgerow.target.base import Labels, Numbers, Several
+from hedgerow.target.base import ForCore
 
 NO_LIMIT = 2**32 - 1
 
@@ -48,7 +48,7 @@ class GrowSettings:
 def grow_forest(
     codes: Codes,
     bins: Bins,
-    labels: Labels | Numbers | Several,
+    labels: ForCore,
     settings: GrowSettings,
     *,
     first_tree: int = 0,
@@ -72,7 +72,7 @@ def grow_forest(
     arrays = _core.grow(
         codes,
         bins_in_core(bins),
-        target_in_core(labels, settings.criterion),
+        labels.told(settings.criterion),
         options_in_core(settings),
         first_tree,
         n_trees,
@@ -83,7 +83,7 @@ def grow_forest(
     return forest_from(labels, arrays)
 
 
-def forest_from(labels: Labels | Numbers | Several, arrays: dict[str, Any]) -> Forest:
+def forest_from(labels: ForCore, arrays: dict[str, Any]) -> Forest:
     """The target, and the arrays that the core has made -> the forest."""
     return Forest.from_arrays(labels.n_classes, arrays)
 
@@ -91,22 +91,6 @@ def forest_from(labels: Labels | Numbers | Several, arrays: dict[str, Any]) -> F
 def bins_in_core(bins: Bins) -> dict[str, Any]:
     """Bins in the form in which the core takes them."""
     return {name: getattr(bins, name) for name in ("n_bins", "nominal", "centers", "center_start")}
-
-
-def target_in_core(labels: Labels | Numbers | Several, criterion: Any) -> dict[str, Any]:
-    """Target and criterion for the core; names of one of several outputs begin with its number."""
-    if isinstance(labels, Several):
-        all_told: dict[str, Any] = {"kind": "several", "n_outputs": len(labels.outputs)}
-        for number, output in enumerate(labels.outputs):
-            all_told |= {f"{number}.{name}": value for name, value in target_in_core(output, criterion).items()}
-        return all_told
-    if isinstance(labels, Numbers):
-        of_numbers = ("values", "weights", "sums", "amounts", "centre", "unit", "low", "high")
-        return {"kind": "numbers", "criterion": criterion} | {name: getattr(labels, name) for name in of_numbers}
-    of_labels = ("weights", "rows", "n_classes", "weight_unit", "balance_bag")
-    told = {"kind": "classes", "labels": labels.numbers} | {name: getattr(labels, name) for name in of_labels}
-    known: dict[str, Any] = criterion.in_core(labels.n_classes)
-    return told | known | {"criterion": known["name"]}
 
 
 def options_in_core(settings: GrowSettings) -> dict[str, Any]:

@@ -93,17 +93,17 @@ class Nodes:
     @property
     def code(self) -> NDArray[np.int64]:
         """(N,): for a threshold, the last code that goes left; for a multiway split, the number of categories."""
-        return self._part(_CODE)
+        return _part(self.bits, _CODE)
 
     @property
     def feature(self) -> NDArray[np.int64]:
         """(N,): the feature a node splits on; meaningless for leaves."""
-        return self._part(_FEATURE)
+        return _part(self.bits, _FEATURE)
 
     @property
     def kind(self) -> NDArray[np.int64]:
         """(N,): `THRESHOLD`, `SUBSET` or `MULTIWAY`; meaningless for leaves."""
-        return self._part(_KIND)
+        return _part(self.bits, _KIND)
 
     @property
     def missing_left(self) -> NDArray[np.bool_]:
@@ -113,12 +113,12 @@ class Nodes:
     @property
     def flag(self) -> NDArray[np.bool_]:
         """(N,): for a split, whether missing values go left; for a leaf, whether it is borrowed."""
-        return self._part(_FLAG).astype(bool)
+        return _part(self.bits, _FLAG).astype(bool)
 
     @property
     def child(self) -> NDArray[np.int64]:
         """(N,): the number of the first child within the tree; a leaf is its own child."""
-        return self._part(_CHILD)
+        return _part(self.bits, _CHILD)
 
     @property
     def own_numbers(self) -> NDArray[np.int64]:
@@ -139,14 +139,12 @@ class Nodes:
         return self.flag & self.is_leaf
 
     @property
-    def n_children(self) -> NDArray[np.int64]:
-        """(N,): the number of children; 0 for leaves."""
-        return np.where(self.is_leaf, 0, np.where(self.kind == MULTIWAY, self.code + 1, 2))
-
-    @property
     def parent(self) -> NDArray[np.int64]:
         """(N,): the parent of each node, both numbered over all trees; -1 for roots."""
-        return parents_of(self.child + self._of_tree(self.node_start), self.n_children)
+        inner, how_many, children = self.families()
+        found = np.full(len(self.bits), -1)
+        found[children] = np.repeat(inner, how_many)
+        return found
 
     @property
     def leaf_number(self) -> NDArray[np.int64]:
@@ -171,6 +169,16 @@ class Nodes:
             self.depth[first:last],
             self.unseen,
         )
+
+    def families(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """-> the inner nodes (m,), how many children each of them has (m,), and all these children, one after another.
+
+        Nodes are numbered over all trees.
+        """
+        inner = np.flatnonzero(~self.is_leaf)
+        bits = self.bits[inner]
+        how_many = np.where(_part(bits, _KIND) == MULTIWAY, _part(bits, _CODE) + 1, 2)
+        return inner, how_many, each_from(_part(bits, _CHILD) + self.node_start[self.tree_of(inner)], how_many)
 
     def tree_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Nodes (m,), numbered over all trees -> their trees (m,)."""
@@ -298,11 +306,6 @@ class Nodes:
                     f"{name} must ascend from 0 to {length} in steps of at least {least}, got other values"
                 )
 
-    def _part(self, part: tuple[int, int]) -> NDArray[np.int64]:
-        """(N,): one part of the bits of every node."""
-        first, length = part
-        return ((self.bits >> np.uint64(first)) & np.uint64((1 << length) - 1)).astype(np.int64)
-
     def _of_tree(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Values (T + 1,) -> (N,): for each node, the value of its tree."""
         return np.repeat(values[:-1], np.diff(self.node_start))
@@ -315,6 +318,12 @@ class Nodes:
             found |= (above >= 0) & at[above]
             above = np.where(above >= 0, parent[above], -1)
         return found
+
+
+def _part(bits: NDArray[np.uint64], part: tuple[int, int]) -> NDArray[np.int64]:
+    """The bits of nodes (m,) -> (m,): one part of them."""
+    first, length = part
+    return ((bits >> np.uint64(first)) & np.uint64((1 << length) - 1)).astype(np.int64)
 
 
 def parents_of(first_child: NDArray[np.int64], n_children: NDArray[np.int64]) -> NDArray[np.int64]:

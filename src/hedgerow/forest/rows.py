@@ -197,10 +197,6 @@ class Origin:
         """The weight 1 in units."""
         return max(1, round(1 / self.weight_unit))
 
-    def times(self, tree: int, first: int, last: int) -> NDArray[np.uint32] | None:
-        """How often the leaves of a tree count rows `first` to ``last - 1`` of the next rows; None means once each."""
-        return self.bags.counted(tree, self.n_rows + first, self.n_rows + last)
-
     def after(self, labels: NDArray[np.integer[Any]]) -> Origin:
         """The origin after rows with these class numbers (m,), all 0 in a regression, have been counted."""
         added = np.bincount(labels, minlength=len(self.class_rows))

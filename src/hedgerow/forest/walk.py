@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hedgerow.forest.forest import Forest
+from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import Moments
 from hedgerow.forest.nodes import MULTIWAY, SUBSET, depths_of, parents_of
@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 MOST_DEPTH = 200
 #: A set of categories names at most this many of them.
 MOST_CATEGORIES = 20
+#: Importances of several trees are computed at once if they have at most this many nodes, which fit into the cache.
+NODES_AT_ONCE = 1 << 13
 
 
 class TreeArrays:
@@ -275,15 +277,37 @@ def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int3
     return path
 
 
-def impurity_importance(tree: TreeArrays, n_features: int, criterion: Any) -> Floats:
-    """-> (p,) mean decrease of impurity at the splits on each feature; they sum to one, or are all zero."""
-    impurity = tree.evidence.amount * tree.evidence.impurity(criterion)
-    inner = np.flatnonzero(~tree.is_leaf)
-    kept = np.flatnonzero((tree.parent >= 0) & ~tree.is_borrowed)
-    below = np.bincount(tree.parent[kept], weights=impurity[kept], minlength=tree.n_nodes)
-    gain = np.bincount(tree.feature[inner], weights=impurity[inner] - below[inner], minlength=n_features)
-    gain = np.maximum(gain, 0).astype(np.float64)
-    return np.asarray(gain / gain.sum() if gain.sum() > 0 else gain)
+def impurity_importance(forest: Forest, n_features: int, criterion: Any) -> Floats:
+    """-> (T, p): how much splits on each feature decrease the impurity; those of a tree sum to one, or are all zero.
+
+    Small trees are taken together, up to `NODES_AT_ONCE` nodes. Measured: half of the time that one tree after another
+    takes, for trees of 500 rows.
+    """
+    group = max(1, NODES_AT_ONCE * forest.n_trees // len(forest.nodes))
+    firsts = range(0, forest.n_trees, group)
+    parts = (some_trees(forest, first, min(first + group, forest.n_trees)) for first in firsts)
+    gain = np.concatenate([_gains(part, n_features, criterion) for part in parts])
+    total = gain.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(gain, total, out=gain, where=total > 0))
+
+
+def _gains(forest: Forest, n_features: int, criterion: Any) -> Floats:
+    """-> (T, p): how much the splits on each feature decrease the impurity, at least 0."""
+    nodes, n_trees = forest.structure, forest.n_trees
+    impurity = np.concatenate([_impurity(forest, number, criterion) for number in range(n_trees)])
+    inner, how_many, children = nodes.families()
+    of_children = np.where(nodes.is_borrowed, 0.0, impurity)[children]
+    decrease = impurity[inner] - np.bincount(np.repeat(np.arange(len(inner)), how_many), weights=of_children)
+    cells = nodes.tree_of(inner) * n_features + nodes.feature[inner]
+    gain = np.bincount(cells, weights=decrease, minlength=n_trees * n_features)
+    return np.maximum(gain, 0.0).reshape(n_trees, n_features)
+
+
+def _impurity(forest: Forest, number: int, criterion: Any) -> Floats:
+    """-> (N,): the impurity of each node of a tree, times the weight of its rows."""
+    leaves = forest.evidence.some(*forest.leaf_start[number : number + 2])
+    evidence = leaves.at_nodes(forest.structure.some(number, number + 1))
+    return evidence.amount * evidence.impurity(criterion)
 
 
 def _lines(tree: Tree, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None) -> Iterator[str]:

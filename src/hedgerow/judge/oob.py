@@ -153,11 +153,14 @@ class Trace:
     def extend(self, forest: Forest, n_threads: int = 1) -> None:
         """Add the trees of a forest that are not in the trace yet."""
         group = max(1, LEAF_BYTES // (4 * self._rows.n_rows))
+        lifted = None
+        if forest.evidence.lifts_freely and self._judges.own is None:
+            lifted = forest.evidence.lift(self._what, self._setting)
         for first in range(len(self.errors), forest.n_trees, group):
             last = min(first + group, forest.n_trees)
             leaves = some_trees(forest, first, last).leaves(self._rows.codes, n_threads)
             for tree in range(first, last):
-                self._add(forest, tree, leaves[:, tree - first])
+                self._add(forest, tree, leaves[:, tree - first], lifted)
                 losses = self._losses[self._judged]
                 self.errors.append(float(losses.mean()) if len(losses) else math.nan)
 
@@ -171,8 +174,8 @@ class Trace:
         """(n,): rows of certain class that some tree so far may judge."""
         return (self._number > 0) & self._certain
 
-    def _add(self, forest: Forest, tree: int, leaves: NDArray[np.int32]) -> None:
-        """Add one tree, in which the rows reach these leaves (n,)."""
+    def _add(self, forest: Forest, tree: int, leaves: NDArray[np.int32], lifted: Floats | None) -> None:
+        """Add one tree, in which the rows reach these leaves (n,); `lifted` has the states of all leaves, if known."""
         what, merge = self._what, self._what.merge
         if merge == "stack":  # all trees so far are read again, so time is quadratic in their number
             self._number += self._judges.of(tree)
@@ -180,7 +183,7 @@ class Trace:
             answer = fold(so_far, self._rows.codes, what, self._setting, judges=self._judges)
             self._losses = self._rows.target.losses(answer, np.arange(self._rows.n_rows))
             return
-        rows, states = judged_states(forest, tree, leaves, what, self._setting, self._judges)
+        rows, states = judged_states(forest, tree, leaves, what, self._setting, self._judges, lifted)
         self._number[rows] += 1
         if self._merged is None:
             self._merged = np.zeros((self._rows.n_rows, states.shape[1] * (2 if merge == "both" else 1)))
@@ -189,7 +192,7 @@ class Trace:
 
     def _judge(self, merged: Floats, rows: NDArray[np.intp], n_trees: int) -> None:
         """Judge some rows again; sums are scaled up to all trees, as in `fold`."""
-        state, number = merged[rows], self._number[rows, None]
+        state, number = merged.take(rows, axis=0), self._number[rows, None]
         if self._what.merge == "mean":
             state = state / number
         elif self._what.merge == "add":

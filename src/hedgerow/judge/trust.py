@@ -50,8 +50,10 @@ class TrustingAnswers(ClassAnswers):
 
     def probability(self, codes: Codes) -> Floats:
         """Codes (p, n) -> probabilities (n, K), which are not discounted: `predict_proba` is that of any forest."""
-        plain = copy(self)
-        plain.level = None
+        plain = self
+        if self.level is not None:
+            plain = copy(self)
+            plain.level = None
         return super(TrustingAnswers, plain).probability(codes)
 
     said = probability

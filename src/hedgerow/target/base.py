@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -60,7 +61,7 @@ class Target(Protocol):
     def about(self) -> About:
         """What a model remembers of the target without its rows."""
 
-    def for_core(self) -> Labels | Numbers | Several:
+    def for_core(self) -> ForCore:
         """The target in the form in which the core takes it."""
 
     def take(self, rows: NDArray[Any]) -> Self:
@@ -192,8 +193,24 @@ class AboutRows(About):
     ranges: Floats | None = None
 
 
+class ForCore(ABC):
+    """The target of training rows in the form in which the core takes it."""
+
+    #: The number of classes that a leaf counts.
+    n_classes: int
+
+    @abstractmethod
+    def told(self, criterion: Any) -> dict[str, Any]:
+        """Name -> value: the target, and the criterion of the splits."""
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The target of each output."""
+        return (self,)
+
+
 @dataclass(frozen=True)
-class Labels:
+class Labels(ForCore):
     """The labels of training rows in the form in which the core takes them.
 
     Parameters
@@ -223,9 +240,15 @@ class Labels:
     #: Whether leaves predict a number.
     of_numbers: ClassVar[bool] = False
 
+    def told(self, criterion: Any) -> dict[str, Any]:
+        """The labels, and what the criterion is called in the core, with its parameters."""
+        held = {name: getattr(self, name) for name in ("weights", "rows", "n_classes", "weight_unit", "balance_bag")}
+        known: dict[str, Any] = criterion.in_core(self.n_classes)
+        return {"kind": "classes", "labels": self.numbers} | held | known | {"criterion": known["name"]}
+
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(ForCore):
     """The targets of a regression in the form in which the core takes them.
 
     Splits are compared on a grid: ``y = centre + unit * sums / amounts``, where `sums` and `amounts` are whole numbers.
@@ -256,12 +279,16 @@ class Numbers:
     high: float
 
     #: A leaf has one count, its rows, and predicts a number.
-    n_classes: ClassVar[int] = 1
+    n_classes: ClassVar[int] = 1  # type: ignore[misc]
     of_numbers: ClassVar[bool] = True
+
+    def told(self, criterion: Any) -> dict[str, Any]:
+        """The numbers, and the name of the criterion."""
+        return {"kind": "numbers", "criterion": criterion} | vars(self)
 
 
 @dataclass(frozen=True)
-class Several:
+class Several(ForCore):
     """The targets of rows with several outputs in the form in which the core takes them: each output as if alone.
 
     All outputs give a row the same weight.
@@ -270,6 +297,18 @@ class Several:
     outputs: tuple[Labels | Numbers, ...]
 
     @property
-    def n_classes(self) -> int:
+    def n_classes(self) -> int:  # type: ignore[override]
         """Classes of the first output, which stands for all where rows are counted."""
         return self.outputs[0].n_classes
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The target of each output."""
+        return self.outputs
+
+    def told(self, criterion: Any) -> dict[str, Any]:
+        """The targets of all outputs; the names of one begin with its number."""
+        each: dict[str, Any] = {"kind": "several", "n_outputs": len(self.outputs)}
+        for number, output in enumerate(self.outputs):
+            each |= {f"{number}.{name}": value for name, value in output.told(criterion).items()}
+        return each

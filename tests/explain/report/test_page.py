@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from hedgerow.explain.report import make_report
 from hedgerow.explain.report.cases import choose_cases, contents_of
 from hedgerow.explain.report.pack import packed, safe_json
 from hedgerow.judge.answer import answers_of
+from hedgerow.table.read import check_table, read_table, read_training_table
 
 TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i16": "<i2", "f64": "<f8"}
 
@@ -48,6 +50,17 @@ def test_figures_are_those_of_the_metrics(report, cancer):
         assert report.figures[name] == getattr(metrics, name)(y, sets, classes=forest.classes_)
     for name in ("u65", "u80"):
         assert f"<b>{report.figures[name]:.3f}</b>" in report.html
+
+
+def test_the_table_is_read_once_and_once_more_to_find_where_the_undecided_are(cancer):
+    forest, X, y = cancer
+    readers, read = {each.__code__ for each in (check_table, read_table, read_training_table)}, []
+    sys.setprofile(lambda frame, event, _: event == "call" and frame.f_code in readers and read.append(frame.f_code))
+    try:
+        forest.report(X, y, seconds=0)
+    finally:
+        sys.setprofile(None)
+    assert [code.co_name for code in read] == ["check_table", "read_training_table"]
 
 
 def test_packed_evidence_is_the_evidence(report, cancer):

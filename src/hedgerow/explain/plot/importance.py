@@ -64,9 +64,9 @@ class ImportanceDisplay(Display):
         -------
         ImportanceDisplay
         """
-        trees = forest.trees_
-        each = np.array([impurity_importance(tree, forest.n_features_in_, forest.criterion_) for tree in trees])
-        names = [trees[0].name_of(feature) for feature in range(forest.n_features_in_)]
+        first = forest.trees_[0]
+        each = impurity_importance(forest.forest_, forest.n_features_in_, forest.criterion_)
+        names = [first.name_of(feature) for feature in range(forest.n_features_in_)]
         error = 2 * each.std(axis=0, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else None
         return cls(
             each.mean(axis=0), error, names, "share of the decrease in impurity, ± 2 standard errors", most

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.exchange.export.describe import Split, number_words, split_of
 from hedgerow.exchange.named import estimator_named
 from hedgerow.forest.walk import Tree
+from hedgerow.judge.answer import answers_of
 from hedgerow.table import Factors, NamedColumns
 
 #: Show at most this many rules.
@@ -62,15 +63,15 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
     n_rows = len(is_open)
     if not is_open.any() or is_open.all():
         return []
-    tree = estimator_named("DecisionTreeClassifier")(
-        max_leaf_nodes=10, max_depth=4, min_samples_leaf=max(5, n_rows // 50), random_state=0
-    ).fit(table, is_open)
-    reached = tree.apply(table)
+    small = {"max_leaf_nodes": 10, "max_depth": 4, "min_samples_leaf": max(5, n_rows // 50), "max_features": None}
+    forest = estimator_named("RandomForestClassifier")(1, bootstrap=False, random_state=0, **small).fit(table, is_open)
+    now = answers_of(forest)  # a forest keeps its rows, so that the table is read once
+    reached, tree = now.forest.leaf_nodes(now.fitted.rows.codes)[:, 0], now.fitted.tree(0)
     gaps = [_has_gaps(column) for column in table.listed]
     places = []
     for leaf in np.unique(reached).tolist():
         here = reached == leaf
-        place = Place(_conditions(tree.tree_, leaf, gaps), int(here.sum()), int(is_open[here].sum()))
+        place = Place(_conditions(tree, leaf, gaps), int(here.sum()), int(is_open[here].sum()))
         if place.undecided >= FEWEST and place.rate >= CLEARLY * is_open.mean():
             places.append(place)
     # Sort by how many more rows are undecided than expected from the share of all rows.
