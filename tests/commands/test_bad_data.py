@@ -25,6 +25,7 @@ BAD = {
     "latin-1": (b"a,y\n1,0\n2,caf\xe9\n", ["line 3 must be UTF-8", "0xe9"]),
     "UTF-16": ("a,y\n1,0\n".encode("utf-16"), ["got UTF-16"]),
     "binary": (b"a,y\n1,0\n\x00\x01,2\n", ["line 3 must be text"]),
+    "a header that ends with a carriage return": ("a,y\r1,0\r2\r", ["line 3: 1 cells"]),
     "nothing": ("", ["must have a header"]),
     "no rows": ("a,y\n", ["at least one row"]),
     "a name twice": ("a,a,y\n1,2,0\n", ["different names, got 'a' twice"]),

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.commands.delimited import sheet_from_csv
+from hedgerow.commands.outcome import DataError
+from hedgerow.commands.source import read_sheet
 from hedgerow.table import Factors, NamedColumns, read_table, read_training_table
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
@@ -47,6 +49,49 @@ def test_a_long_file_is_read_in_blocks_without_a_seam():
     sheet = sheet_from_csv(text.encode())
     assert (sheet.column("a") == np.arange(n_rows)).all()
     assert (sheet.where(0), sheet.where(n_rows - 1)) == ("line 2", f"line {n_rows + 1}")
+
+
+@pytest.fixture(params=["parquet", "arrow"])
+def typed_file(request, tmp_path):
+    """A function that writes a table of pyarrow, in several blocks of rows -> sheet."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    def write(columns):
+        table, path = pyarrow.table(columns), tmp_path / "table"
+        if request.param == "parquet":
+            parquet.write_table(table, path, row_group_size=2)
+        else:
+            feather.write_feather(table, str(path), chunksize=2)
+        return read_sheet(str(path))
+
+    return write
+
+
+def test_typed_files_keep_their_types(typed_file):
+    words, big = ["x", None, "", "y", "x"], [2**60 + 1, 1, 2, 3, 4]
+    sheet = typed_file(
+        {"word": words, "big": big, "gap": [1.5, None, 2.0, 3.0, None], "truth": [True, False] * 2 + [True]}
+    )
+    assert (sheet.names, sheet.n_rows) == (("word", "big", "gap", "truth"), 5)
+    assert sheet.cells("word").tolist() == ["x", "", "", "y", "x"]
+    assert (sheet.factors("word").codes.tolist(), sheet.factors("word").values.tolist()) == (
+        [0, -1, -1, 1, 0],
+        ["x", "y"],
+    )
+    assert sheet.cells("big").tolist() == big
+    assert (
+        np.isnan(sheet.numbers("gap")).tolist() == sheet.is_missing("gap").tolist() == [False, True, False, False, True]
+    )
+    assert sheet.labels("truth").tolist() == [True, False, True, False, True]
+
+
+def test_a_typed_file_that_is_cut_is_refused(typed_file, tmp_path):
+    typed_file({"a": [1, 2, 3]})
+    whole = (tmp_path / "table").read_bytes()
+    (tmp_path / "table").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="a file that is not"):
+        read_sheet(str(tmp_path / "table"))
 
 
 def test_truth_values_are_numbers():

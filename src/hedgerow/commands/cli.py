@@ -26,9 +26,10 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replace a file of another kind; what the command reads is never replaced.")
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model file, or - for standard input.")]
-Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV, Parquet or Arrow file, or - for standard input.")]
 DataFiles = Annotated[
-    list[str], typer.Argument(metavar="DATA", help="CSV or Parquet file, or - for standard input; several with --dask.")
+    list[str],
+    typer.Argument(metavar="DATA", help="CSV, Parquet or Arrow file, or - for standard input; several with --dask."),
 ]
 Dask = Annotated[
     str | None,

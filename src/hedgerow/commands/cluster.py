@@ -12,11 +12,11 @@ from hedgerow.commands.fit import FitOptions, check_output, estimator_for, save_
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import Kept, columns_of
-from hedgerow.commands.parquet import ParquetSheet, require_pyarrow, write_parquet
 from hedgerow.commands.paths import check_folder
 from hedgerow.commands.predict import PredictOptions, answers_of
 from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
+from hedgerow.commands.typed import require_pyarrow, sheet_from_table, write_parquet
 from hedgerow.errors import ClusterError
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.metrics.tally import add_tallies
@@ -108,7 +108,7 @@ def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) 
     pyarrow = require_pyarrow()
     if len(frame) == 0:
         return None, []
-    sheet = ParquetSheet(pyarrow.Table.from_pandas(frame, preserve_index=False), frozenset({""}))
+    sheet = sheet_from_table(pyarrow.Table.from_pandas(frame, preserve_index=False))
     try:
         with what_is_said() as said:
             return function(sheet, number, model, options), said

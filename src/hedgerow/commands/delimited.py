@@ -1,60 +1,125 @@
-"""Delimited: the bytes of a CSV file -> sheet with every cell as text."""
+"""Delimited: a CSV file -> sheet of numbers and texts; what is wrong with it is said with its line."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
-from numpy.dtypes import StringDType
 
+from hedgerow.commands.blocks import Layout, NotPlain, Part, Wanted, part_from_texts, read_by_arrow
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import MOST_NAMED, Array, Sheet
 from hedgerow.commands.talk import progress
 from hedgerow.safe.text import printable
+from hedgerow.table import Factors
 
 #: Texts that usually stand for a missing value in CSV files.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})
 DELIMITERS = (",", ";", "\t", "|")
 
-#: Rows that are Python strings at the same time; as an array, a short cell then takes 16 bytes.
+#: A smaller file is read by Python in less time than it takes to import pyarrow.
+SMALL_BYTES = 1 << 21
+#: Rows that are Python strings at the same time.
 _BLOCK = 20_000
-_TEXT = StringDType()
+_HEAD = 100_000
 
 
 @dataclass(eq=False)
 class DelimitedSheet(Sheet):
-    """The cells of a CSV file. `lines` (n_rows,) is the line each row begins at, counting from 1."""
+    """A CSV file of which columns are read when they are first asked for, those of `prepare` together.
 
-    names: tuple[str, ...]
-    columns: dict[str, Array]
-    lines: Array
-    missing: frozenset[str]
+    A column in which every value is a number is kept as numbers; others, and those asked for as text, are kept as
+    their distinct texts and codes. The text of the file is never kept.
+    """
+
+    data: bytes | Path
+    layout: Layout
+    offset: int  # bytes before the first row
+    _held: dict[str, Part] = field(default_factory=dict)
+    _n_rows: int | None = None
     typed = False
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns."""
+        return self.layout.names
+
+    @property
+    def missing(self) -> frozenset[str]:  # type: ignore[override]
+        """Texts that stand for a missing value."""
+        return self.layout.missing
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]
         """Number of rows."""
-        return len(self.lines)
+        if self._n_rows is None:
+            self.prepare(self.names[:1])
+        return self._n_rows or 0
 
-    def cells(self, name: str) -> Array:
-        """(n_rows,) text."""
-        return self.columns[name]
+    def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:
+        """Read some columns in one go, those of `texts` as text."""
+        as_text = {name for name in texts if not isinstance(self._held.get(name), Factors)}
+        wanted = as_text | {name for name in names if name not in self._held}
+        while wanted or self._n_rows is None:
+            found = self._read(Wanted([name for name in self.names if name in wanted], as_text))
+            if self._n_rows not in (None, found.n_rows):
+                raise DataError("a file must not change while it is read, got other rows than before; try again")
+            self._n_rows = found.n_rows
+            self._held |= found.columns()
+            wanted = as_text = found.mixed
+
+    def held(self, name: str, *, text: bool = False) -> Part:
+        """Numbers (n_rows,), or texts with codes; always texts with `text`."""
+        self.prepare(*((), [name]) if text else ([name],))
+        return self._held[name]
 
     def where(self, row: int) -> str:
-        """The line a row begins at."""
-        return f"line {self.lines[row]}"
+        """The line a row begins at, counting from 1."""
+        return f"line {self._lines[row]}"
+
+    @cached_property
+    def _lines(self) -> Array:
+        """(n_rows,): the line each row begins at; only errors need it."""
+        with _opened(self.data) as file:
+            reader = csv.reader(_Lines(file), delimiter=self.layout.delimiter, strict=True)
+            _header(reader)
+            return np.fromiter((line for line, _ in _numbered(reader)), np.int64)
+
+    def _read(self, wanted: Wanted) -> Wanted:
+        """Read columns, by pyarrow if the file is large and plain."""
+        with _opened(self.data) as file:
+            n_bytes = file.seek(0, io.SEEK_END)
+            with progress("reading", n_bytes) as done:
+                if n_bytes > SMALL_BYTES and _has_pyarrow():
+                    file.seek(self.offset)
+                    fast = Wanted(wanted.names, set(wanted.texts))
+                    try:
+                        for n_done in read_by_arrow(file, self.layout, fast):
+                            done(n_done)
+                        if fast.n_rows:
+                            return fast
+                    except NotPlain:
+                        pass
+                file.seek(0)
+                _read_by_python(file, self.layout, wanted)
+        return wanted
 
 
-def sheet_from_csv(data: bytes, missing: Iterable[str] = ()) -> DelimitedSheet:
-    """The bytes of a CSV file -> sheet.
+def sheet_from_csv(data: bytes | Path, missing: Iterable[str] = ()) -> DelimitedSheet:
+    """A CSV file -> sheet; only the header is read at once.
 
     Parameters
     ----------
-    data : bytes
+    data : bytes or Path
         UTF-8, with a header; separated by commas, semicolons, tabs or bars, whichever splits the header most.
     missing : iterable of str
         Texts that stand for a missing value, besides `MISSING`.
@@ -62,47 +127,46 @@ def sheet_from_csv(data: bytes, missing: Iterable[str] = ()) -> DelimitedSheet:
     Raises
     ------
     DataError
-        If the text is not UTF-8, there is no header or no row, names repeat, or a row is longer or shorter than the
-        header.
+        If the text is not UTF-8, there is no header, or names repeat; and when columns are read, if there is no row, or
+        a row is longer or shorter than the header.
     """
-    text = _decoded(data)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    with _opened(data) as file:
+        head = file.read(_HEAD)
+        _refuse_other_formats(head)
+        file.seek(0)
+        delimiter = _delimiter(head.decode("utf-8-sig", errors="replace"))
+        lines = _Lines(file)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        with _errors_with_lines(reader):
+            names = _header(reader)
+    return DelimitedSheet(data, Layout(names, delimiter, MISSING | frozenset(missing)), lines.n_bytes)
+
+
+def _opened(data: bytes | Path) -> BinaryIO:
+    return io.BytesIO(data) if isinstance(data, bytes) else open(data, "rb")
+
+
+def _has_pyarrow() -> bool:
     try:
-        names = _header(reader)
-        blocks, lines = _read(reader, len(names), text.count("\n") + 1)
-    except csv.Error as reason:
-        raise DataError(f"line {reader.line_num} must be CSV, got {reason}; are its quotes closed?") from None
-    if not len(lines):
-        raise DataError("a table must have at least one row below its header, got none; is it the right file?")
-    columns = {name: np.concatenate([block[number] for block in blocks]) for number, name in enumerate(names)}
-    return DelimitedSheet(names, columns, lines, MISSING | frozenset(missing))
+        import pyarrow.csv  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
-def _decoded(data: bytes) -> str:
-    """Bytes -> text; the error names the line that is not text."""
-    if data[:2] == b"\x1f\x8b":
+def _refuse_other_formats(head: bytes) -> None:
+    """Refuse files that are no text, by their first bytes."""
+    if head[:2] == b"\x1f\x8b":
         raise DataError("a CSV file must be text, got a gzip file; unpack it: gunzip -c FILE | hedgerow … -")
-    if data[:4] == b"PK\x03\x04":
+    if head[:4] == b"PK\x03\x04":
         raise DataError("a CSV file must be text, got a zip archive or an Excel sheet; export it as CSV")
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError("a CSV file must be UTF-8, got UTF-16; save it as UTF-8")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as reason:
-        line = data.count(b"\n", 0, reason.start) + 1
-        raise DataError(
-            f"line {line} must be UTF-8, got the byte 0x{data[reason.start]:02x}; save the file as UTF-8, or convert"
-            " it, for example with iconv -f latin1 -t utf-8"
-        ) from None
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise DataError(f"line {line} must be text, got a zero byte; is it a CSV or Parquet file?")
-    return text
 
 
-def _delimiter(text: str) -> str:
-    """The text -> the delimiter that splits its header into most parts; of equals, the first in `DELIMITERS`."""
-    header = text.lstrip("\r\n")[:100_000].split("\n", 1)[0]
+def _delimiter(head: str) -> str:
+    """The begin of a text -> the delimiter that splits its header into most parts; of equals, the first one."""
+    header = re.split("[\r\n]", head.lstrip("\r\n"), maxsplit=1)[0]
     parts = [len(next(csv.reader([header], delimiter=each), [])) for each in DELIMITERS]
     return DELIMITERS[parts.index(max(parts))]
 
@@ -124,23 +188,25 @@ def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
     return names
 
 
-def _read(reader: csv.Reader, width: int, n_lines: int) -> tuple[list[list[Array]], Array]:  # type: ignore[name-defined]
-    """Rows -> blocks of columns, and the line each row begins at (n_rows,)."""
-    blocks: list[list[Array]] = []
-    lines: list[int] = []
+def _read_by_python(file: BinaryIO, layout: Layout, wanted: Wanted) -> None:
+    """Read row by row; the errors name the lines."""
+    width = len(layout.names)
+    reader = csv.reader(_Lines(file), delimiter=layout.delimiter, strict=True)
     bad: list[str] = []
     n_bad = 0
-    rows = _numbered(reader)
-    with progress("reading", n_lines) as done:
+    with _errors_with_lines(reader):
+        _header(reader)
+        rows = _numbered(reader)
         while block := list(islice(rows, _BLOCK)):
             wrong = [(line, len(row)) for line, row in block if len(row) != width]
             n_bad += len(wrong)
             bad += [f"line {line}: {found} cells" for line, found in wrong[: MOST_NAMED - len(bad)]]
             if not n_bad:
-                cells = zip(*(row for _, row in block), strict=True)
-                blocks.append([np.array(column, dtype=_TEXT) for column in cells])
-                lines += [line for line, _ in block]
-            done(reader.line_num)
+                cells = dict(zip(layout.names, zip(*(row for _, row in block), strict=True), strict=True))
+                parts = {
+                    name: part_from_texts(cells[name], layout.missing, name in wanted.texts) for name in wanted.names
+                }
+                wanted.take(parts, len(block))
     if n_bad:
         more = [f"… and {n_bad - len(bad):,} more"] if n_bad > len(bad) else []
         raise DataError(
@@ -148,7 +214,17 @@ def _read(reader: csv.Reader, width: int, n_lines: int) -> tuple[list[list[Array
             " contain a delimiter or a quote",
             tuple(map(printable, bad + more)),
         )
-    return blocks, np.array(lines, dtype=np.int64)
+    if not wanted.n_rows:
+        raise DataError("a table must have at least one row below its header, got none; is it the right file?")
+
+
+@contextmanager
+def _errors_with_lines(reader: csv.Reader) -> Iterator[None]:  # type: ignore[name-defined]
+    """Errors of the reader -> errors about the table."""
+    try:
+        yield
+    except csv.Error as reason:
+        raise DataError(f"line {reader.line_num} must be CSV, got {reason}; are its quotes closed?") from None
 
 
 def _numbered(reader: csv.Reader) -> Iterator[tuple[int, list[str]]]:  # type: ignore[name-defined]
@@ -158,3 +234,32 @@ def _numbered(reader: csv.Reader) -> Iterator[tuple[int, list[str]]]:  # type: i
         if row:
             yield before + 1, row
         before = reader.line_num
+
+
+@dataclass
+class _Lines:
+    """The lines of a file as text; the error names the line that is not text."""
+
+    file: BinaryIO
+    n_bytes: int = 0
+
+    def __iter__(self) -> Iterator[str]:
+        number = 0
+        for whole in self.file:
+            for line in whole.splitlines(keepends=True) if b"\r" in whole else (whole,):
+                number += 1
+                yield self._decoded(line, number).removeprefix("\ufeff" if number == 1 else "")
+
+    def _decoded(self, line: bytes, number: int) -> str:
+        """A line -> its text."""
+        self.n_bytes += len(line)
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as reason:
+            raise DataError(
+                f"line {number} must be UTF-8, got the byte 0x{line[reason.start]:02x}; save the file as UTF-8, or"
+                " convert it, for example with iconv -f latin1 -t utf-8"
+            ) from None
+        if "\0" in text:
+            raise DataError(f"line {number} must be text, got a zero byte; is it a CSV or Parquet file?")
+        return text

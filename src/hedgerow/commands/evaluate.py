@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.commands.kinds import kind_of, model_asked
-from hedgerow.commands.match import table_for
+from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import show, write_json
@@ -39,6 +39,7 @@ def evaluate(options: EvaluateOptions) -> None:
 def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | NumberTally:
     """A model and a sheet -> sums from which all figures follow."""
     sheet.require(options.target, "--target")
+    prepare_for(model, sheet, [options.target])
     y = kind_of(model).known_target(model, sheet, options.target)
     return judge(model, table_for(model, sheet, (options.target,)), y, coverage=options.coverage)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.commands.kinds import explained_model
-from hedgerow.commands.match import table_for
+from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
@@ -58,6 +58,7 @@ def explain(options: ExplainOptions) -> None:
     if options.id:
         sheet.require(options.id, "--id")
     other = tuple(name for name in (options.id, options.target) if name)
+    prepare_for(model, sheet, texts=[options.id])
     table = table_for(model, sheet, other)
     rows = _chosen_rows(options, sheet) if options.rows else np.flatnonzero(model.predict_set(table).sum(axis=1) > 1)
     found = _explain_rows(model, options, table, rows) if len(rows) else []
@@ -130,6 +131,7 @@ def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None,
     if options.train is None:
         return None, None
     sheet = read_sheet(options.train, options.missing)
+    prepare_for(model, sheet, [options.target])
     labels = None
     if options.target:
         sheet.require(options.target, "--target")

@@ -186,6 +186,8 @@ def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:
         raise DataError(
             f"the table must have a column to learn from besides {listed(filter(None, left))}, got none; drop fewer"
         )
+    as_text = [*options.nominal, *([] if options.regression else [options.target])]
+    sheet.prepare([*names, options.target], as_text)
     columns = [sheet.column(name, nominal=True if name in options.nominal else None) for name in names]
     for name, column in zip(names, columns, strict=True):
         _look_at_feature(name, column, sheet.n_rows)

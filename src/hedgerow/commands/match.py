@@ -33,6 +33,15 @@ def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = ()) -> NamedCol
     return NamedColumns(schema.names, columns)
 
 
+def prepare_for(model: Any, sheet: Sheet, names: Iterable[str | None] = (), texts: Iterable[str | None] = ()) -> None:
+    """Read in one go what `table_for` will ask for, and other columns: by name, or as text."""
+    schema: Schema = fitted_of(model).schema
+    known = zip(schema.names or (), schema.categories, strict=False)
+    as_text = {name for name, categories in known if categories is not None and categories.dtype == object}
+    wanted, asked = {*(schema.names or sheet.names), *names}, as_text | set(texts)
+    sheet.prepare([name for name in sheet.names if name in wanted], [name for name in sheet.names if name in asked])
+
+
 def checked_rule(rule: str) -> str:
     """The name of a rule that exists."""
     from hedgerow.belief.rules import rule_names

@@ -13,9 +13,9 @@ import numpy as np
 
 from hedgerow.commands.answers import BAR, Columns
 from hedgerow.commands.outcome import UsageError
-from hedgerow.commands.parquet import write_parquet
 from hedgerow.commands.sheet import NUMBER, Sheet
 from hedgerow.commands.talk import number_of, say, to_json
+from hedgerow.commands.typed import write_parquet
 from hedgerow.safe.disk import whole_file
 from hedgerow.safe.text import printable_lines
 

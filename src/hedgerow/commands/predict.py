@@ -7,7 +7,7 @@ from typing import Any
 
 from hedgerow.commands.answers import Columns
 from hedgerow.commands.kinds import kind_of, model_asked
-from hedgerow.commands.match import table_for
+from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.output import Kept, is_parquet, write_answers
 from hedgerow.commands.paths import CSV, JSON, PARQUET, check_out
 from hedgerow.commands.sheet import Sheet
@@ -58,5 +58,6 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Colum
     for name, option in asked:
         sheet.require(name, option)
     kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in asked))
+    prepare_for(model, sheet, texts=kept)
     table = table_for(model, sheet, tuple(name for name, _ in asked))
     return kind_of(model).answers(model, table, options.coverage), kept

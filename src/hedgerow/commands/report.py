@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.commands.kinds import explained_model
-from hedgerow.commands.match import table_for
+from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
@@ -49,6 +49,7 @@ def report(options: ReportOptions) -> None:
     for name, option in ((options.id, "--id"), (options.target, "--target")):
         if name:
             sheet.require(name, option)
+    prepare_for(model, sheet, [options.target], [options.id])
     target = options.target or _found_target(model, sheet, options.id)
     other = tuple(name for name in (target, options.id) if name)
     y = sheet.known_labels(target, model.classes_) if target else None
@@ -74,6 +75,7 @@ def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[N
     if options.train is None:
         return None, None
     sheet = read_sheet(options.train, options.missing)
+    prepare_for(model, sheet, [target])
     labelled = target is not None and target in sheet.names
     other = tuple(name for name in (options.id, target) if name)
     return table_for(model, sheet, other), sheet.known_labels(str(target), model.classes_) if labelled else None
@@ -85,6 +87,7 @@ def _found_target(model: Any, sheet: Sheet, id: str | None) -> str | None:
     if not features:
         return None
     others = [name for name in sheet.names if name not in features and name != id]
+    sheet.prepare(others, others)
     found = [name for name in others if _holds_classes(sheet, name, model.classes_)]
     if len(found) == 1:
         say(f"note: true classes taken from {found[0]!r}; use --target to name another column")

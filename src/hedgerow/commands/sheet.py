@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,10 +31,7 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class Sheet(ABC):
-    """A table as a file holds it.
-
-    Text columns are arrays of NumPy's ``StringDType``; others are numbers, booleans, or objects.
-    """
+    """A table as a file holds it."""
 
     names: tuple[str, ...]
     n_rows: int
@@ -41,95 +39,99 @@ class Sheet(ABC):
     typed: bool  # whether the file says which columns are numbers
 
     @abstractmethod
-    def cells(self, name: str) -> Array:
-        """(n_rows,): a column as it is in the file."""
+    def held(self, name: str, *, text: bool = False) -> Array | Factors:
+        """A column: numbers, booleans or objects (n_rows,), or its distinct texts, those for missing values too.
+
+        With `text`, a file without types gives texts, also for a column of numbers.
+        """
 
     @abstractmethod
     def where(self, row: int) -> str:
         """A row -> words that name it, such as ``line 17``."""
+
+    def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:  # noqa: B027
+        """Say which columns will be used, and which of them as text, so that a file is read only once."""
 
     def require(self, name: str, role: str) -> None:
         """Refuse the name of a column that the table does not have."""
         if name not in self.names:
             raise DataError(f"{role} must be one of the columns ({listed(self.names)}), got {name!r}")
 
+    def cells(self, name: str) -> Array:
+        """(n_rows,): a column as it is in the file."""
+        column = self.held(name, text=True)
+        return np.append(column.values, "")[column.codes] if isinstance(column, Factors) else column
+
     def is_missing(self, name: str) -> NDArray[np.bool_]:
         """(n_rows,): where a column has no value."""
-        cells = self.cells(name)
-        if cells.dtype.kind == "T":
-            return _among(cells, self.missing)
-        if cells.dtype.kind == "O":
-            return np.fromiter((cell is None for cell in cells), dtype=bool, count=len(cells))
-        return np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(len(cells), dtype=bool)
+        column = self.held(name)
+        if isinstance(column, Factors):
+            return np.append(_among(column.values, self.missing), True)[column.codes]
+        if column.dtype.kind == "O":
+            return np.fromiter((cell is None for cell in column), dtype=bool, count=len(column))
+        return np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
 
     def column(self, name: str, *, nominal: bool | None = None) -> Array | Factors:
         """A training column -> numbers (n_rows,) or `Factors`; with ``nominal=None`` its values decide.
 
         In a file without types a column is numeric if more than half of its values are numbers; then all must be.
         """
-        cells = self.cells(name)
-        if cells.dtype.kind != "T":
-            return self.factors(name) if nominal else self.numbers(name)
-        if nominal or (nominal is None and self.typed):
+        if nominal:
             return self.factors(name)
-        numbers, bad = _parse(cells, self.is_missing(name))
-        n_numbers = int((~np.isnan(numbers)).sum())
-        if nominal is None and (bad.sum() >= n_numbers and bad.any()):
+        column = self.held(name)
+        if not isinstance(column, Factors):
+            return self.numbers(name)
+        if nominal is None and self.typed:
+            return self.factors(name)
+        numbers, bad = self._parsed(column)
+        if nominal is None and (bad.sum() >= (~np.isnan(numbers)).sum() and bad.any()):
             found = self.factors(name)
             _refuse_disguised(name, found.values.tolist())
             return found
         advice = "correct them, use --nominal to treat them as categories, or --missing if they mean a missing value"
-        self._require_numbers(name, cells, bad, advice)
+        self._require_numbers(name, bad, advice)
         return numbers
 
     def numbers(self, name: str) -> Array:
         """A column -> numbers or booleans (n_rows,), NaN where missing; the error names the lines of other text."""
-        cells = self.cells(name)
-        if cells.dtype.kind == "O":
+        column = self.held(name)
+        if isinstance(column, Factors):
+            numbers, bad = self._parsed(column)
+            self._require_numbers(name, bad, "correct them: the model has learned numbers here")
+            return numbers
+        if column.dtype.kind == "O":
             raise DataError(
-                f"column {name!r} must hold numbers or text, got {type(_first(cells)).__name__};"
+                f"column {name!r} must hold numbers or text, got {type(_first(column)).__name__};"
                 " turn dates into numbers and lists into columns, or leave it out with --drop"
             )
-        if cells.dtype.kind != "T":
-            return cells
-        numbers, bad = _parse(cells, self.is_missing(name))
-        self._require_numbers(name, cells, bad, "correct them: the model has learned numbers here")
-        return numbers
+        return column
 
     def factors(self, name: str) -> Factors:
         """A column -> its distinct values and which of them each row has; numbers stay numbers."""
-        cells = self.cells(name)
-        if cells.dtype.kind in "fiub":
-            values, codes = np.unique(cells, return_inverse=True)
-            return Factors(np.where(self.is_missing(name), -1, codes), values)
-        if cells.dtype.kind == "O":
-            self.numbers(name)  # always raises here
-        codes_of: dict[str, int] = dict.fromkeys(self.missing, -1)
-        n_missing = len(codes_of)
-        codes = np.fromiter(
-            (codes_of.setdefault(cell, len(codes_of) - n_missing) for cell in cells.tolist()), np.int64, len(cells)
-        )
-        return Factors(codes, np.fromiter(list(codes_of)[n_missing:], dtype=object))
+        column = self.held(name, text=True)
+        if isinstance(column, Factors):
+            there = ~_among(column.values, self.missing)
+            code_of = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
+            return Factors(code_of[column.codes], column.values[there])
+        values, codes = np.unique(self.numbers(name), return_inverse=True)
+        return Factors(np.where(self.is_missing(name), -1, codes), values)
 
     def labels(self, name: str) -> Array:
         """The target -> labels (n_rows,), none missing: numbers if all are numbers, else unchanged text."""
         self._require_targets(name, "label")
-        cells = self.cells(name)
-        if cells.dtype.kind == "O":
-            self.numbers(name)  # always raises here
-        if cells.dtype.kind != "T":
-            return cells
+        if not isinstance(self.held(name, text=True), Factors):
+            return self.numbers(name)
         codes, distinct = self.factors(name)
         return _labels_from_texts(distinct.tolist(), self.typed)[codes]
 
     def targets(self, name: str) -> NDArray[np.float64]:
         """The target of a regression -> numbers (n_rows,), none missing; the error names the lines of text."""
         self._require_targets(name, "number")
-        cells = self.cells(name)
-        if cells.dtype.kind != "T":
-            return self.numbers(name).astype(np.float64)
-        numbers, bad = _parse(cells, np.zeros(len(cells), dtype=bool))
-        self._require_numbers(name, cells, bad, "correct them, or fit classes without --regression")
+        column = self.held(name)
+        if not isinstance(column, Factors):
+            return self.numbers(name).astype(np.float64, copy=False)
+        numbers, bad = self._parsed(column)
+        self._require_numbers(name, bad, "correct them, or fit classes without --regression")
         return numbers
 
     def known_labels(self, name: str, classes: Array) -> Array:
@@ -137,8 +139,11 @@ class Sheet(ABC):
         self._require_targets(name, "label")
         of_text = classes.dtype.kind in "UO"
         place = {label: number for number, label in enumerate(classes.tolist())}
-        cells = (self.cells(name) if of_text else self.numbers(name)).tolist()
-        codes = np.fromiter((place.get(str(cell) if of_text else cell, -1) for cell in cells), np.int64, len(cells))
+        column = self.held(name, text=of_text)
+        if not of_text or not isinstance(column, Factors):
+            column = _factors_from_numbers(self.numbers(name))
+        known = [place.get(str(value) if of_text else value, -1) for value in column.values.tolist()]
+        codes = np.array(known, dtype=np.int64)[column.codes]
         if (codes < 0).any():
             raise DataError(
                 f"target {name!r} must hold classes of the model ({listed(classes.tolist())}), got others in"
@@ -147,6 +152,11 @@ class Sheet(ABC):
                 tuple(self._named(name, codes < 0)),
             )
         return np.asarray(classes[codes])
+
+    def _parsed(self, column: Factors) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Texts -> numbers (n_rows,), NaN where missing or bad, and which are bad (n_rows,)."""
+        numbers, bad = parse_texts(column.values, self.missing)
+        return np.append(numbers, np.nan)[column.codes], np.append(bad, False)[column.codes]
 
     def _require_targets(self, name: str, what: str) -> None:
         """Refuse a target with missing values."""
@@ -158,7 +168,7 @@ class Sheet(ABC):
                 tuple(self._named(name, gaps)),
             )
 
-    def _require_numbers(self, name: str, cells: Array, bad: NDArray[np.bool_], advice: str) -> None:
+    def _require_numbers(self, name: str, bad: NDArray[np.bool_], advice: str) -> None:
         """Refuse a column with bad cells."""
         if bad.any():
             raise DataError(
@@ -174,12 +184,22 @@ class Sheet(ABC):
         return said + ([f"… and {len(rows) - MOST_NAMED:,} more"] if len(rows) > MOST_NAMED else [])
 
 
-def _among(cells: Array, texts: frozenset[str]) -> NDArray[np.bool_]:
-    """Texts (n,) -> (n,), whether each is one of `texts`."""
-    found = np.zeros(len(cells), dtype=bool)
-    for text in texts:
-        found |= cells == text
-    return found
+def parse_texts(values: Array, missing: frozenset[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Distinct texts (k,) -> numbers (k,), NaN where missing or bad, and which are bad (k,)."""
+    parsed = [np.nan if text in missing else _number(text) for text in values.tolist()]
+    bad = np.array([number is None for number in parsed], dtype=bool)
+    return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64), bad
+
+
+def _among(values: Array, texts: frozenset[str]) -> NDArray[np.bool_]:
+    """Texts (k,) -> (k,), whether each is one of `texts`."""
+    return np.fromiter((value in texts for value in values.tolist()), dtype=bool, count=len(values))
+
+
+def _factors_from_numbers(numbers: Array) -> Factors:
+    """Numbers (n,) -> their distinct values and codes."""
+    values, codes = np.unique(numbers, return_inverse=True)
+    return Factors(codes, values)
 
 
 def _refuse_disguised(name: str, texts: list[str]) -> None:
@@ -195,23 +215,6 @@ def _refuse_disguised(name: str, texts: list[str]) -> None:
                 f"column {name!r} must hold numbers or categories, got {kind} such as {alike[0]!r}; {advice}, or use"
                 " --nominal to treat them as categories"
             )
-
-
-def _parse(cells: Array, gaps: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Texts (n,), where they are missing (n,) -> numbers (n,), NaN where missing or bad, and which are bad (n,)."""
-    numbers, bad = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
-    there = np.flatnonzero(~gaps)
-    present = cells[there]
-    try:
-        numbers[there] = present.astype(np.float64)
-        cell_by_cell = bool((np.strings.find(present, "_") >= 0).any())  # Python reads 1_000, but here it is text
-    except ValueError:
-        cell_by_cell = True
-    if cell_by_cell:
-        parsed = [_number(cell) for cell in present.tolist()]
-        numbers[there] = [np.nan if number is None else number for number in parsed]
-        bad[there] = [number is None for number in parsed]
-    return numbers, bad
 
 
 def _number(cell: str) -> float | None:

@@ -18,12 +18,13 @@ STDIN = STREAM
 
 
 def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
-    """A CSV or Parquet file, recognised by its first bytes -> sheet."""
+    """A CSV, Parquet or Arrow file, recognised by its first bytes -> sheet, which reads its columns when asked."""
     from hedgerow.commands.delimited import sheet_from_csv
-    from hedgerow.commands.parquet import MAGIC, sheet_from_parquet
+    from hedgerow.commands.typed import ARROW, PARQUET, sheet_from_arrow
 
-    data = _read_bytes(path, "data")
-    return sheet_from_parquet(data, missing) if data[:4] == MAGIC else sheet_from_csv(data, missing)
+    data = _read_again(path)
+    head = data[: len(ARROW)] if isinstance(data, bytes) else _first_bytes(data, len(ARROW))
+    return sheet_from_arrow(data, missing) if head.startswith((PARQUET, ARROW)) else sheet_from_csv(data, missing)
 
 
 def read_model(path: str) -> Any:
@@ -48,6 +49,18 @@ def require_one_stdin(*paths: str) -> None:
     """Refuse to read two files from one standard input."""
     if paths.count(STDIN) > 1:
         raise UsageError("only one of MODEL and DATA may be - (standard input), got both; save one of them to a file")
+
+
+def _read_again(path: str) -> bytes | Path:
+    """What can be read more than once: the path of a regular file, or all bytes of anything else."""
+    if path != STDIN and (found := _existing(path, "data")).is_file():
+        return found
+    return _read_bytes(path, "data")
+
+
+def _first_bytes(path: Path, n_bytes: int) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(n_bytes)
 
 
 def _read_bytes(path: str, what: str) -> bytes:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: Width of the output if it is not a terminal: tables in files should not depend on a window.
 WIDTH = 100
-#: Reading fewer lines is too fast for a progress bar.
-MANY_LINES = 50_000
+#: Reading fewer bytes is too fast for a progress bar.
+MANY_BYTES = 1 << 25
 #: Print at most this many sentences about the partitions of a table.
 MANY_SENTENCES = 5
 
@@ -130,8 +130,8 @@ def score(value: float | None) -> str:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on a terminal while many lines are read -> the function to call with the number of lines done."""
-    if total < MANY_LINES or not sys.stderr.isatty():
+    """Show a bar on a terminal while many bytes are read -> the function to call with the number of bytes done."""
+    if total < MANY_BYTES or not sys.stderr.isatty():
         yield lambda done: None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn

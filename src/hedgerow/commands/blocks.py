@@ -1,0 +1,253 @@
+"""Blocks: whole rows of a CSV file -> columns, each numbers or distinct texts; by pyarrow, or by Python."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from hedgerow.commands.sheet import Array, parse_texts
+from hedgerow.table import Factors
+
+#: Bytes that are read at once. The first block is small, because it shows which columns hold text.
+FIRST_BYTES, BLOCK_BYTES = 1 << 18, 1 << 23
+
+#: What is known of a column: numbers (n,), NaN where missing; or all its texts, those for missing values too.
+Part = Array | Factors
+
+_QUOTE, _LINE_END = ord('"'), (ord("\n"), ord("\r"))
+_IN_NUMBERS = frozenset("0123456789.+-eE \t")
+
+
+class NotPlain(Exception):
+    """A block that must be read row by row, to be read at all or to say what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the rows of a CSV file are made."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    missing: frozenset[str]
+
+
+@dataclass
+class Wanted:
+    """The columns to read: those of `texts` as text, others as numbers for as long as they hold nothing else.
+
+    A column with numbers in some blocks and text in others ends in `mixed`, to be read again as text.
+    """
+
+    names: Collection[str]
+    texts: set[str]
+    n_rows: int = 0
+    mixed: set[str] = field(default_factory=set)
+    _parts: dict[str, list[Part]] = field(default_factory=dict)
+
+    def take(self, block: dict[str, Part], n_rows: int) -> None:
+        """Add the rows of the next block."""
+        self.n_rows += n_rows
+        for name, part in block.items():
+            parts = self._parts.setdefault(name, [])
+            if isinstance(part, Factors):
+                self.texts.add(name)
+            if parts and isinstance(parts[0], Factors) != isinstance(part, Factors):
+                self.mixed.add(name)
+                parts.clear()
+            if name not in self.mixed:
+                parts.append(part)
+
+    def columns(self) -> dict[str, Part]:
+        """Each column of which all blocks are of one kind; blocks are let go as they are joined."""
+        return {name: _joined(self._parts.pop(name)) for name in list(self._parts) if name not in self.mixed}
+
+
+def part_from_texts(texts: Sequence[str], missing: frozenset[str], as_text: bool) -> Part:
+    """The cells of a column (n,) -> numbers if all are, unless text is wanted; else texts."""
+    code_of: dict[str, int] = {}
+    codes = np.fromiter((code_of.setdefault(text, len(code_of)) for text in texts), np.int32, len(texts))
+    found = Factors(codes, np.fromiter(code_of, dtype=object, count=len(code_of)))
+    return found if as_text else _narrowed(found, missing)
+
+
+def read_by_arrow(file: BinaryIO, layout: Layout, wanted: Wanted) -> Iterator[int]:
+    """Read all blocks, several at once; yield the bytes done so far.
+
+    Raises
+    ------
+    NotPlain
+        If some block is not read by pyarrow exactly as Python's reader would read it.
+    """
+    n_threads = os.cpu_count() or 1
+    pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]] = deque()
+    done = 0
+    with ThreadPoolExecutor(n_threads) as pool:
+        for block in _whole_rows(file):
+            if pending and (done == 0 or len(pending) > n_threads):
+                done += _finish(pending, wanted)
+                yield done
+            work = pool.submit(_columns_of, block, layout, tuple(wanted.names), frozenset(wanted.texts))
+            pending.append((len(block), work))
+        while pending:
+            done += _finish(pending, wanted)
+            yield done
+
+
+def _finish(pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]], wanted: Wanted) -> int:
+    """Wait for the oldest block -> its bytes."""
+    n_bytes, work = pending.popleft()
+    try:
+        wanted.take(*work.result())
+    except NotPlain:
+        for _, other in pending:
+            other.cancel()
+        raise
+    return n_bytes
+
+
+def _whole_rows(file: BinaryIO) -> Iterator[bytes]:
+    """A file -> blocks that end where a row ends; the last may end anywhere."""
+    rest, size = b"", FIRST_BYTES
+    while more := file.read(max(size, len(rest))):
+        block = rest + more
+        cut = _end_of_rows(block)
+        rest, size = block[cut:], BLOCK_BYTES
+        if cut:
+            yield block[:cut]
+    if rest:
+        yield rest
+
+
+def _end_of_rows(block: bytes) -> int:
+    """Bytes that begin with a row -> how many of them are whole rows: up to the last line break outside quotes."""
+    quotes = _places(block, _QUOTE)
+    stop = len(block)
+    while True:
+        cut = block.rfind(b"\n", 0, stop) + 1
+        before = int(np.searchsorted(quotes, cut))
+        if before % 2 == 0:
+            return cut
+        stop = int(quotes[before - 1])
+
+
+def _columns_of(
+    block: bytes, layout: Layout, names: tuple[str, ...], texts: frozenset[str]
+) -> tuple[dict[str, Part], int]:
+    """A block -> its columns and its number of rows."""
+    from pyarrow import ArrowInvalid
+
+    _require_plain(block, layout.delimiter)
+    if not block.strip(b"\r\n"):
+        return {}, 0
+    try:
+        return _converted(block, layout, names, texts)
+    except (ArrowInvalid, _Doubtful):  # some column is not all numbers, or the block is not a table
+        pass
+    try:
+        found, n_rows = _converted(block, layout, names, frozenset(names))
+    except ArrowInvalid:
+        raise NotPlain from None
+    narrowed = {
+        name: part if name in texts or not isinstance(part, Factors) else _narrowed(part, layout.missing)
+        for name, part in found.items()
+    }
+    return narrowed, n_rows
+
+
+def _require_plain(block: bytes, delimiter: str) -> None:
+    """Refuse a block that pyarrow may read otherwise than Python: odd quotes, zero bytes, no UTF-8, a mark it skips."""
+    try:
+        plain = b"\0" not in block and (block.isascii() or not block.decode().startswith("\ufeff"))
+    except UnicodeDecodeError:
+        plain = False
+    if not plain or not _well_quoted(block, delimiter) or len(block) >= 1 << 31:
+        raise NotPlain
+
+
+def _well_quoted(block: bytes, delimiter: str) -> bool:
+    """Whether quotes stand only around whole cells, or twice within these."""
+    quotes = _places(block, _QUOTE)
+    if not len(quotes):
+        return True
+    ends = np.array([_QUOTE, ord(delimiter), *_LINE_END], dtype=np.uint8)
+    around = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    opening, closing = quotes[0::2], quotes[1::2]
+    return (
+        len(quotes) % 2 == 0
+        and bool(np.isin(around[opening], ends).all())
+        and bool(np.isin(around[closing + 2], ends).all())
+    )
+
+
+def _places(block: bytes, byte: int) -> Array:
+    """Where a byte occurs in a block."""
+    if byte not in block:
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == byte)
+
+
+class _Doubtful(Exception):
+    """A cell that pyarrow takes for a number and Python does not, such as nan(1)."""
+
+
+def _converted(
+    block: bytes, layout: Layout, names: tuple[str, ...], texts: frozenset[str]
+) -> tuple[dict[str, Part], int]:
+    """A block -> the columns of `texts` as texts, others as numbers; and its number of rows."""
+    import pyarrow
+    from pyarrow import csv
+
+    text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    place = {name: str(number) for number, name in enumerate(layout.names)}
+    table = csv.read_csv(
+        pyarrow.BufferReader(block),
+        csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=list(place.values())),
+        csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+        csv.ConvertOptions(
+            include_columns=[place[name] for name in names],
+            column_types={place[name]: text if name in texts else pyarrow.float64() for name in names},
+            null_values=sorted(layout.missing),
+        ),
+    )
+    parts = {name: _part(column.combine_chunks()) for name, column in zip(names, table.columns, strict=True)}
+    return parts, table.num_rows
+
+
+def _part(column: Any) -> Part:
+    """A column of pyarrow (n,) -> numbers or texts (n,)."""
+    if hasattr(column, "dictionary"):
+        return Factors(column.indices.to_numpy(), np.asarray(column.dictionary.to_numpy(zero_copy_only=False), object))
+    numbers: Array = column.to_numpy(zero_copy_only=False)
+    if np.isnan(numbers).sum() != column.null_count:
+        raise _Doubtful
+    return numbers
+
+
+def _narrowed(found: Factors, missing: frozenset[str]) -> Part:
+    """Texts -> numbers, if all of them are numbers as most programs write them."""
+    values = [text for text in found.values.tolist() if text not in missing]
+    if not _IN_NUMBERS.issuperset(" ".join(values)):
+        return found
+    numbers, bad = parse_texts(found.values, missing)
+    return found if bad.any() else numbers[found.codes]
+
+
+def _joined(parts: list[Part]) -> Part:
+    """The parts of a column, one below the other."""
+    numbers = [part for part in parts if not isinstance(part, Factors)]
+    if numbers:
+        parts.clear()
+        return np.concatenate(numbers)
+    code_of: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        assert isinstance(part, Factors)
+        place = [code_of.setdefault(text, len(code_of)) for text in part.values.tolist()]
+        codes.append(np.array(place, dtype=np.int32)[part.codes])
+    return Factors(np.concatenate(codes), np.fromiter(code_of, dtype=object, count=len(code_of)))
