@@ -425,15 +425,13 @@ def test_parameters_of_a_regressor_are_refused_before_anything_is_read(client: A
         hedgerow.dask.RandomForestRegressor(**parameters).fit(unread[["a"]], unread["number"])
 
 
-def test_targets_of_several_columns_are_refused_as_on_one_machine(client: Any) -> None:
+def test_targets_of_several_columns_are_refused_on_a_cluster(client: Any) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, size=(40, 2))
     blocks, frame = da.from_array(X, chunks=(20, 2)), in_parts(pd.DataFrame(X, columns=["a", "b"]), [20, 20])
     several = da.from_array(y, chunks=(20, 2))
     y_frame = in_parts(pd.DataFrame(y, columns=["y", "z"]), [20, 20])
     for kind in ("DecisionTreeClassifier", "DecisionTreeRegressor"):
-        with pytest.raises(ValueError, match="1d array"):
-            getattr(hedgerow, kind)().fit(X, y)
         for given in ((blocks, several), (frame, several), (blocks, y_frame), (frame, y_frame)):
             with pytest.raises(
                 ValueError, match=r"y must be a 1d array .*got (an array of shape \(40, 2\)|the columns)"
