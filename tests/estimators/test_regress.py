@@ -17,10 +17,11 @@ from sklearn.base import clone
 from sklearn.metrics import r2_score
 from sklearn.tree import DecisionTreeRegressor as SklearnTree
 from tests.reference.grow import Node, node_from_arrays
-from tests.reference.regress import NumberTwin, jackknife_plus, quantile, weighted_median
+from tests.reference.regress import NumberTwin, jackknife_plus, quantile, scaled_interval, weighted_median
 from tests.reference.tables import Drawn, draw_case
 
 from hedgerow import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
+from hedgerow.belief.calibrate import gain_of
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.judge.answer import answers_of
@@ -404,15 +405,78 @@ def test_random_targets_are_not_predicted_out_of_bag() -> None:
 
 
 @pytest.mark.parametrize("coverage", [Fraction(1, 2), Fraction(9, 10), Fraction(99, 100)])
-def test_intervals_equal_their_twin(coverage: Fraction) -> None:
+def test_jackknife_intervals_equal_their_twin(coverage: Fraction) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(99, 3)), rng.normal(size=99)
     forest = RandomForestRegressor(25, random_state=0).fit(X, y)
     fresh = rng.normal(size=(20, 3))
     by_tree = np.array([tree.value[leaf] for tree, leaf in zip(forest.trees_, forest.apply(fresh).T, strict=True)]).T
-    residuals = answers_of(forest).residuals()
+    residuals = answers_of(forest).residuals("predict_interval")
     expected = jackknife_plus(by_tree, residuals.outside, residuals.residuals, coverage)
-    assert np.allclose(forest.predict_interval(fresh, float(coverage)), expected)
+    assert np.allclose(forest.predict_interval(fresh, float(coverage), method="jackknife+"), expected)
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("coverage", [Fraction(1, 5), Fraction(9, 10), Fraction(99, 100)])
+def test_scaled_intervals_equal_their_twin(coverage: Fraction, criterion: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y, fresh = rng.normal(size=(99, 3)), 1e4 + rng.normal(size=99), rng.normal(size=(20, 3))
+    forest = RandomForestRegressor(7, min_samples_leaf=2, criterion=criterion, random_state=0).fit(X, y)
+    arrays, rows = forest.forest_, fitted_of(forest).rows
+    assert rows is not None
+
+    def of_leaves(held: Any, asked: NDArray[Any]) -> NDArray[Any]:
+        now = answers_of(forest)
+        return held[now.forest.leaves(now.read(asked)) + arrays.leaf_start[:-1]]  # type: ignore[no-any-return]
+
+    outside = np.stack([rows.bags.outside(tree) for tree in range(7)], axis=1)
+    assert (outside.sum(axis=1) == 1).any()  # such rows tell no spread
+    gain = gain_of(7, rows.bags.mean)
+    held = [(of_leaves(arrays.values, asked), of_leaves(arrays.variances, asked)) for asked in (X, fresh)]
+    expected = scaled_interval(*held[0], held[1], outside, y, gain, coverage)
+    np.testing.assert_allclose(forest.predict_interval(fresh, float(coverage)), expected, rtol=1e-9)
+
+
+def test_scaled_intervals_are_wide_where_there_is_noise_and_hold_what_they_say_there() -> None:
+    """The noise is five times larger on one side; coverage in the third of the rows with the widest intervals."""
+    rng = np.random.default_rng(0)
+
+    def draw(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        X = rng.uniform(-2, 2, (n, 2))
+        return X, np.sin(2 * X[:, 0]) + rng.normal(size=n) * np.where(X[:, 0] > 0, 1.0, 0.2)
+
+    shares, narrower = [], []
+    for seed in range(40):
+        forest = RandomForestRegressor(100, min_samples_leaf=5, random_state=seed).fit(*draw(400))
+        fresh, target = draw(200)
+        lower, upper = forest.predict_interval(fresh).T
+        widest = np.argsort(lower - upper)[:66]
+        shares.append(np.mean((lower <= target)[widest] & (target <= upper)[widest]))
+        narrower.append((upper - lower)[fresh[:, 0] < -0.3].mean() / (upper - lower)[fresh[:, 0] > 0.3].mean())
+    assert max(narrower) < 0.5
+    assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(40)
+
+
+def test_scaled_quantiles_are_those_of_the_intervals() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+    forest = RandomForestRegressor(40, random_state=0).fit(X, y)
+    scaled = answers_of(forest).residuals("predict_interval").scaled
+    assert scaled is not None
+    edge = 10 / (len(scaled) + 1)
+    ends = forest.predict_quantiles(X, [edge, 1 - edge], method="scaled")
+    np.testing.assert_allclose(ends, forest.predict_interval(X, 1 - 2 * edge), rtol=1e-12)
+    many = forest.predict_quantiles(X, np.linspace(0, 1, 33), method="scaled")
+    assert (np.diff(many, axis=1) >= 0).all()
+    assert np.isneginf(many[:, 0]).all()
+    assert np.isposinf(many[:, -1]).all()
+    assert np.isfinite(many[:, 1:-1]).all()
+
+
+def test_where_all_targets_are_the_same_so_are_the_ends_of_intervals() -> None:
+    forest = RandomForestRegressor(10, random_state=0).fit(np.arange(50.0)[:, None], np.full(50, 1e6 / 3))
+    assert (forest.predict_interval([[3.0], [99.0]]) == 1e6 / 3).all()
+    assert (forest.predict_quantiles([[3.0]], [0.5], method="scaled") == 1e6 / 3).all()
 
 
 @pytest.mark.parametrize("scale", [2.0**400, 2.0**-400, 2.0**-1060])
@@ -425,10 +489,11 @@ def test_means_of_trees_keep_their_bits_at_any_scale(scale: float) -> None:
 
 
 @pytest.mark.parametrize("coverage", [1e-9, 0.05, 0.2, 0.5])
-def test_an_interval_ends_above_its_beginning_however_small_its_coverage(coverage: float) -> None:
+@pytest.mark.parametrize("method", ["scaled", "jackknife+"])
+def test_an_interval_ends_above_its_beginning_however_small_its_coverage(coverage: float, method: str) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(99, 3)), rng.normal(size=99)
-    bounds = RandomForestRegressor(25, random_state=0).fit(X, y).predict_interval(X, coverage)
+    bounds = RandomForestRegressor(25, random_state=0).fit(X, y).predict_interval(X, coverage, method=method)
     assert (bounds[:, 0] <= bounds[:, 1]).all()
 
 
@@ -438,7 +503,8 @@ def simulate(rng: np.random.Generator, n: int) -> tuple[NDArray[Any], NDArray[An
     return X, np.sin(2 * X[:, 0]) + rng.normal(size=n) * (0.3 + 0.2 * (X[:, 0] > 0))
 
 
-def test_intervals_cover_what_they_say() -> None:
+@pytest.mark.parametrize("method", ["scaled", "jackknife+"])
+def test_intervals_cover_what_they_say(method: str) -> None:
     """200 training sets of 100 rows: coverage is nominal up to three standard errors, and above the promise."""
     rng = np.random.default_rng(0)
     shares = []
@@ -446,17 +512,19 @@ def test_intervals_cover_what_they_say() -> None:
         X, y = simulate(rng, 100)
         forest = RandomForestRegressor(60, min_samples_leaf=3, random_state=repetition).fit(X, y)
         fresh, target = simulate(rng, 50)
-        lower, upper = forest.predict_interval(fresh, 0.9).T
+        lower, upper = forest.predict_interval(fresh, 0.9, method=method).T
         shares.append(np.mean((lower <= target) & (target <= upper)))
     error = np.std(shares, ddof=1) / np.sqrt(200)
     assert np.mean(shares) > 0.8  # what is proved, for any distribution
-    assert abs(np.mean(shares) - 0.9) < 3 * error + 1 / 101  # 1 / (n + 1): ranks are whole numbers
+    ranks = 2 if method == "scaled" else 1  # which are whole numbers, at each end or at one
+    assert abs(np.mean(shares) - 0.9) < 3 * error + ranks / 101
 
 
-def test_too_few_rows_for_a_promise_give_infinite_intervals() -> None:
+@pytest.mark.parametrize("method", ["scaled", "jackknife+"])
+def test_too_few_rows_for_a_promise_give_infinite_intervals(method: str) -> None:
     forest = RandomForestRegressor(30, random_state=0).fit(np.arange(8.0)[:, None], np.arange(8.0))
-    assert np.isinf(forest.predict_interval([[1.0]], 0.95)).all()
-    assert np.isfinite(forest.predict_interval([[1.0]], 0.7)).all()
+    assert np.isinf(forest.predict_interval([[1.0]], 0.95, method=method)).all()
+    assert np.isfinite(forest.predict_interval([[1.0]], 0.7, method=method)).all()
 
 
 # ---- quantiles ----------------------------------------------------------------------------------------------
@@ -560,6 +628,13 @@ def test_questions_without_an_answer_are_refused() -> None:
     for coverage in (0, 1, 2.0, "most"):
         with pytest.raises(ValueError, match="coverage must be"):
             forest.predict_interval(X, coverage)
+    for method in ("leaves", "conformal", None):
+        with pytest.raises(ValueError, match="method must be one of auto, scaled, jackknife"):
+            forest.predict_interval(X, method=method)
+    with pytest.raises(ValueError, match="method must be one of leaves, scaled"):
+        forest.predict_quantiles(X, method="auto")
+    with pytest.raises(ValueError, match="predict_quantiles must be called on a forest whose bags leave rows out"):
+        tree.predict_quantiles(X, method="scaled")
     for quantiles in ([0.5, 1.5], "median", [], None):
         with pytest.raises(ValueError, match="quantiles must be"):
             forest.predict_quantiles(X, quantiles)

@@ -69,6 +69,7 @@ TAMPERED = {
     "range": lambda a: a[::-1].copy(),
     "residuals": lambda a: -a - 1,
     "residuals.outside": lambda a: np.zeros_like(a),
+    "residuals.scaled": lambda a: a[::-1].copy(),
     "hulls.features": lambda a: a + 1000,
     "hulls.marks": lambda a: np.full_like(a, 127 | 1 << 14),
     "hulls.missing": lambda a: -a - 1,

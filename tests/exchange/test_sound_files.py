@@ -125,6 +125,8 @@ def rule(name: str, **parameters: Any) -> dict[str, Any]:
         ("number-tree", filled("range", 1e200), "range must lie within"),
         ("number-poisson", with_cell("range", 0, -1.0), "y must be >= 0"),
         ("number-forest", filled("residuals", 1e300), "residuals must lie within"),
+        ("number-forest", filled("residuals.scaled", 1e9), "residuals.scaled must ascend, within ±370"),
+        ("number-forest", filled("residuals.scaled", np.nan), "residuals.scaled must ascend"),
         ("number-forest", filled("rows.weights", 1e-300), "weights > 0"),
         ("number-forest", with_cell("rows.values", 0, -1e9), "rows.values must lie between"),
         ("number-later", filled("later.mean", 1e200), "means must lie within"),

@@ -164,6 +164,7 @@ def _of_numbers(model: Any, X: Any) -> Iterator[Question]:
     yield "predict_bounds", lambda: _bounds(model, X)
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
     yield "predict_interval", lambda: _ordered(model.predict_interval(X))
+    yield "predict_interval", lambda: _ordered(model.predict_interval(X, method="jackknife+"))
     yield "predict_quantiles", lambda: _finite(model.predict_quantiles(X, weighting="row"), model.predict_quantiles(X))
     yield "score", lambda: model.score(X, y)
     yield "shap_values", lambda: _finite(explain.shap_values(model, X).values)

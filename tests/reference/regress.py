@@ -11,6 +11,7 @@ rules of `tests.reference.grow` hold; beyond them:
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -168,6 +169,42 @@ def jackknife_plus(
             )
         )
     return intervals
+
+
+def scaled_interval(
+    values: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    fresh: tuple[NDArray[np.float64], NDArray[np.float64]],
+    outside: NDArray[np.bool_],
+    y: NDArray[np.float64],
+    gain: float,
+    coverage: Fraction,
+) -> list[tuple[float, float]]:
+    """Leaves of training rows (k, T) and of samples (m, T), which trees have not seen a row -> scaled intervals."""
+    judged = [
+        ([v for v, free in zip(values[i], outside[i], strict=True) if free], variances[i][outside[i]].mean(), y[i])
+        for i in range(len(y))
+        if outside[i].any()
+    ]
+    mean_square = statistics.fmean((number - statistics.fmean(said)) ** 2 for said, _, number in judged)
+
+    def spread(said: list[float], within: float) -> float:
+        return math.sqrt(statistics.variance(said) + within + 0.03 * mean_square)
+
+    scaled = sorted(
+        (number - statistics.fmean(said)) / spread(said, within) / gain
+        for said, within, number in judged
+        if len(said) > 1
+    )
+    rank = math.floor((1 - coverage) / 2 * (len(scaled) + 1))
+    low, high = (-math.inf, math.inf) if rank < 1 else (scaled[rank - 1], scaled[len(scaled) - rank])
+    return [
+        (
+            statistics.fmean(said) + low * spread(list(said), within),
+            statistics.fmean(said) + high * spread(list(said), within),
+        )
+        for said, within in zip(fresh[0], fresh[1].mean(axis=1), strict=True)
+    ]
 
 
 def quantile(y: NDArray[np.float64], weights: list[Fraction], q: Fraction) -> float:

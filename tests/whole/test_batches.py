@@ -65,6 +65,9 @@ def questions(model: Any) -> dict[str, Callable[[Any], Any]]:
     asked = {name: getattr(model, name) for name in names}
     if isinstance(model.decision_path(ASKED[:1]), tuple):  # the second is about nodes
         asked["decision_path"] = lambda X: model.decision_path(X)[0]
+    if getattr(model, "bootstrap", False) and hasattr(model, "predict_interval"):
+        asked["jackknife+"] = lambda X: model.predict_interval(X, method="jackknife+")
+        asked["scaled quantiles"] = lambda X: model.predict_quantiles(X, method="scaled")
     if not getattr(model, "bootstrap", False):
         asked = {name: ask for name, ask in asked.items() if name not in NEED_BAGS}
     return asked

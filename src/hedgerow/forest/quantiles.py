@@ -59,16 +59,8 @@ def find_leaf_rows(
     return LeafRows(np.concatenate(starts), np.concatenate(ranks), y[order], sorted_weights)
 
 
-def quantiles_of(
-    forest: Forest,
-    leaves: NDArray[np.int32],
-    rows: LeafRows,
-    quantiles: Any,
-    weighting: str,
-    interpolation: str,
-    n_threads: int,
-) -> Floats:
-    """Leaves (n, T), quantiles (q,) -> (n, q)."""
+def checked_quantiles(quantiles: Any, weighting: str, interpolation: str) -> Floats:
+    """What a user asks for -> quantiles (q,)."""
     try:
         wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
     except (TypeError, ValueError):
@@ -79,6 +71,19 @@ def quantiles_of(
         raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
     if interpolation not in INTERPOLATIONS:
         raise ValueError(f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}")
+    return wanted
+
+
+def quantiles_of(
+    forest: Forest,
+    leaves: NDArray[np.int32],
+    rows: LeafRows,
+    quantiles: Floats,
+    weighting: str,
+    interpolation: str,
+    n_threads: int,
+) -> Floats:
+    """Leaves (n, T), checked quantiles (q,) -> (n, q)."""
     return _core.quantiles(
         leaves,
         forest.leaf_start,
@@ -86,7 +91,7 @@ def quantiles_of(
         rows.ranks,
         rows.values,
         rows.weights,
-        wanted,
+        quantiles,
         weighting == "tree",
         interpolation == "inverse",
         n_threads,

@@ -13,13 +13,22 @@ from sklearn.metrics import r2_score
 from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import MeanOf, predictions
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.quantiles import LeafRows, find_leaf_rows, quantiles_of
+from hedgerow.forest.quantiles import LeafRows, checked_quantiles, find_leaf_rows, quantiles_of
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.base import Answers
+from hedgerow.judge.answer import Answers
 from hedgerow.judge.evidence import checked_caution
 from hedgerow.judge.fitted import Fitted
-from hedgerow.judge.intervals import Residuals, jackknife_plus, residuals_from
+from hedgerow.judge.intervals import (
+    METHODS,
+    Moments,
+    Residuals,
+    jackknife_plus,
+    residuals_from,
+    rows_to_judge,
+    scaled_interval,
+    scaled_quantiles,
+)
 from hedgerow.judge.oob import Trace
 from hedgerow.metrics import NumberTally, tally_numbers
 from hedgerow.table.bins import Codes
@@ -29,6 +38,8 @@ Floats = NDArray[np.float64]
 
 #: The default coverage of intervals.
 COVERAGE = 0.9
+#: Where quantiles come from: the rows in the leaves reached, or scaled residuals.
+QUANTILE_METHODS = ("leaves", "scaled")
 
 
 class VarianceOf(NamedTuple):
@@ -135,9 +146,29 @@ class NumberAnswers(Answers):
         between = np.maximum(square - mean**2, 0)
         return VarianceOf(within + between, within, between)
 
-    def interval(self, codes: Codes, coverage: float) -> Floats:
+    def moments(self, codes: Codes) -> Moments:
+        """Codes (p, n) -> the mean prediction of the trees, and the variance between trees and within leaves."""
+        forest, n_trees = self.forest, self.forest.n_trees
+        assert forest.variances is not None
+        centre = sum((self.about.low, self.about.high)) / 2
+        away = self.leaf_values - centre  # near the numbers, as in `variance`
+        mean, square, within = self.mean(codes, np.column_stack([away, away**2, forest.variances])).T
+        between = np.maximum(square - mean**2, 0) * (n_trees / max(n_trees - 1, 1))
+        return Moments(centre + mean, between, within)
+
+    def interval(self, codes: Codes, coverage: float, method: str = "auto") -> Floats:
+        """Codes (p, n) -> (n, 2): intervals for the targets."""
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        residuals = self.residuals("predict_interval")
+        if method == "jackknife+" or (method == "auto" and residuals.scaled is None):
+            return self._jackknife_plus(codes, residuals, coverage)
+        _check_scaled(residuals, "predict_interval", 'method="jackknife+"')
+        return scaled_interval(self.moments(codes), residuals, coverage)
+
+    def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
         """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""
-        residuals, forest, threads = self.residuals(), self.forest, self.threads(codes.shape[1])
+        forest, threads = self.forest, self.threads(codes.shape[1])
         found = jackknife_plus(forest.leaves(codes, threads), self._values_at, residuals, coverage)
         unseen = forest.unseen_rows(codes)
         if len(unseen):
@@ -149,11 +180,20 @@ class NumberAnswers(Answers):
         """Leaves (n, T) -> their predictions (n, T)."""
         return np.asarray(self.leaf_values[leaves + self.forest.leaf_start[:-1]])
 
-    def quantiles(self, codes: Codes, quantiles: Any, weighting: str, interpolation: str) -> Floats:
+    def quantiles(
+        self, codes: Codes, quantiles: Any, weighting: str, interpolation: str, method: str = "leaves"
+    ) -> Floats:
         """Codes (p, n) -> (n, q)."""
+        wanted = checked_quantiles(quantiles, weighting, interpolation)
+        if method not in QUANTILE_METHODS:
+            raise ValueError(f"method must be one of {', '.join(QUANTILE_METHODS)}, got {method!r}")
+        if method == "scaled":
+            residuals = self.residuals("predict_quantiles")
+            _check_scaled(residuals, "predict_quantiles", 'method="leaves"')
+            return scaled_quantiles(self.moments(codes), residuals, wanted)
         threads = self.threads(codes.shape[1])
         leaves = self.forest.leaves(codes, threads)
-        return quantiles_of(self.forest, leaves, self.leaf_rows(), quantiles, weighting, interpolation, threads)
+        return quantiles_of(self.forest, leaves, self.leaf_rows(), wanted, weighting, interpolation, threads)
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> NumberTally:
         """Samples and their numbers -> how far predictions are off, and how good intervals are, if there are any."""
@@ -175,19 +215,23 @@ class NumberAnswers(Answers):
         """Whether the training rows of the leaves are known or can be found."""
         return self.fitted.rows is not None or self.fitted.learned.last("leaf_rows") is not None
 
-    def residuals(self) -> Residuals:
-        """Out-of-bag residuals, computed when first needed."""
+    def residuals(self, asked: str) -> Residuals:
+        """Out-of-bag residuals, computed when first needed; `asked` names the method that needs them."""
 
         def make() -> Residuals:
             rows = self.fitted.rows_with_judges
             if rows is None:
                 raise ValueError(
-                    "predict_interval must be called on a forest whose bags leave rows out, got one without a"
-                    " bootstrap, warm-started on other rows, merged, or added to after it was loaded; fit with"
-                    " bootstrap=True"
+                    f"{asked} must be called on a forest whose bags leave rows out, and which has had these rows in one"
+                    " place, got one without a bootstrap, fitted on a cluster, warm-started on other rows, merged, or"
+                    " added to after it was loaded; fit with bootstrap=True on one machine, if need be to a part of the"
+                    " rows"
                 )
-            predicted = out_of_bag_prediction(self.forest, rows, self.threads(rows.n_rows))
-            return residuals_from(rows.target.values, predicted, rows.bags, self.forest.n_trees)
+            some = rows_to_judge(rows.bags, self.forest.n_trees)
+            codes = rows.codes if len(some) == rows.n_rows else np.ascontiguousarray(rows.codes[:, some])
+            leaves = self.forest.leaves(codes, self.threads(len(some)))
+            outside = rows.bags.outside_each(self.forest.n_trees, some)
+            return residuals_from(self.forest, leaves, rows.target.values[some], outside, rows.bags)
 
         return self.fitted.learned.get("residuals", None, make)
 
@@ -240,19 +284,27 @@ class NumberAnswers(Answers):
         if rows.kept is not None:  # no bag holds rows without weight
             whole = self.predicted(rows.all_codes)
             whole[rows.kept] = predicted
-        fitted.learned.put("residuals", None, residuals_from(values, predicted, rows.bags, self.forest.n_trees))
         return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=whole))
 
     def for_file(self) -> Fitted:
         """The fit without its training rows; what intervals need of them is computed first."""
         if self.has_residuals:
-            self.residuals()
+            self.residuals("predict_interval")
         bare = self.fitted.without_rows()
         return bare if self._keeps_leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
 
     def mean(self, codes: Codes, states: Floats) -> Floats:
         """Codes (p, n), states of leaves (L, S) -> their mean over the leaves reached (n, S)."""
         return fold(self.forest, codes, MeanOf(lambda _: states), None, n_threads=self.threads(codes.shape[1]))
+
+
+def _check_scaled(residuals: Residuals, asked: str, instead: str) -> None:
+    """Refuse scaled residuals of a model that was saved before there were any."""
+    if residuals.scaled is None:
+        raise ValueError(
+            f'method of {asked} must not be "scaled" for a model that an earlier version has saved; use {instead}, or'
+            " fit and save it again"
+        )
 
 
 def number_bounds(values: Floats, counts: NDArray[Any], caution: float, about: AboutNumbers) -> list[Floats]:

@@ -102,13 +102,13 @@ class SeveralAnswers(Answers):
         """Codes (p, n) -> (n, m)."""
         return np.column_stack([output.standard_deviation(codes) for output in self.outputs])
 
-    def interval(self, codes: Codes, coverage: float) -> list[Floats]:
-        """Codes (p, n) -> for each output (n, 2)."""
-        return [output.interval(codes, coverage) for output in self.outputs]
+    def interval(self, codes: Codes, *how: Any) -> list[Floats]:
+        """Codes (p, n), coverage and method -> for each output (n, 2)."""
+        return [output.interval(codes, *how) for output in self.outputs]
 
-    def quantiles(self, codes: Codes, quantiles: Any, weighting: str, interpolation: str) -> list[Floats]:
-        """Codes (p, n) -> for each output (n, q)."""
-        return [output.quantiles(codes, quantiles, weighting, interpolation) for output in self.outputs]
+    def quantiles(self, codes: Codes, *how: Any) -> list[Floats]:
+        """Codes (p, n), quantiles and how they are found -> for each output (n, q)."""
+        return [output.quantiles(codes, *how) for output in self.outputs]
 
     def evidence(self, codes: Codes) -> list[Any]:
         """Codes (p, n) -> for each output the evidence of the leaves that samples reach."""

@@ -27,7 +27,7 @@ from hedgerow.forest.moments import check_targets
 from hedgerow.forest.quantiles import LeafRows
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import Fitted, Learned, with_fitted
-from hedgerow.judge.intervals import MAX_ROWS, Residuals
+from hedgerow.judge.intervals import MAX_ROWS, MAX_SCALED, Residuals
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.target.base import AboutNumbers
 from hedgerow.target.numbers import LIGHTEST, check_poisson
@@ -36,7 +36,7 @@ Json: TypeAlias = Any
 
 KEYS = frozenset({"parameters", "table", "weighted", "has_means", "seed", "bag", "fitted"})
 _REPORTED = {"criterion_", "oob_score_", "max_features_", "max_features_errors_", "residuals", "leaf_rows"}
-_REPORTED |= {"origins", "later", "novelty"}
+_REPORTED |= {"origins", "later", "novelty", "scaled"}
 
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -75,7 +75,10 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
         figures = replace(figures, oob_score=score, oob_answers=take(arrays, "oob_prediction", np.float64).copy())
     learned = Learned()
     if "residuals" in reported:
-        learned.put("residuals", None, _residuals_from(arrays, state.forest.n_trees))
+        residuals = _residuals_from(arrays, state.forest.n_trees)
+        if "scaled" in reported:
+            residuals = _with_scaled(residuals, reported["scaled"], arrays, about)
+        learned.put("residuals", None, residuals)
     if "leaf_rows" in reported:
         learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, about))
     novelty_from_contents(learned, state, reported, arrays)
@@ -121,9 +124,12 @@ def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tup
     if fitted.criterion != model.criterion:  # the parameter was changed after the fit
         reported["criterion_"] = fitted.criterion
     if now.has_residuals:
-        residuals = now.residuals()
+        residuals = now.residuals("predict_interval")
         reported["residuals"] = True
         arrays |= {"residuals": residuals.residuals, "residuals.outside": residuals.bits}
+        if residuals.scaled is not None:
+            reported["scaled"] = {"mean_square": residuals.mean_square}
+            arrays["residuals.scaled"] = residuals.scaled
     if model.leaf_rows and now.has_leaf_rows:
         rows = now.leaf_rows()
         reported["leaf_rows"] = {"weighted": rows.weights is not None}
@@ -165,6 +171,24 @@ def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:
             f"residuals must be >= 0, of at most {MAX_ROWS} rows that some tree has not seen, got others"
         )
     return found
+
+
+def _with_scaled(residuals: Residuals, given: Json, arrays: Arrays, about: AboutNumbers) -> Residuals:
+    """Residuals, with those that are scaled to the spread of the trees."""
+    if not isinstance(given, dict) or given.keys() != {"mean_square"}:
+        raise ModelFileError("scaled must say what the mean squared error is, got something else")
+    most = (1 + 1e-6) * (about.high - about.low) ** 2
+    mean_square = checked_number("mean_square", given["mean_square"], float, 0.0, most)
+    scaled = take(arrays, "residuals.scaled", np.float64).copy()
+    if (
+        len(scaled) > len(residuals.residuals)
+        or not (np.abs(scaled) <= MAX_SCALED).all()
+        or (np.diff(scaled) < 0).any()
+    ):
+        raise ModelFileError(
+            f"residuals.scaled must ascend, within ±{MAX_SCALED:.0f} and no more than there are residuals, got others"
+        )
+    return replace(residuals, scaled=scaled, mean_square=mean_square)
 
 
 def _leaf_rows_from(given: Json, arrays: Arrays, forest: Forest, about: AboutNumbers) -> LeafRows:
