@@ -95,6 +95,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", metavar="NAME", help="these instead")
     parser.add_argument("--models", nargs="+", metavar="NAME", choices=models, help="these, and the reference")
     parser.add_argument("--rows", type=int, default=60_000, help="leave out larger sets")
+    parser.add_argument("--most-rows", type=int, default=50_000, help="of a set, evenly spread")
     parser.add_argument("--repeats", type=int, default=4, help="of three-fold cross-validation; fewer on large sets")
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="few small sets, few models: two minutes")

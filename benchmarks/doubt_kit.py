@@ -19,8 +19,8 @@ from benchmarks.data import manifest, table
 
 Rows = NDArray[np.int64]
 
-FOLDS, ROWS, MOST_ROWS = 3, 4_000, 50_000
-"""Folds; rows of a set times repeats stay below the second; of larger sets so many rows, evenly spread, are taken."""
+FOLDS, ROWS = 3, 4_000
+"""Folds; rows of a set times repeats stay below the second."""
 
 
 class NotInstalledError(Exception):
@@ -125,7 +125,7 @@ class Found:
 def examine(study: Study, tables: list[Table], name: str, place: Path, options: Any, errors: list[str]) -> Found:
     """All models of some tables on the same folds of one set."""
     X, y = table(name, place)
-    some = np.linspace(0, len(y) - 1, min(len(y), MOST_ROWS)).astype(np.int64)
+    some = np.linspace(0, len(y) - 1, min(len(y), options.most_rows)).astype(np.int64)
     X, y = X.iloc[some], study.truth(y[some])
     measures = list(dict.fromkeys(measure for one in tables for measure in one.measures))
     folds = list(_folds(y, max(1, min(options.repeats, ROWS // len(y)))))

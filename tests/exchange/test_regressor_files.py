@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference.golden import number_answers
+from tests.reference.golden import FOLDER, number_answers, table_from_columns
 from tests.reference.models import NUMBER_MODELS
 
 import hedgerow
@@ -36,6 +36,27 @@ def test_a_loaded_regressor_says_what_the_saved_one_says(name: str) -> None:
     if hasattr(model, "oob_score_"):
         assert again.oob_score_ == model.oob_score_
         assert np.array_equal(again.oob_prediction_, model.oob_prediction_, equal_nan=True)
+
+
+def test_a_loaded_forest_has_calibrated_quantiles_and_both_kinds_of_intervals() -> None:
+    model, asked = NUMBER_MODELS["number-forest"]()
+    again = hedgerow.load(io.BytesIO(saved(model)))
+    for method in ("scaled", "jackknife+"):
+        assert np.array_equal(
+            again.predict_interval(asked, method=method), model.predict_interval(asked, method=method)
+        )
+    quantiles = model.predict_quantiles(asked, method="scaled")
+    assert np.array_equal(again.predict_quantiles(asked, method="scaled"), quantiles)
+
+
+def test_a_file_of_an_earlier_version_has_the_intervals_of_then() -> None:
+    model = hedgerow.load(FOLDER / "1.0" / "number-forest.hedge")
+    asked = table_from_columns(dict(np.load(FOLDER / "1.0" / "number-forest.npz")))
+    assert np.array_equal(model.predict_interval(asked), model.predict_interval(asked, method="jackknife+"))
+    with pytest.raises(ValueError, match=r'must not be "scaled" .* use method="jackknife\+"'):
+        model.predict_interval(asked, method="scaled")
+    with pytest.raises(ValueError, match=r'must not be "scaled" .* use method="leaves"'):
+        model.predict_quantiles(asked, method="scaled")
 
 
 def test_a_file_keeps_the_criterion_of_the_fit_and_the_one_that_was_set() -> None:

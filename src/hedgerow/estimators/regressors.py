@@ -119,7 +119,7 @@ class RandomForestRegressor(TreesRegressor):
     >>> forest.predict([[2.0]]).round(1)
     array([3.8])
     >>> forest.predict_interval([[2.0]], coverage=0.9).round(1)  # the truth is 4 ± 1.64
-    array([[2.2, 5.5]])
+    array([[2.1, 5.6]])
     >>> forest.predict_quantiles([[2.0]], [0.25, 0.5, 0.75]).round(1)
     array([[3.3, 3.9, 4.4]])
     """

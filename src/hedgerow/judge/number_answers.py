@@ -16,7 +16,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.quantiles import LeafRows, checked_quantiles, find_leaf_rows, quantiles_of
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
-from hedgerow.judge.answer import Answers
+from hedgerow.judge.base import Answers
 from hedgerow.judge.evidence import checked_caution
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.intervals import (
