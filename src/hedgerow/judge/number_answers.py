@@ -224,8 +224,8 @@ class NumberAnswers(Answers):
                 raise ValueError(
                     f"{asked} must be called on a forest whose bags leave rows out, and which has had these rows in one"
                     " place, got one without a bootstrap, fitted on a cluster, warm-started on other rows, merged, or"
-                    " added to after it was loaded; fit with bootstrap=True on one machine, if need be to a part of the"
-                    " rows"
+                    " added to after it was loaded; fit with bootstrap=True on one machine (part of the rows may be"
+                    " enough)"
                 )
             some = rows_to_judge(rows.bags, self.forest.n_trees)
             codes = rows.codes if len(some) == rows.n_rows else np.ascontiguousarray(rows.codes[:, some])
