@@ -75,12 +75,15 @@ def assert_same(one: Opinion, other: Opinion) -> None:
 count_tables = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(2, 4)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.sampled_from([0, 0, 0, 1, 1, 2, 3, 5, 8, 40]))
 )
+real_tables = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(2, 4)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.sampled_from([0, 1e-100, 1e-50, 0.3, 1, 40, 1e16, 1e60, 1e100]))
+)
 cautions = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.5, 1e150, 1.7e308])
 
 
 @every_rule
 @settings(max_examples=15, deadline=None, derandomize=True)
-@given(counts=count_tables, caution=cautions)
+@given(counts=count_tables | real_tables, caution=cautions)
 def test_every_rule_gives_distributions_within_their_bounds(rule, counts, caution):
     opinion = judge(counts, rule, caution=caution)
     assert np.abs(opinion.probability.sum(axis=1) - 1.0).max() <= 1e-12
@@ -91,6 +94,12 @@ def test_every_rule_gives_distributions_within_their_bounds(rule, counts, cautio
     for values in (opinion.conflict, opinion.vacuity):
         assert ((values >= 0) & (values <= 1)).all()
     assert all(np.isfinite(values).all() for values in parts(opinion))
+
+
+@pytest.mark.parametrize("count", [1e101, 1e156, 1.7e308, 1e-101, 5e-324, np.nan, np.inf, -1.0, 1 + 1j])
+def test_counts_whose_squares_are_no_numbers_are_refused(count):
+    with pytest.raises(ValueError, match="counts must be"):
+        combine([[[count, 1.0]]], "dempster")
 
 
 @every_rule

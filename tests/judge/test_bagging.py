@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -53,6 +54,33 @@ def test_errors_are_what_their_definitions_say(leaf_counts: str, n_classes: int)
     found = errors.out_of_bag, errors.resubstitution, errors.no_information
     np.testing.assert_allclose(found, slow_errors(forest, X, y), rtol=0, atol=1e-12)
     assert errors.ensemble == pytest.approx(1 - forest.oob_score_, abs=1e-15)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_rows_without_a_judge_are_named_and_left_out_of_the_score(kind: type[Any], outputs: int) -> None:
+    X, y = draw(0)
+    y = y if outputs == 1 else np.column_stack([y, 1 - y])
+    with pytest.warns(UserWarning, match="Some inputs do not have OOB scores") as told:
+        forest = kind(2, oob_score=True, random_state=0).fit(X, y)
+    judged = fitted_of(forest).rows.judges.number(2) > 0
+    assert len(told) == 1
+    assert f"{(~judged).sum()} of 80 rows" in str(told[0].message)
+    output = forest.outputs_[0]
+    own = output.oob_decision_function_ if kind is RandomForestClassifier else output.oob_prediction_
+    if kind is RandomForestClassifier:
+        assert np.array_equal(own[~judged], np.full((int((~judged).sum()), 3), 1 / 3))
+        first = y if outputs == 1 else y[:, 0]
+        assert output.oob_score_ == np.mean(own.argmax(axis=1)[judged] == first[judged])
+    else:
+        assert np.array_equal(np.isnan(own), ~judged)
+
+
+def test_a_forest_that_judges_all_rows_says_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RandomForestClassifier(50, oob_score=True, random_state=0).fit(*draw(0))
+        RandomForestClassifier(2, random_state=0).fit(*draw(0))
 
 
 def test_the_632_estimate_is_that_of_the_lecture() -> None:

@@ -217,3 +217,16 @@ def test_drawn_features_do_not_change() -> None:
     assert drawn[:3].tolist() == draw_features(7, 3, 10, 3).tolist()
     assert (np.diff(drawn, axis=1) > 0).all()
     assert np.bincount(drawn.ravel()).min() > 100
+
+
+@pytest.mark.parametrize("size", [1e160, 1.7e308])
+def test_numbers_whose_squares_overflow_have_a_spread(size: float) -> None:
+    X, y = load_iris(return_X_y=True)
+    X = X / X.max(axis=0)
+    huge = X * [size, 1.0, 1.0, -size]
+    rows = np.array([[0.5, 0.5, 0.5, 0.5], [np.inf, 0.5, 0.5, 0.5], [0.5, 5.0, 0.5, -0.5]])
+    small, large = (RandomForestClassifier(30, novelty=0.05, random_state=0).fit(each, y) for each in (X, huge))
+    turned = small.predict_novelty(rows * [1, 1, 1, -1.0])
+    assert np.isfinite(large.predict_bounds(rows * [size, 1, 1, size])).all()
+    assert large.predict_novelty(rows * [size, 1, 1, size]).shape == turned.shape
+    assert learned_novelty(answers_of(large).fitted).hulls.usual.spread[0] == pytest.approx(X[:, 0].std() * size)

@@ -58,6 +58,10 @@ DRAWN = {*plot.__all__, "report", "cluster_rows", "proximity_map"}
 def is_refusal(question: str, reason: BaseException) -> bool:
     """Whether a question may be refused by this exception, and it says in words what is missing."""
     may = any(type(reason) is kind and question.split()[0] in named.split() for kind, named in REFUSALS.items())
+    may |= (
+        type(reason) in (AttributeError, ValueError)
+        and re.search("one output, got .*outputs_", str(reason)) is not None
+    )
     return may and re.search(r"must .*, got|is there .*, got|has no ", str(reason), re.DOTALL) is not None
 
 
@@ -87,7 +91,10 @@ def questions(model: Any, n_rows: int = 6) -> Iterator[Question]:
     """A fitted model -> everything that can be asked of it."""
     X = rows_for(fitted_of(model).schema, n_rows)
     yield from _of_any(model, X)
-    if isinstance(model, TreesClassifier):
+    if fitted_of(model).outputs:
+        yield from _of_several(model, X)
+        yield from ((f"{name} of an output", ask) for name, ask in questions(model.outputs_[-1], n_rows))
+    elif isinstance(model, TreesClassifier):
         yield from _of_classes(model, X)
     elif isinstance(model, TreesRegressor):
         yield from _of_numbers(model, X)
@@ -129,7 +136,7 @@ def _of_any(model: Any, X: Any) -> Iterator[Question]:
 
 def _of_classes(model: Any, X: Any) -> Iterator[Question]:
     """What a classifier is asked."""
-    y = model.classes_[np.arange(len(X)) % len(model.classes_)]
+    y = _some_labels(model, len(X))
     pairs = isinstance(model, hedgerow.PairwiseTreesClassifier)
     yield "predict_proba", lambda: _distributions(model, X)
     yield "predict", lambda: (model.predict(X), model.predict_log_proba(X))
@@ -159,7 +166,7 @@ def _of_classes(model: Any, X: Any) -> Iterator[Question]:
 
 def _of_numbers(model: Any, X: Any) -> Iterator[Question]:
     """What a regressor is asked."""
-    y = np.linspace(fitted_of(model).about.low, fitted_of(model).about.high, len(X))
+    y = _some_numbers(model, len(X))
     yield "predict", lambda: _finite(model.predict(X), *model.predict(X, return_std=True))
     yield "predict_bounds", lambda: _bounds(model, X)
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
@@ -171,6 +178,31 @@ def _of_numbers(model: Any, X: Any) -> Iterator[Question]:
     yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
     yield from _later(model, X, y)
     yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model)
+
+
+def _of_several(model: Any, X: Any) -> Iterator[Question]:
+    """What a model of several outputs is asked; each answer is that of an output, which is an ordinary model."""
+    outputs = model.outputs_
+    if isinstance(model, TreesClassifier):
+        columns = [_some_labels(output, len(X)) for output in outputs]
+        y = pd.DataFrame({at: pd.Series(each, dtype=_held_as(each)) for at, each in enumerate(columns)})
+        for name in ("predict_proba", "predict_bounds", "predict_set", "predict_uncertainty"):
+            yield name, lambda name=name: _each_output(model, outputs, X, name)
+        yield "predict_variance", lambda: model.predict_variance(X)
+        yield "predict_mass", lambda: model.predict_mass(X)
+        yield "evidence", lambda: model.evidence(X)
+    else:
+        y = np.column_stack([_some_numbers(output, len(X)) for output in outputs])
+        for name in ("predict_bounds", "predict_uncertainty", "predict_interval", "predict_quantiles"):
+            yield name, lambda name=name: _each_output(model, outputs, X, name)
+    yield "predict", lambda: _each_column(model.predict(X), [output.predict(X) for output in outputs])
+    yield "score", lambda: model.score(X, y)
+    yield from _later(model, X, y)
+    for name in ("explain", "report", "tune"):
+        yield name, lambda name=name: getattr(model, name)(*() if name == "tune" else (X,))
+    for name in ("shap_values", "permutation_importance"):
+        given = {} if name == "shap_values" else {"y": y, "n_repeats": 1}
+        yield name, lambda name=name, given=given: getattr(explain, name)(model, X, **given)
 
 
 def _of_rows(model: Any, X: Any) -> Iterator[Question]:
@@ -190,6 +222,30 @@ def _later(model: Any, X: Any, y: NDArray[Any]) -> Iterator[Question]:
     yield "merge", lambda: hedgerow.merge(model, model).predict(X)
     fewer = {"n_estimators": 2} if "n_estimators" in model.get_params() and not model.warm_start else {}
     yield "fit", lambda: copy.copy(model).set_params(**fewer).fit(X, y)
+
+
+def _some_labels(model: Any, n_rows: int) -> NDArray[Any]:
+    return np.asarray(model.classes_[np.arange(n_rows) % len(model.classes_)])
+
+
+def _held_as(values: NDArray[Any]) -> Any:
+    """The type in which a data frame holds these values and no others."""
+    return object if values.dtype.kind in "OU" else values.dtype
+
+
+def _some_numbers(model: Any, n_rows: int) -> NDArray[np.float64]:
+    return np.linspace(fitted_of(model).about.low, fitted_of(model).about.high, n_rows)
+
+
+def _each_output(model: Any, outputs: list[Any], X: Any, name: str) -> None:
+    """The answer is the list of the answers of the outputs."""
+    together, alone = getattr(model, name)(X), [getattr(output, name)(X) for output in outputs]
+    assert len(together) == len(alone), "an output is missing"
+    assert all(np.array_equal(one, other) for one, other in zip(together, alone, strict=True)), "another answer"
+
+
+def _each_column(table: NDArray[Any], columns: list[NDArray[Any]]) -> None:
+    assert all((table[:, at] == column).all() for at, column in enumerate(columns)), "another column"
 
 
 def _properties(kind: type) -> list[str]:
@@ -214,7 +270,9 @@ def _same_after(model: Any, X: Any, passed: Callable[[Any], Any]) -> None:
     if ask == "score_samples":
         ask = "apply"
     other = passed(model)
-    assert np.array_equal(getattr(model, ask)(X), getattr(other, ask)(X)), f"another {ask}"
+    before, after = getattr(model, ask)(X), getattr(other, ask)(X)
+    pairs = zip(before, after, strict=True) if isinstance(before, list) else [(before, after)]
+    assert all(np.array_equal(one, another) for one, another in pairs), f"another {ask}"
 
 
 def _under(model: Any, X: Any, **parameters: Any) -> None:

@@ -100,10 +100,11 @@ def put_together(parts: Parts) -> bytes:
 
 def crafted(data: bytes, others: list[bytes], chance: Random) -> bytes:
     """A sound file -> one to three changes of it; now and then those that are not settled elsewhere."""
-    parts, rest = taken_apart(data), [taken_apart(other) for other in chance.sample(others, 1)]
+    parts = taken_apart(data)
+    rest = [output_of(taken_apart(other), 0) for other in chance.sample(others, 1)]
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
         try:
-            chance.choice(CHANGES)(parts, rest, chance)
+            _changed(chance.choice(CHANGES), parts, rest, chance)
         except (LookupError, ValueError, TypeError, OverflowError, AttributeError):
             continue  # this file has nothing of the kind, or another change has made it unreadable
     if chance.random() < 0.95:
@@ -111,11 +112,48 @@ def crafted(data: bytes, others: list[bytes], chance: Random) -> bytes:
     return put_together(parts)
 
 
+def _changed(change: Change, parts: Parts, others: list[Parts], chance: Random) -> None:
+    """Change a file; of a model of several outputs one of them, more often than not."""
+    if "outputs" not in parts.model or change is change_outputs or chance.random() < 0.1:
+        change(parts, others, chance)
+        return
+    number = chance.randrange(len(parts.model["outputs"]))
+    alone = output_of(parts, number)
+    change(alone, others, chance)
+    put_back(parts, number, alone)
+
+
+def output_of(parts: Parts, number: int) -> Parts:
+    """A file -> the parts of one of its outputs; all of them if it has only one."""
+    if "outputs" not in parts.model:
+        return parts
+    prefix = f"{number}."
+    own = {name.removeprefix(prefix): array for name, array in parts.arrays.items() if name.startswith(prefix)}
+    shared = {name: array for name, array in parts.arrays.items() if not name.partition(".")[0].isdigit()}
+    return Parts(parts.metadata, parts.model["outputs"][number], shared | own)
+
+
+def put_back(parts: Parts, number: int, alone: Parts) -> None:
+    """The inverse of `output_of`: what an output shares with others stays shared, what is new is its own."""
+    shared = {name for name in parts.arrays if not name.partition(".")[0].isdigit()}
+    for name in [name for name in parts.arrays if name.startswith(f"{number}.") or name in shared - {*alone.arrays}]:
+        del parts.arrays[name]
+    for name, array in alone.arrays.items():
+        parts.arrays[name if name in shared else f"{number}.{name}"] = array
+    if "estimator" in alone.model:
+        parts.model["estimator"] = alone.model.pop("estimator")
+
+
 # ---- what follows from other parts -----------------------------------------------------------------------------------
 
 
 def settle(parts: Parts) -> None:
     """Compute again what other parts decide, as far as these can be read."""
+    for number in range(len(outputs) if isinstance(outputs := parts.model.get("outputs"), list) else 0):
+        if isinstance(outputs[number], dict):
+            alone = output_of(parts, number)
+            settle(alone)
+            put_back(parts, number, alone)
     for settled in (_settle_depths, _settle_rows, _settle_prior):
         try:
             with np.errstate(all="ignore"):
@@ -171,7 +209,7 @@ def _settle_prior(parts: Parts) -> None:
 def change_parameter(parts: Parts, others: list[Parts], chance: Random) -> None:
     """A parameter is something else."""
     parameters = parts.model["parameters"]
-    name = chance.choice([*parameters, "rule", "caution", "decision", "criterion"])
+    name = chance.choice([*parameters, "rule", "caution", "decision", "criterion", "calibration", "novelty"])
     if name in parameters:
         parameters[name] = _odd_parameter(name, chance)
 
@@ -362,6 +400,27 @@ def change_cuts(parts: Parts, others: list[Parts], chance: Random) -> None:
     cuts[span] = np.sort(own)
 
 
+def change_outputs(parts: Parts, others: list[Parts], chance: Random) -> None:
+    """An output comes twice, is gone, changes places with another, or a model of one output says that it has two."""
+    if "outputs" not in parts.model:
+        contents = {name: parts.model.pop(name) for name in [*parts.model] if name != "estimator"}
+        parts.model.update(outputs=[contents] * chance.choice([1, 2, 3]), oob_score_=None)
+        return
+    outputs, at = parts.model["outputs"], chance.randrange(2)
+    how = chance.random()
+    if how < 0.3:
+        outputs[0], outputs[1] = outputs[1], outputs[0]
+    elif how < 0.6:
+        alone = output_of(parts, at)
+        outputs.append(json.loads(json.dumps(alone.model)))
+        parts.arrays.update({f"{len(outputs) - 1}.{name}": array.copy() for name, array in alone.arrays.items()})
+        put_back(parts, len(outputs) - 1, output_of(parts, len(outputs) - 1))
+    elif how < 0.8:
+        parts.model["oob_score_"] = chance.choice([*WHOLE, *EDGES[:-3], True, None, [], "x"])
+    else:
+        del outputs[at]
+
+
 def change_versions(parts: Parts, others: list[Parts], chance: Random) -> None:
     """Another version has written it."""
     key = chance.choice(["format_version", "hedgerow_version"])
@@ -380,6 +439,12 @@ _HELD = (
     "sums",
     "range",
     "residuals",
+    "calibration_offsets",
+    "calibration_mix",
+    "total",
+    "single",
+    "both",
+    "spread",
 )
 #: Those that files survive more often come more often.
 CHANGES: list[Change] = [
@@ -388,6 +453,7 @@ CHANGES: list[Change] = [
     *(change_cells, change_node, change_texts, change_fitted, change_cuts) * 3,
     *(change_array, change_words, change_names, change_classes, change_kind) * 2,
     *(change_entry, change_type, resize_array, swap_arrays, change_payload, change_columns, change_versions),
+    *[change_outputs] * 2,
 ]
 
 
@@ -437,6 +503,8 @@ def _odd_parameter(name: str, chance: Random) -> Any:
         "n_jobs": lambda: chance.choice([None, 1, 2, -1, 0, 1024, 1025, -1024, True, 1.0, "1"]),
         "leaf_rows": lambda: chance.choice([True, False, None, 0, 1, "yes", [], [0, 0]]),
         "monotonic_cst": lambda: chance.choice([None, [0, 0, 0, 0], [1, 0, 0, 0], [2], "x", {"dict": [["w", 1]]}]),
+        "calibration": lambda: chance.choice([None, "oob", "oob", True, "x"]),
+        "novelty": lambda: encoder.encode(chance.choice([*EDGES, 0.01, 0.3, 1, True, None, "x"]), name),
         "class_weight": lambda: chance.choice([None, "balanced", "balanced_subsample", "x", {"dict": [[0, 1.0]]}]),
     }
     plain = [

@@ -170,7 +170,7 @@ def _with_later_rows(fitted: Fitted, n_rows: int = 20, **weighted: Any) -> Fitte
 
 
 #: What else a file can hold: many classes, one class, rows that came later, uncertain labels, merged forests,
-#: parameters that are arrays.
+#: parameters that are arrays, maps of probabilities, several outputs.
 ODD_MODELS: dict[str, Callable[[], Fitted]] = {
     "forty": lambda: _numeric(
         RandomForestClassifier(3, rule=CdmAve(utility=np.linspace(1, 0.1, 40)), decision="rule", random_state=0), 40
@@ -208,7 +208,35 @@ ODD_MODELS: dict[str, Callable[[], Fitted]] = {
     "embedding-framed": lambda: Fitted(
         RandomTreesEmbedding(3, max_depth=3, random_state=0).fit(frame(0, N_ROWS)), frame(1, N_ASKED)
     ),
+    "calibrated": lambda: _numeric(
+        RandomForestClassifier(6, max_depth=4, calibration="oob", oob_score=True, random_state=0), 3
+    ),
+    "calibrated-framed": lambda: _framed(
+        ExtraTreesClassifier(5, max_depth=4, bootstrap=True, calibration="oob", novelty=0.1, random_state=0), 2
+    ),
+    "strangers": lambda: _numeric(RandomForestClassifier(5, max_depth=3, novelty=0.05, random_state=0), 3),
+    "outputs": lambda: _several(
+        RandomForestClassifier(4, max_depth=3, calibration="oob", novelty=0.1, oob_score=True, random_state=0),
+        lambda X: np.column_stack([labels(X, 3), labels(-X, 2)]),
+    ),
+    "outputs-framed": lambda: Fitted(
+        ExtraTreesClassifier(3, max_depth=3, caution="auto", bootstrap=True, random_state=0).fit(
+            frame(0, N_ROWS), frame(0, N_ROWS)[["ring", "old"]].to_numpy(object)
+        ),
+        frame(1, N_ASKED),
+    ),
+    "number-outputs": lambda: _several(
+        RandomForestRegressor(4, max_depth=3, leaf_rows=True, oob_score=True, random_state=0),
+        lambda X: np.nan_to_num(X[:, :2]) * [1.0, 50.0],
+    ),
 }
+
+
+def _several(model: Any, columns: Callable[[NDArray[np.float64]], NDArray[Any]]) -> Fitted:
+    """A model of several outputs."""
+    X = numbers(0, N_ROWS)
+    return Fitted(model.fit(X, columns(X)), numbers(1, N_ASKED))
+
 
 #: All of them.
 EVERY_MODEL = MODELS | NUMBER_MODELS | UNLABELLED_MODELS | ODD_MODELS

@@ -68,6 +68,9 @@ def valid_parameters(estimator: Any) -> dict[str, Any]:
     return {**type(estimator)().get_params(), "random_state": 0, **few}
 
 
+COMPRESSED = (sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.bsr_array)
+
+
 # ---- tables -------------------------------------------------------------------------------------------------
 
 TABLES = {
@@ -91,6 +94,53 @@ TABLES = {
 def test_what_is_no_table_is_refused(estimator: Any, kind: str) -> None:
     table, error, words = TABLES[kind]
     assert_refuses(estimator, error, words, table, Y)
+
+
+def broken(make: Any, part: str, at: int | slice, value: Any) -> Any:
+    """A sparse table of some format, one of whose parts is not as it should be."""
+    table = make(np.where(np.abs(X) < 1, 0.0, X).repeat(2, axis=1))
+    if isinstance(at, slice):
+        setattr(table, part, getattr(table, part)[at])
+    else:
+        getattr(table, part)[at] = value
+    return table
+
+
+SPARSE = {
+    f"{make.__name__}, {part}[{at}] = {value}": (make, part, at, value)
+    for make, part, at, value in [
+        *((make, "indices", 1, far) for make in COMPRESSED for far in (1_000_000, -50)),
+        *((make, "indptr", at, 10**7) for make in COMPRESSED for at in (2, -1)),
+        *((make, "indptr", 1, -3) for make in COMPRESSED),
+        *((make, "indptr", 0, 2) for make in COMPRESSED),
+        *((make, part, slice(3), None) for make in COMPRESSED for part in ("indices", "data", "indptr")),
+        *((sparse.coo_array, part, 1, far) for part in ("row", "col") for far in (1_000_000, -50)),
+        (sparse.dia_array, "offsets", slice(1), None),
+    ]
+}
+
+
+@pytest.mark.parametrize("kind", SPARSE)
+def test_sparse_tables_whose_parts_do_not_fit_are_refused(kind: str) -> None:
+    """SciPy would read and write outside its arrays."""
+    assert_refuses(FOREST, ValueError, "A sparse X must have indices within its shape", broken(*SPARSE[kind]), Y)
+    with pytest.raises(ValueError, match="indices within its shape"):
+        clone(FOREST).fit(X.repeat(2, axis=1), Y).predict(broken(*SPARSE[kind]))
+
+
+def test_lists_of_rows_must_have_an_index_for_each_number() -> None:
+    for spoil in (lambda table: table.rows[3].append(1), lambda table: table.rows[3].__setitem__(0, 99)):
+        table = sparse.lil_array(X)
+        spoil(table)
+        assert_refuses(FOREST, ValueError, "A sparse X must have", table, Y)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo", "dia", "lil", "dok"])
+def test_sparse_tables_of_every_format_are_read(form: str) -> None:
+    table = sparse.csr_array(np.where(np.abs(X) < 1, 0.0, X)).asformat(form)
+    assert np.array_equal(
+        clone(FOREST).fit(table, Y).predict_proba(X), clone(FOREST).fit(table.toarray(), Y).predict_proba(X)
+    )
 
 
 def test_a_million_categories_are_refused() -> None:
@@ -209,6 +259,8 @@ WEIGHTS = {
     "two columns": (np.ones((40, 2)), "1D"),
     "words": (np.array(["heavy"] * 40), "."),
     "masked": (np.ma.masked_array(ONES, mask=Y == 1), "masked"),
+    "complex": (ONES + 1j, "real numbers, got complex"),
+    "a list of complex numbers": ([1.0, 1.0 + 0j] * 20, "real numbers, got complex"),
 }
 
 

@@ -12,6 +12,8 @@ from hedgerow.belief.rules.registry import resolve_rule
 Floats = NDArray[np.float64]
 
 CELLS = 1 << 22  # numbers in the states that are in memory at once
+#: Counts that are not 0 lie between these, so that their squares do not overflow.
+LEAST_COUNT, MOST_COUNT = 1e-100, 1e100
 
 
 def combine(
@@ -29,7 +31,8 @@ def combine(
     Parameters
     ----------
     counts : array-like (n, T, K)
-        Rows of each class in the leaf of each tree; real numbers >= 0. A row of zeros is an empty leaf.
+        Rows of each class in the leaf of each tree; real numbers, 0 or between 1e-100 and 1e100. A row
+        of zeros is an empty leaf.
     rule : str or Rule, default "average"
         A rule or its name; `hedgerow.rules` lists them.
     prior : array-like (K,), optional
@@ -78,7 +81,10 @@ def _states(counts: Floats, rule: Rule, setting: Setting, weights: Floats | None
 
 def _checked_counts(counts: ArrayLike) -> Floats:
     """Array-like -> float64 (n, T, K), refused when it is not counts."""
-    table = np.asarray(counts, dtype=np.float64)
+    given = np.asarray(counts)
+    if given.dtype.kind == "c":
+        raise ValueError("counts must be real numbers, got complex ones; give rows of each class")
+    table = given.astype(np.float64, copy=False)
     if table.ndim != 3 or table.shape[2] == 0:
         raise ValueError(
             f"counts must have shape (samples, trees, classes), got {table.shape}; give one sample as counts[None]"
@@ -86,6 +92,11 @@ def _checked_counts(counts: ArrayLike) -> Floats:
     if not np.isfinite(table).all() or (table < 0).any():
         raise ValueError(
             f"counts must be finite and >= 0, got a smallest value of {table.min()}; an empty leaf is a row of zeros"
+        )
+    if (table > MOST_COUNT).any() or ((table > 0) & (table < LEAST_COUNT)).any():
+        raise ValueError(
+            f"counts must be 0, or lie between {LEAST_COUNT:g} and {MOST_COUNT:g}, got others; their squares would"
+            " overflow: give rows, not products of many numbers"
         )
     return table
 

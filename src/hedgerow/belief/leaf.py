@@ -203,7 +203,8 @@ def _log_forecast(p: Floats, q: Floats, k: Floats) -> Floats:
 
 def _stirling(x: Floats, centre: Floats) -> Floats:
     """log x!, without the terms that cancel between arguments of the same centre and the same sum."""
-    logs: Floats = (x + 0.5) * np.log1p((x - centre) / centre) + 1 / (12 * x) - 1 / (360 * x**3)
+    below = np.maximum((x - centre) / centre, 2.0**-53 - 1)  # numbers far below the centre round to -1
+    logs: Floats = (x + 0.5) * np.log1p(below) + 1 / (12 * x) - 1 / (360 * x**3)
     return logs
 
 

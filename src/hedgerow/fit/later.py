@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.fit.parameters import check_parameters, require_count
 from hedgerow.fit.refine import settings_for_shares
-from hedgerow.fit.run import MAX_ROWS, Fit, Task, finish, fit, with_shares
+from hedgerow.fit.run import MAX_ROWS, Fit, Task, finish, fit, judged, with_shares
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
 from hedgerow.forest.threads import reading_threads, thread_count
@@ -43,7 +43,7 @@ def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, be
     wide = widened(before, target.about.names)
     after = _added(wide, codes, target, reading_threads(model.n_jobs, target.n_rows))
     if after.rows is not None and (model.oob_score or model.leaf_rows):
-        return model.__answers__(after).judged()  # type: ignore[no-any-return]
+        return judged(model, after)
     return after
 
 

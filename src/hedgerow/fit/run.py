@@ -22,7 +22,7 @@ from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.unseen import unseen_of, unseen_of_all
 from hedgerow.judge.choose import choose_lam, feature_numbers
 from hedgerow.judge.fitted import Figures, Fitted, with_fitted
-from hedgerow.judge.oob import is_flat, stages
+from hedgerow.judge.oob import is_flat, stages, warn_of_unjudged
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.bins import Bins, encode, find_bins
 from hedgerow.target.several import columns_of
@@ -196,7 +196,14 @@ def finish(begun: Fit) -> Fitted:
     begun = _choose_features(_settle_criterion(begun))
     begun = replace(begun, figures=replace(begun.figures, label_shares=begun.rows.target.shares))
     forest: Forest = begun.task.grow(begun)
-    return begun.model.__answers__(begun.published(forest)).judged()  # type: ignore[no-any-return]
+    return judged(begun.model, begun.published(forest))
+
+
+def judged(model: Any, fitted: Fitted) -> Fitted:
+    """A fit -> the same, with what it learns and reports on out-of-bag rows; a warning if some rows have no judge."""
+    if model.oob_score:
+        warn_of_unjudged(fitted.rows, fitted.forest.n_trees)
+    return model.__answers__(fitted).judged()  # type: ignore[no-any-return]
 
 
 def grow(begun: Fit) -> Forest:

@@ -176,10 +176,16 @@ def usual_of(codes: Codes, meaning: Meaning) -> Usual:
         centers = _centers(meaning, feature)
         finite = np.isfinite(centers) & (there > 0)
         if finite.any():
-            mean = np.average(centers[finite], weights=there[finite])
-            with np.errstate(over="ignore"):
-                spread[feature] = math.sqrt(np.average((centers[finite] - mean) ** 2, weights=there[finite]))
+            spread[feature] = _spread(centers[finite], there[finite])
     return Usual(codes.shape[1], spread, missing, np.concatenate([np.empty(0, dtype=np.int64), *rows]))
+
+
+def _spread(centers: Floats, rows: NDArray[np.int64]) -> float:
+    """Finite numbers (m,) and how many rows have each -> their standard deviation, also where squares overflow."""
+    unit = 2.0**600 if np.abs(centers).max() > 1e150 else 1.0
+    scaled = centers / unit
+    mean = np.average(scaled, weights=rows)
+    return math.sqrt(np.average((scaled - mean) ** 2, weights=rows)) * unit
 
 
 def cells_of_codes(codes: Codes, hulls: Hulls, meaning: Meaning) -> Floats:

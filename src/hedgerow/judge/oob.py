@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,24 @@ LEAF_BYTES = 32 << 20
 FEWEST_TREES, MOST_TREES, GROWTH = 32, 1000, 1.5
 #: There are enough trees when half as many more lower the error by less than this share of its standard error.
 FLAT = 0.1
+
+
+def warn_of_unjudged(rows: TrainingRows | None, n_trees: int) -> None:
+    """Warn if some training rows are in the bags of all trees, so that no tree may judge them."""
+    if rows is None or not rows.has_bags:
+        return
+    unjudged = np.ones(rows.n_rows, dtype=np.bool_)
+    for tree in range(n_trees):
+        unjudged &= ~rows.judges.of(tree)
+        if not unjudged.any():
+            return
+    warnings.warn(
+        f"Some inputs do not have OOB scores: {int(unjudged.sum())} of {rows.n_rows} rows are in the bags of all"
+        f" {n_trees} trees. They are left out of oob_score_; oob_decision_function_ has equal shares for them, and"
+        " oob_prediction_ has NaN. Grow more trees.",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 @dataclass(frozen=True)

@@ -80,4 +80,63 @@ def source_from_sparse(X: Any) -> SparseTable:
             )
         check_array(X, accept_sparse=True, dtype=None, ensure_all_finite=False)
         raise ValueError(f"A sparse X must hold real numbers, got dtype {X.dtype}; convert it first")
-    return SparseTable(X.tocsc())
+    plain = X.tocoo() if X.format == "dok" else _flat(X) if X.format == "lil" else X
+    if not _PARTS.get(plain.format, _compressed)(plain):
+        raise ValueError(
+            f"A sparse X must have indices within its shape {X.shape}, one for each stored number, got others in"
+            f" {X.format} format; make the matrix again from its numbers"
+        )
+    return SparseTable(plain.tocsc())
+
+
+def _flat(X: Any) -> Any:
+    """Lists of rows -> compressed rows; refused if rows have more indices than numbers, or fewer."""
+    if len(X.rows) != X.shape[0] or [*map(len, X.rows)] != [*map(len, X.data)]:
+        raise ValueError(
+            "A sparse X must have an index for each stored number, got others in lil format; make it again"
+        )
+    return X.tocsr()
+
+
+def _compressed(X: Any) -> bool:
+    """Whether the parts of a matrix in csr, csc or bsr format fit together; SciPy itself reads outside them if not."""
+    height, width = X.blocksize if X.format == "bsr" else (1, 1)
+    n_rows, n_columns = X.shape[0] // height, X.shape[1] // width
+    n_major, n_minor = (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
+    start, indices, data = X.indptr, X.indices, X.data
+    n_axes = 3 if X.format == "bsr" else 1
+    if not _whole(start, n_major + 1) or not _whole(indices, None) or np.ndim(data) != n_axes:
+        return False
+    if start[0] != 0 or (start[1:] < start[:-1]).any() or start[-1] > min(len(indices), len(data)):
+        return False
+    return _within(indices[: start[-1]], n_minor)
+
+
+def _coordinates(X: Any) -> bool:
+    """Whether the parts of a matrix in coo format fit together."""
+    n_stored = len(X.data) if np.ndim(X.data) == 1 else -1
+    row, column = X.row, X.col
+    return (
+        all(_whole(part, n_stored) for part in (row, column))
+        and _within(row, X.shape[0])
+        and _within(column, X.shape[1])
+    )
+
+
+def _diagonals(X: Any) -> bool:
+    """Whether the parts of a matrix in dia format fit together."""
+    return np.ndim(X.data) == 2 and _whole(X.offsets, len(X.data))
+
+
+_PARTS = {"coo": _coordinates, "dia": _diagonals}
+
+
+def _whole(numbers: Any, length: int | None) -> bool:
+    """Whether these are so many whole numbers; any number of them if `length` is None."""
+    known = isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype.kind in "iu"
+    return known and length in (None, len(numbers))
+
+
+def _within(indices: Array, length: int) -> bool:
+    """Whether all indices lie between 0 and ``length - 1``."""
+    return len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < length)

@@ -183,7 +183,10 @@ def read_weights_of_part(sample_weight: Any, n_rows: int) -> NDArray[np.float64]
     if sample_weight is None:
         return None
     refuse_masked(sample_weight, "sample_weight")
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    given = np.asarray(sample_weight)
+    if given.dtype.kind == "c":
+        raise ValueError("sample_weight must be real numbers, got complex ones; Complex data not supported")
+    weights = given.astype(np.float64, copy=False)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:

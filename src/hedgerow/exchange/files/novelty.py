@@ -54,8 +54,12 @@ def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> Hulls:
     missing = take(arrays, "hulls.missing", np.int64, length=n_features)
     rows = take(arrays, "hulls.rows", np.int64, length=int(bins.n_bins[bins.nominal == 1].sum()))
     known = features.min() >= 0 and features.max() < n_features and (np.diff(features, axis=1) > 0).all()
-    if not known or not (spread >= 0).all() or not (_counted(missing, n_rows) and _counted(rows, n_rows)):
-        raise ModelFileError("hulls must be of different features, with spreads and rows >= 0, got others")
+    if (
+        not known
+        or not ((spread >= 0) & np.isfinite(spread)).all()
+        or not (_counted(missing, n_rows) and _counted(rows, n_rows))
+    ):
+        raise ModelFileError("hulls must be of different features, with finite spreads and rows >= 0, got others")
     hulls = Hulls(features, marks, Usual(n_rows, spread, missing, rows))
     if not check_marks(hulls, state.forest, bins):
         raise ModelFileError("hulls of leaves must go from a low level to a high one, got others")
