@@ -2,6 +2,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "bindings/arrays.hpp"
+#include "core/read/entries.hpp"
 #include "core/read/hulls.hpp"
 #include "core/read/proximity.hpp"
 #include "core/read/quantiles.hpp"
@@ -139,6 +140,29 @@ nb::object node_sums_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& 
     return to_numpy(sum_up(tree, nodes.shape(0), table_of(leaves)));
 }
 
+// What every node of a tree of many classes holds, block by block, and the arrays it is read from.
+class HeldEntries {
+public:
+    HeldEntries(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::int64_t>& start,
+                const In<std::uint16_t>& label, const In<double>& amount)
+        : nodes_(nodes), payload_(payload), start_(start), label_(label), amount_(amount),
+          entries_(TreeView{reinterpret_cast<const Node*>(nodes.data()), payload.data(), nullptr, true}, nodes.shape(0),
+                   LeafEntries{span_of(start), span_of(label), span_of(amount)}) {}
+
+    nb::tuple next(std::size_t most) {
+        NodeEntries::Block block = entries_.next(most);
+        return nb::make_tuple(to_numpy(std::move(block.start)), to_numpy(std::move(block.amounts)));
+    }
+
+private:
+    In<std::uint64_t> nodes_;
+    In<std::int32_t> payload_;
+    In<std::int64_t> start_;
+    In<std::uint16_t> label_;
+    In<double> amount_;
+    NodeEntries entries_;
+};
+
 LeafTable leaves_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start) {
     return {leaves.data(), leaves.shape(0), leaves.shape(1), leaf_start.data()};
 }
@@ -224,6 +248,11 @@ void define_reading(nb::module_& module) {
             .def("gains", &HeldReader::gains<Code>, codes, "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains)
             .def("gains_numbers", &HeldReader::gains_numbers<Code>, codes, "targets"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains);
     });
+    nb::class_<HeldEntries>(module, "NodeEntries")
+        .def(nb::init<const In<std::uint64_t>&, const In<std::int32_t>&, const In<std::int64_t>&, const In<std::uint16_t>&,
+                      const In<double>&>(),
+             "nodes"_a, "payload"_a, "start"_a, "label"_a, "amount"_a)
+        .def("next", &HeldEntries::next, "most"_a);
     nb::class_<RowsInLeaves>(module, "RowsInLeaves")
         .def("__init__", &make_rows_in_leaves, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
     module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a, "n_threads"_a);

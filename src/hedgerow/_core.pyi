@@ -114,6 +114,18 @@ class RowsInLeaves:
     ) -> None: ...
 
 def sampled_rows(n_rows: int, limit: int, first: int, n: int) -> NDArray[np.uint32]: ...
+
+class NodeEntries:
+    def __init__(
+        self,
+        nodes: NDArray[np.uint64],
+        payload: NDArray[np.int32],
+        start: NDArray[np.int64],
+        label: NDArray[np.uint16],
+        amount: NDArray[np.float64],
+    ) -> None: ...
+    def next(self, most: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+
 def node_sums(nodes: NDArray[np.uint64], payload: NDArray[np.int32], leaves: NDArray[Any]) -> NDArray[Any]: ...
 def arrived(
     codes: NDArray[Any],

@@ -162,6 +162,14 @@ def test_what_no_fit_could_have_written_is_refused(name: str, change: Callable[[
         loaded(parts)
 
 
+@pytest.mark.parametrize("estimator", ["PairwiseTreesClassifier", "UnsupervisedForest", "RandomTreesEmbedding"])
+def test_estimators_of_one_output_do_not_have_several(estimator: str) -> None:
+    parts = parts_of("outputs")
+    parts.model["estimator"] = estimator
+    with pytest.raises(hedgerow.ModelFileError, match="must be of one output, got several"):
+        loaded(parts)
+
+
 @pytest.mark.parametrize("name", EVERY_MODEL)
 def test_a_loaded_model_answers_every_question_or_refuses_in_known_words(name: str) -> None:
     refused = {}

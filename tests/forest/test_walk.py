@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from hedgerow.forest.prune import pruning_path
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table.bins import encode
+from hedgerow.target.criteria import resolve_criterion
 
 SPLITTERS = ["best", "random", "random_decision"]
 
@@ -355,3 +357,34 @@ def test_text_of_a_tree_controls_no_terminal() -> None:
     tree = DecisionTreeClassifier(categorical_features=[0], random_state=0).fit(X, ["u\x9b", "v"] * 4).tree_
     assert all(line.isprintable() for line in tree.to_text().splitlines())
     assert "u\\x9b: 4" in tree.to_text()
+
+
+# ---- importance of features, node by node -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "belief", "imprecise"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nodes_of_many_classes_have_the_impurity_of_their_counts(criterion: str, weighted: bool) -> None:
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(400, 3)), rng.integers(0, 6, 400)])
+    y, weights = rng.integers(0, 40, 400), rng.integers(1, 9, 400) if weighted else None
+    for kind in (ExtraTreesClassifier, RandomDecisionTreesClassifier):
+        model = kind(3, categorical_features=[3], random_state=0).fit(X, y, weights)
+        for number, tree in enumerate(model.trees_):
+            leaves = model.forest_.evidence.some(*model.forest_.leaf_start[number : number + 2])
+            amount, impurity = leaves.impurity_at_nodes(tree.nodes, criterion)
+            np.testing.assert_allclose(amount, tree.weights.sum(axis=1))
+            np.testing.assert_allclose(impurity, resolve_criterion(criterion).impurity(tree.weights), atol=1e-12)
+
+
+def test_importance_takes_memory_by_what_leaves_hold() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 3)), rng.integers(0, 2000, 6000)
+    forest = RandomForestClassifier(2, random_state=0).fit(X, y)
+    nodes = max(tree.n_nodes for tree in forest.trees_)
+    tracemalloc.start()
+    importance = forest.feature_importances_
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert importance.sum() == pytest.approx(1)
+    assert peak < nodes * 2000 * 8 // 4  # a table of the nodes of one tree and all classes is four times as large

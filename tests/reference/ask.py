@@ -142,6 +142,7 @@ def _of_classes(model: Any, X: Any) -> Iterator[Question]:
     yield "predict", lambda: (model.predict(X), model.predict_log_proba(X))
     yield "predict_set", lambda: (_sets(model, X), model.predict(X, return_set=True))
     yield "score", lambda: model.score(X, y)
+    yield "predict_confidence", lambda: _p_values(model.predict_confidence(X))
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
     for mass in ("idm",) if pairs else ("idm", "multinomial"):
         yield f"predict_mass {mass}", lambda mass=mass: model.predict_mass(X, **({} if pairs else {"model": mass}))

@@ -324,6 +324,7 @@ WRONG: dict[str, list[Any]] = {
     "calibration": ["isotonic", True, 1],
     "decision": ["guess", None, 3],
     "bootstrap": ["no", None, 2],
+    "unseen": ["smaller", None, 3, True],
     "max_samples": [0, -1, 41, 0.0, 1.5, NAN, "half", True],
     "oob_score": ["yes", 2],
     "novelty": [0, -0.1, 1.5, NAN, "some", True],

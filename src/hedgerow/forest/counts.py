@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.forest.entries import impurity_of_entries
 from hedgerow.forest.foldable import Foldable
 from hedgerow.forest.leaves import Adding, Leaves
 from hedgerow.forest.lift import lift_distinct
@@ -217,6 +218,18 @@ class Counts(Leaves):
         if self.weights is not None:
             weights = _core.node_sums(tree.bits, tree.payload, np.ascontiguousarray(self.table(weighted=True)))
         return Counts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
+
+    def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
+        """The leaves of a tree -> weight and impurity of each of its nodes, (N,) each.
+
+        With many classes, memory is linear in what leaves hold: a table of all nodes and classes could be a thousand
+        times as large.
+        """
+        if self.entry_start is None or self.entry_class is None:
+            return super().impurity_at_nodes(tree, criterion)
+        amount = self.heavy.astype(np.float64)
+        entries = _core.NodeEntries(tree.bits, tree.payload, self.entry_start, self.entry_class, amount)
+        return impurity_of_entries(entries, resolve_criterion(criterion), self.n_classes)
 
     def cut(self, nodes: NDArray[np.int64]) -> Counts:
         """The counts of all nodes of a tree -> the counts of some of them (m,), which become leaves."""

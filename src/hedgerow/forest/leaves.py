@@ -147,6 +147,11 @@ class Leaves(ABC):
     def at_nodes(self, tree: Nodes) -> Self:
         """The leaves of a tree -> the evidence of each of its N nodes: all leaves below it, except borrowed ones."""
 
+    def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
+        """The leaves of a tree -> weight and impurity of each of its nodes, (N,) each."""
+        held = self.at_nodes(tree)
+        return held.amount, held.impurity(criterion)
+
     @abstractmethod
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]

@@ -118,6 +118,11 @@ class SeveralLeaves(Leaves):
         """The leaves of a tree -> the evidence of each of its N nodes."""
         return SeveralLeaves(tuple(output.at_nodes(tree) for output in self.outputs))
 
+    def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
+        """The leaves of a tree -> weight and mean impurity of each of its nodes, (N,) each."""
+        amounts, impurities = zip(*(output.impurity_at_nodes(tree, criterion) for output in self.outputs), strict=True)
+        return amounts[0], np.mean(impurities, axis=0)
+
     def adding(
         self, target: NDArray[Any], weights: Floats | None, origins: Sequence[Origin], ends: NDArray[np.int64]
     ) -> Adding:

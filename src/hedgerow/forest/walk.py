@@ -306,8 +306,8 @@ def _gains(forest: Forest, n_features: int, criterion: Any) -> Floats:
 def _impurity(forest: Forest, number: int, criterion: Any) -> Floats:
     """-> (N,): the impurity of each node of a tree, times the weight of its rows."""
     leaves = forest.evidence.some(*forest.leaf_start[number : number + 2])
-    evidence = leaves.at_nodes(forest.structure.some(number, number + 1))
-    return evidence.amount * evidence.impurity(criterion)
+    amount, impurity = leaves.impurity_at_nodes(forest.structure.some(number, number + 1), criterion)
+    return amount * impurity
 
 
 def _lines(tree: Tree, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None) -> Iterator[str]:

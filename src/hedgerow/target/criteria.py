@@ -48,17 +48,22 @@ class Criterion(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ann
         must set it again if it computes the same.
     in_sklearn : str or None
         The name of the same criterion in scikit-learn. A subclass does not inherit this attribute.
+    counts_absent : bool
+        Whether classes without rows change the impurity. If not, nodes of many classes take less time and memory. A
+        subclass does not inherit this attribute.
     """
 
     name: ClassVar[str]
     compiled: ClassVar[bool] = False
     in_sklearn: ClassVar[str | None] = None
+    counts_absent: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Reset `compiled` and `in_sklearn` unless the subclass sets them: its arithmetic may differ."""
+        """Reset what says how impurity is computed unless the subclass sets it: its arithmetic may differ."""
         super().__init_subclass__(**options)
         cls.compiled = vars(cls).get("compiled", False)
         cls.in_sklearn = vars(cls).get("in_sklearn")
+        cls.counts_absent = vars(cls).get("counts_absent", True)
 
     def impurity(self, counts: Floats) -> Floats:
         """Class counts of nodes (N, K) -> their impurities (N,)."""
@@ -104,6 +109,7 @@ class Gini(Criterion):
     name = "gini"
     compiled = True
     in_sklearn = "gini"
+    counts_absent = False
 
     def impurity(self, counts: Floats) -> Floats:
         """(N, K) -> (N,)."""
@@ -122,6 +128,7 @@ class Entropy(Criterion):
     name = "entropy"
     compiled = True
     in_sklearn = "entropy"
+    counts_absent = False
 
     def impurity(self, counts: Floats) -> Floats:
         """(N, K) -> (N,)."""

@@ -56,6 +56,10 @@ ESTIMATORS = MappingProxyType(
 )
 
 
+#: Those that a fit gives one output only.
+ONE_OUTPUT = frozenset({"PairwiseTreesClassifier", "RandomTreesEmbedding", "UnsupervisedForest"})
+
+
 def save(model: Any, path: Path_ | BinaryIO) -> None:
     """Write a fitted estimator to a file that holds data only.
 
@@ -196,6 +200,8 @@ def header_from(metadata: dict[str, str]) -> tuple[str, dict[str, Any], bool]:
         raise ModelFileError(
             f"estimator of a model file must be one of {', '.join(ESTIMATORS)}, got {str(name)[:60]!r}"
         )
+    if "outputs" in given and name in ONE_OUTPUT:
+        raise ModelFileError(f"a model file of {name} must be of one output, got several")
     keys = OUTPUT_KEYS if "outputs" in given else kind.keys
     if not given.keys() >= keys or (given.keys() > keys and not newer):
         raise ModelFileError(

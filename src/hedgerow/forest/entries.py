@@ -1,0 +1,46 @@
+"""Entries: the classes that occur in each node of a tree -> weight and impurity of each node."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.forest.nodes import each_from
+from hedgerow.target.criteria import Criterion
+
+Floats = NDArray[np.float64]
+
+#: Cells of nodes of many classes that are in memory at once.
+CELLS = 1 << 18
+
+
+def impurity_of_entries(entries: _core.NodeEntries, criterion: Criterion, n_classes: int) -> tuple[Floats, Floats]:
+    """What nodes hold, from the last node to the root -> weight and impurity of each node, (N,) each."""
+    blocks = []
+    while len((block := entries.next(CELLS))[0]) > 1:
+        blocks.append(_of_block(*block, criterion, n_classes))
+    amounts, impurities = zip(*blocks, strict=True)
+    return np.concatenate(amounts)[::-1], np.concatenate(impurities)[::-1]
+
+
+def _of_block(start: NDArray[np.int64], amounts: Floats, criterion: Criterion, n_classes: int) -> tuple[Floats, Floats]:
+    """What m nodes hold of the classes that occur in them -> weight and impurity of each node, (m,) each.
+
+    Nodes are put into tables with others that hold about as many classes. Impurity does not depend on the order of
+    classes, so only those that occur have columns, unless the criterion counts the others.
+    """
+    width = np.diff(start)
+    columns = 1 << np.ceil(np.log2(np.maximum(width, 1))).astype(np.int64)
+    if criterion.counts_absent:
+        columns[:] = n_classes
+    weight, impurity = np.zeros(len(width)), np.zeros(len(width))
+    for n_columns in np.unique(columns).tolist():
+        alike = np.flatnonzero(columns == n_columns)
+        for first in range(0, len(alike), step := max(1, CELLS // n_columns)):
+            some = alike[first : first + step]
+            table = np.zeros((len(some), n_columns))
+            row, entry = np.repeat(np.arange(len(some)), width[some]), each_from(start[some], width[some])
+            table[row, entry - start[some][row]] = amounts[entry]
+            weight[some], impurity[some] = table.sum(axis=1), criterion.impurity(table)
+    return weight, impurity
