@@ -16,8 +16,8 @@ LARGEST = sys.float_info.max
 def find_bins(values: list[float], max_bins: int) -> tuple[list[float], list[float]]:
     """Values of the rows that decide -> (cuts, centres), one cut fewer than centres.
 
-    Every distinct value its own bin where they fit; otherwise each bin takes its share of the rows that are
-    left, rounded up, and then all rows equal to its last.
+    Every distinct value its own bin where they fit; otherwise each bin takes the rows that `bin_size` gives it, and
+    then all rows equal to its last.
     """
     known = sorted(value + 0.0 for value in values if not math.isnan(value))
     if not known:
@@ -26,13 +26,34 @@ def find_bins(values: list[float], max_bins: int) -> tuple[list[float], list[flo
     bins: list[list[float]] = []
     rest = known
     while rest:
-        size = 1 if exact else -(-len(rest) // (max_bins - len(bins)))
+        size = 1 if exact else bin_size(len(known) - len(rest), len(known), len(bins), max_bins)
         while size < len(rest) and rest[size] == rest[size - 1]:
             size += 1
         bins.append(rest[:size])
         rest = rest[size:]
     cuts = [cut_between(left[-1], right[0]) for left, right in itertools.pairwise(bins)]
     return cuts, [held[0] if held[0] == held[-1] else held[0] / 2 + held[-1] / 2 for held in bins]
+
+
+def bin_size(begin: int, n_rows: int, n_made: int, max_bins: int) -> int:
+    """Rows of the next bin, after `n_made` bins of `begin` rows together.
+
+    Near an end a bin takes the d-th part of the rows between it and the end, at least one; where that would be more
+    than an equal share of all rows, the bins that the other end does not need share the rows before it, rounded up.
+    """
+    divisor = max_bins // 25 if max_bins >= 128 else 0
+    near = divisor * n_rows // max_bins
+    left, n_bins = n_rows - begin, max_bins - n_made
+    if n_bins == 1:
+        return left
+    if begin < near:
+        return max(1, begin // divisor)
+    if left <= near:
+        return max(1, left // (divisor + 1))
+    needed, rest = 0, near
+    while rest > 0:
+        needed, rest = needed + 1, rest - max(1, rest // (divisor + 1))
+    return -(-(left - near) // max(1, n_bins - needed))
 
 
 def cut_between(low: float, high: float) -> float:

@@ -110,7 +110,37 @@ inline std::vector<std::uint32_t> rows_for_cuts(std::size_t n_rows, std::size_t 
     return rows;
 }
 
-// Each distinct value gets its own bin if max_bins allows it; otherwise bins have about equal numbers of rows.
+// How many rows each bin gets, from the lowest to the highest, if there are more distinct values than bins.
+//
+// Equal numbers of rows would put the highest of 20,000 rows into a bin with 77 others, and a tree could not tell what is rare
+// from what is not. So bins get smaller towards both ends: near an end, a bin has the d-th part of the rows between it and
+// that end, until this is as much as an equal share. With 255 bins, d is 10, and the ends take about half of the bins.
+class BinSizes {
+public:
+    BinSizes(std::size_t n_rows, std::size_t max_bins)
+        : n_rows_(n_rows), bins_left_(max_bins), divisor_(max_bins >= fewest_bins ? max_bins / 25 : 0),
+          zone_(divisor_ * n_rows / max_bins) {
+        for (std::size_t left = zone_; left > 0; left -= size_near_end(left)) ++zone_bins_;
+    }
+    // The number of rows of the next bin, before which `begin` rows are in bins.
+    std::size_t next(std::size_t begin) {
+        const std::size_t left = n_rows_ - begin, n_bins = bins_left_--;
+        if (n_bins <= 1) return left;
+        if (begin < zone_) return std::max<std::size_t>(1, begin / divisor_);
+        if (left <= zone_) return size_near_end(left);
+        const std::size_t n_equal = n_bins > zone_bins_ ? n_bins - zone_bins_ : 1;  // bins that share the rows before the end
+        return (left - zone_ + n_equal - 1) / n_equal;
+    }
+
+private:
+    static constexpr std::size_t fewest_bins = 128;  // with fewer bins, there are none to spare for the ends
+    std::size_t size_near_end(std::size_t left) const { return std::max<std::size_t>(1, left / (divisor_ + 1)); }
+
+    std::size_t n_rows_, bins_left_, divisor_;
+    std::size_t zone_, zone_bins_ = 0;  // rows that are near an end, and bins of these
+};
+
+// Each distinct value gets its own bin if max_bins allows it; otherwise bins are smaller towards both ends.
 inline NumericBins find_bins(const Column& column, const std::vector<std::uint32_t>& rows, std::size_t max_bins) {
     static thread_local std::vector<std::uint64_t> keys, other;
     keys.clear();
@@ -123,20 +153,14 @@ inline NumericBins find_bins(const Column& column, const std::vector<std::uint32
     for (std::size_t i = 1; i < keys.size(); ++i) n_distinct += keys[i] != keys[i - 1];
 
     NumericBins bins;
-    std::size_t bins_left = max_bins, rows_left = keys.size();
+    BinSizes sizes(keys.size(), max_bins);
     for (std::size_t begin = 0, end; begin < keys.size(); begin = end) {
-        // The bin ends when it has its share of the remaining rows and the next value differs.
-        end = begin + 1;
-        if (n_distinct > max_bins) {
-            const std::size_t target = (rows_left + bins_left - 1) / bins_left;
-            end = bins_left == 1 ? keys.size() : std::min(keys.size(), begin + std::max<std::size_t>(1, target));
-        }
+        // The bin ends when it has its rows and the next value differs.
+        end = begin + (n_distinct > max_bins ? sizes.next(begin) : 1);
         while (end < keys.size() && keys[end] == keys[end - 1]) ++end;
         const double low = detail::from_sortable(keys[begin]), high = detail::from_sortable(keys[end - 1]);
         bins.centers.push_back(low == high ? low : low / 2 + high / 2);
         if (end < keys.size()) bins.cuts.push_back(detail::cut_between(high, detail::from_sortable(keys[end])));
-        rows_left -= end - begin;
-        --bins_left;
     }
     if (bins.centers.empty()) bins.centers.push_back(0.0);  // there are only missing values
     return bins;

@@ -12,7 +12,7 @@ from hedgerow import _core
 from hedgerow.cluster.rows import Rows
 from hedgerow.cluster.target import TableTarget, Targets
 from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_kind
-from hedgerow.table.bins import EXACT_ROWS, MAX_BINS, SAMPLE_ROWS, Bins, Codes, bins_from_columns, encode
+from hedgerow.table.bins import Bins, Codes, bins_from_columns, encode
 from hedgerow.table.schema import Kind
 from hedgerow.target.classes import read_weights_of_part
 
@@ -72,21 +72,20 @@ def schema_of_all(parts: list[Described]) -> Schema:
 
 
 def sample_columns(
-    schema: Schema, n_rows: int, rows: Rows, kept: NDArray[np.int64] | None, first_row: int
+    schema: Schema, n_rows: int, sample_rows: int, rows: Rows, kept: NDArray[np.int64] | None, first_row: int
 ) -> list[Array]:
     """The rows of a partition, and which have a weight above zero -> the columns of the rows that decide the cuts."""
     table = _table(rows.X, schema)
     if table is None:
         return [np.empty(0, dtype=np.int32 if nominal else np.float64) for nominal in schema.nominal]
     weighing = np.arange(table.n_rows) if kept is None else kept
-    chosen = weighing[_core.sampled_rows(n_rows, SAMPLE_ROWS, first_row, len(weighing))]
+    chosen = weighing[_core.sampled_rows(n_rows, sample_rows, first_row, len(weighing))]
     return [np.array(column[chosen]) for _, columns in table.column_blocks() for column in columns]
 
 
-def find_cuts(schema: Schema, n_rows: int, *samples: list[Array]) -> Bins:
+def find_cuts(schema: Schema, max_bins: int, *samples: list[Array]) -> Bins:
     """Columns of the rows that decide the cuts, from all partitions -> the bins of the table."""
     columns = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
-    max_bins = int(np.iinfo(np.uint16).max) if n_rows <= EXACT_ROWS else MAX_BINS
     return bins_from_columns(schema, [columns], None, max(1, len(columns[0])), max_bins, 1)
 
 

@@ -50,8 +50,8 @@ def fit_on_cluster(
     n_trees = most_trees(estimator)
     with engine, progress_on_cluster(estimator.verbose, n_trees) as show:
         show(0, f"reading {len(partitions)} partitions")
-        categorical = estimator.categorical_features
-        training = read_on_cluster(engine, partitions, target, partial(settings_of, estimator), categorical)
+        known = estimator.categorical_features, estimator.max_bins
+        training = read_on_cluster(engine, partitions, target, partial(settings_of, estimator), *known)
         usual = limits_for(engine.workers())
         limits = Limits(
             usual.gather_bytes if gather_bytes is None else gather_bytes,

@@ -19,7 +19,7 @@ from hedgerow.fit.run import MAX_ROWS
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.rows import Origin
 from hedgerow.table import Schema
-from hedgerow.table.bins import Bins
+from hedgerow.table.bins import Bins, bin_limits
 from hedgerow.target.base import About
 from hedgerow.target.classes import check_some_weight
 
@@ -66,6 +66,7 @@ def read_on_cluster(
     target: TableTarget,
     settings_for: SettingsFor,
     categorical_features: Any = None,
+    max_bins: int | str | None = "auto",
 ) -> ClusterTable:
     """Read, check and encode a table on its workers."""
     given = engine.read("see", partial(see, target, categorical_features), partitions)
@@ -78,7 +79,7 @@ def read_on_cluster(
     target = target.known(engine, [each.told for each in seen if each.n_rows], given)
     table = WeighedTable.of(engine, given, target)
     settled = target.settle(table, partial(settings_for, schema))
-    bins = _find_bins(engine, partitions, table, schema)
+    bins = _find_bins(engine, partitions, table, schema, max_bins)
     parts = engine.read(
         "encode", partial(_encode_part, schema, bins, settled.make), partitions, table.parts, table.first_rows
     )
@@ -89,19 +90,24 @@ def read_on_cluster(
     return ClusterTable(schema, plan, parts, table.part_rows, settled.about, settled.tally)
 
 
-def _find_bins(engine: Engine, partitions: Sequence[Any], table: WeighedTable, schema: Schema) -> Bins:
+def _find_bins(
+    engine: Engine, partitions: Sequence[Any], table: WeighedTable, schema: Schema, max_bins: int | str | None
+) -> Bins:
     """A sample of the rows of all partitions -> where features are cut."""
+    sample_rows, most_bins = bin_limits(table.n_rows, max_bins)
     columns = (table.parts, table.first_rows)
-    samples = engine.read("sample", partial(_sample_part, schema, table.n_rows), partitions, *columns)
-    cuts = engine.one("cuts", partial(find_cuts, schema, table.n_rows), *samples)
+    samples = engine.read("sample", partial(_sample_part, schema, table.n_rows, sample_rows), partitions, *columns)
+    cuts = engine.one("cuts", partial(find_cuts, schema, most_bins), *samples)
     engine.wait(samples, "partition {} (sample)")
     bins: Bins = engine.fetch(cuts, "the cuts")
     engine.forget(samples)
     return bins
 
 
-def _sample_part(schema: Schema, n_rows: int, rows: Rows, weighed: Weighed, first_row: int) -> list[NDArray[Any]]:
-    return sample_columns(schema, n_rows, rows, weighed.rows, first_row)
+def _sample_part(
+    schema: Schema, n_rows: int, sample_rows: int, rows: Rows, weighed: Weighed, first_row: int
+) -> list[NDArray[Any]]:
+    return sample_columns(schema, n_rows, sample_rows, rows, weighed.rows, first_row)
 
 
 def _encode_part(

@@ -164,7 +164,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         settings = resolve_settings(self, table.n_rows, table.n_features, table.schema.names, 1)
         settings = replace(settings, leaf_counts="inbag")
         noise = np.random.default_rng(settings.seed).random(table.n_rows)  # all different: only limits end a branch
-        bins = find_bins(table, n_threads=n_threads)
+        bins = find_bins(table, max_bins=self.max_bins, n_threads=n_threads)
         codes = encode(table, bins, n_threads=n_threads)
         rows = TrainingRows.of(codes, None, number_target(noise, None, "squared_error"), settings)
         begun = self._published(X, rows, table, bins, settings)
@@ -280,7 +280,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         """
         table, n_threads = self._read(X), thread_count(self.n_jobs)
         settings = resolve_settings(self, 2 * table.n_rows, table.n_features, table.schema.names, 2)
-        bins = find_bins(table, n_threads=n_threads)
+        bins = find_bins(table, max_bins=self.max_bins, n_threads=n_threads)
         real = encode(table, bins, n_threads=n_threads)
         codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
         labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)

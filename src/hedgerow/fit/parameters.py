@@ -26,6 +26,7 @@ from hedgerow.forest.rows import COUNT_SENSES
 from hedgerow.forest.threads import check_n_jobs
 from hedgerow.forest.unseen import POLICIES
 from hedgerow.metrics.scorers import SCORERS
+from hedgerow.table.bins import MAX_BINS, MOST_BINS
 from hedgerow.target.classes import check_class_weights
 from hedgerow.target.criteria import resolve_criterion
 
@@ -261,6 +262,18 @@ class Parameters:
         default="from_dtype",
         kind='"from_dtype", array-like of bool, int or str, or None',
         about="Which features are nominal; by default those that are text or categorical in a data frame.",
+    )
+    max_bins: int | str | None = parameter(
+        default="auto",
+        kind='int, "auto" or None',
+        about="Largest number of bins of a numeric column, 255 to 65,535. A column with more distinct values is cut"
+        " into so many, the finest at both ends. None means 65,535, chosen from all rows instead of a sample."
+        ' "auto" tells all values apart in a table of at most 4,096 rows; for longer tables it is 255, the fastest:'
+        " more bins take two bytes a cell, and 4,096 take about twice as long.",
+        check=_must(
+            f"an int from {MAX_BINS} to {MOST_BINS}, 'auto' or None",
+            lambda value: value is None or _is(value, "auto") or (is_whole(value, MAX_BINS) and value <= MOST_BINS),
+        ),
     )
     label_rounds: int = parameter(
         init=False,

@@ -183,7 +183,7 @@ def fit(
         settings = replace(settings, seed=saved.seed(model.random_state, settings.seed))
     check_constraints(settings, table.schema)
     n_threads = thread_count(model.n_jobs)
-    bins = before.bins if before else find_bins(table, rows=kept, n_threads=n_threads)
+    bins = before.bins if before else find_bins(table, rows=kept, max_bins=model.max_bins, n_threads=n_threads)
     rows = TrainingRows.of(encode(table, bins, n_threads=n_threads), kept, target, settings)
     rows, settings = with_shares(model, rows, bins, settings)
     fingerprint = _shared_fingerprint(model, rows, before)

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.table import Schema, Table
 
-#: In a table of at most this many rows every distinct value is a bin of its own.
+#: Unless another number of bins is asked for, every distinct value is a bin in a table of at most this many rows …
 EXACT_ROWS = 4096
-#: Larger columns are cut into at most this many bins of about equal size (a byte per cell, one code for missing).
+#: … and columns of longer tables have at most this many bins (a byte per cell, one code for missing).
 MAX_BINS = 255
+#: The largest number of bins: two bytes per cell, one code for missing.
+MOST_BINS = 65_535
 #: The cuts of a large column are chosen from a sample of about this many rows.
 SAMPLE_ROWS = 100_000
 
@@ -59,18 +61,26 @@ def find_bins(
     table: Table,
     *,
     rows: NDArray[np.uint32] | None = None,
-    exact_rows: int = EXACT_ROWS,
+    max_bins: int | str | None = "auto",
     n_threads: int = 1,
 ) -> Bins:
     """Choose the cuts of each column of a training table, from all rows or only from the given `rows`.
 
-    A table of at most `exact_rows` rows, and any column with few distinct values, is cut between all
-    neighbouring values, so its trees are those CART would grow; a longer column gets quantile bins.
+    A column with at most `max_bins` distinct values is cut between all neighbouring values, so its trees are those CART
+    would grow. Bins of other columns are smaller towards both ends; see `BinSizes` in ``bins.hpp``.
     """
-    n_rows = table.n_rows if rows is None else len(rows)
-    max_bins = np.iinfo(np.uint16).max if n_rows <= exact_rows else MAX_BINS
+    sizes = bin_limits(table.n_rows if rows is None else len(rows), max_bins)
     blocks = (columns for _, columns in table.column_blocks())
-    return bins_from_columns(table.schema, blocks, rows, SAMPLE_ROWS, max_bins, n_threads)
+    return bins_from_columns(table.schema, blocks, rows, *sizes, n_threads)
+
+
+def bin_limits(n_rows: int, max_bins: int | str | None) -> tuple[int, int]:
+    """Rows of a table, and `max_bins` -> about how many rows decide the cuts, and the most bins of a column."""
+    if max_bins is None:
+        return max(1, n_rows), MOST_BINS
+    if isinstance(max_bins, str):  # "auto"
+        return SAMPLE_ROWS, MOST_BINS if n_rows <= EXACT_ROWS else MAX_BINS
+    return SAMPLE_ROWS, int(max_bins)
 
 
 def bins_from_columns(
