@@ -3,7 +3,6 @@
 
 #include "bindings/arrays.hpp"
 #include "core/read/entries.hpp"
-#include "core/read/hulls.hpp"
 #include "core/read/proximity.hpp"
 #include "core/read/quantiles.hpp"
 #include "core/read/reader.hpp"
@@ -60,6 +59,39 @@ public:
         return to_numpy(without_gil([&](Control& control) {
             return reader_.mixed_states(columns_of(codes), table_of(states), span_of(rows), branching, n_threads, control);
         }));
+    }
+    template <class Code>
+    nb::object marks(const InTable<Code>& codes, const InTable<std::int32_t>& drawn, const In<std::int64_t>& n_bins,
+                     const In<std::uint8_t>& nominal, std::uint64_t seed, double bag_mean, std::size_t first_tree, std::size_t n_threads) const {
+        const Bags bags{seed, bag_mean, codes.shape(1), first_tree};
+        return to_numpy(without_gil([&](Control& control) {
+            return reader_.marks(columns_of(codes), table_of(drawn), span_of(n_bins), span_of(nominal), bags, n_threads, control);
+        }));
+    }
+    // bags: None, or the rows of the training table, their number, and the seed, the mean and the first tree of the bags.
+    using Drawn = std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double, std::size_t>;
+    template <class Code>
+    nb::tuple strangeness(const InTable<Code>& codes, const InTable<double>& cells, const InTable<std::int32_t>& places,
+                          const In<std::int32_t>& features, const In<std::uint8_t>& nominal, const In<std::int64_t>& n_bins,
+                          const InTable<Mark>& marks, const InTable<double>& low, const InTable<double>& high, const In<double>& spread,
+                          const In<double>& absent, const In<std::int64_t>& start, const In<double>& missing, const In<double>& present,
+                          double far, const std::optional<Drawn>& bags, std::size_t n_threads) const {
+        const Rulers rulers{table_of(low),  table_of(high),   span_of(spread),  span_of(absent),
+                            span_of(start), span_of(missing), span_of(present), far};
+        const HullsView hulls{table_of(places), span_of(features), span_of(nominal), span_of(n_bins), table_of(marks), rulers};
+        Bags drawn;
+        std::span<const std::int64_t> training;
+        if (bags) {
+            training = span_of(std::get<0>(*bags));
+            drawn = {std::get<2>(*bags), std::get<3>(*bags), std::get<1>(*bags), std::get<4>(*bags)};
+        }
+        Strange found = without_gil([&](Control& control) {
+            return reader_.strangeness(columns_of(codes), hulls, table_of(cells), training, drawn, n_threads, control);
+        });
+        const auto as_tuple = [](Scores& scores) {
+            return nb::make_tuple(to_numpy(std::move(scores.total)), to_numpy(std::move(scores.single)), to_numpy(std::move(scores.place)));
+        };
+        return nb::make_tuple(as_tuple(found.all), as_tuple(found.half), to_numpy(std::move(found.n_judges)));
     }
     // out_of_bag: None, or the seed and the mean of the bags, and the labels of rows that leaves have counted, or None.
     using Outside = std::tuple<std::uint64_t, double, std::optional<In<std::uint16_t>>>;
@@ -181,29 +213,6 @@ nb::tuple meet_of(const InTable<std::int32_t>& leaves, const RowsInLeaves& other
     return nb::make_tuple(to_numpy(std::move(found.start)), to_numpy(std::move(found.columns)), to_numpy(std::move(found.values)));
 }
 
-void join_marks_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const InTable<std::int32_t>& places,
-                   const In<std::uint8_t>& nominal, const InTable<Mark>& cells, std::uint64_t seed, double bag_mean,
-                   std::size_t first_tree, std::size_t n_threads, const OutTable<Mark>& marks) {
-    without_gil([&](Control& control) {
-        join_marks(leaves_of(leaves, leaf_start), {table_of(places), span_of(nominal)}, table_of(cells), seed, bag_mean, first_tree,
-                   n_threads, table_of(marks), control);
-    });
-}
-
-nb::tuple measure_rows_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const InTable<std::int32_t>& places,
-                          const In<std::uint8_t>& nominal, const InTable<Mark>& marks, const InTable<double>& cells,
-                          const InTable<double>& low, const InTable<double>& high, const In<double>& spread, const In<double>& absent,
-                          const In<std::int64_t>& start, const In<double>& missing, const In<double>& present, double far,
-                          const std::optional<InTable<std::uint8_t>>& judges, std::size_t n_threads) {
-    const Rulers rulers{table_of(low),  table_of(high),   span_of(spread),  span_of(absent),
-                        span_of(start), span_of(missing), span_of(present), far};
-    Strange found = without_gil([&](Control& control) {
-        return measure_rows(leaves_of(leaves, leaf_start), {table_of(places), span_of(nominal)}, table_of(marks), table_of(cells), rulers,
-                            judges ? judges->data() : nullptr, n_threads, control);
-    });
-    return nb::make_tuple(to_numpy(std::move(found.total)), to_numpy(std::move(found.single)), to_numpy(std::move(found.place)));
-}
-
 nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const In<std::int64_t>& row_start,
                         const In<std::uint32_t>& ranks, const In<double>& values, const std::optional<In<double>>& weights,
                         const In<double>& quantiles, bool trees_alike, bool inverse, std::size_t n_threads) {
@@ -237,6 +246,11 @@ void define_reading(nb::module_& module) {
             .def("mixed_counts", &HeldReader::mixed_counts<Code>, codes, "covers"_a, "gapless"_a, "pooled"_a, "n_threads"_a)
             .def("mixed_states", &HeldReader::mixed_states<Code>, codes, "states"_a, "rows"_a, "covers"_a, "gapless"_a, "pooled"_a,
                  "n_threads"_a)
+            .def("marks", &HeldReader::marks<Code>, codes, "drawn"_a, "n_bins"_a, "nominal"_a, "seed"_a, "bag_mean"_a, "first_tree"_a,
+                 "n_threads"_a)
+            .def("strangeness", &HeldReader::strangeness<Code>, codes, "cells"_a, "places"_a, "features"_a, "nominal"_a, "n_bins"_a,
+                 "marks"_a, "low"_a, "high"_a, "spread"_a, "absent"_a, "start"_a, "missing"_a, "present"_a, "far"_a, "bags"_a.none(),
+                 "n_threads"_a)
             .def("fold", &HeldReader::fold<Code>, codes, "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
                  "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
             .def("explain", &HeldReader::explain<Code>, codes, "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
@@ -256,10 +270,6 @@ void define_reading(nb::module_& module) {
     nb::class_<RowsInLeaves>(module, "RowsInLeaves")
         .def("__init__", &make_rows_in_leaves, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
     module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a, "n_threads"_a);
-    module.def("join_marks", &join_marks_of, "leaves"_a, "leaf_start"_a, "places"_a, "nominal"_a, "cells"_a, "seed"_a, "bag_mean"_a,
-               "first_tree"_a, "n_threads"_a, "marks"_a.noconvert());
-    module.def("measure_rows", &measure_rows_of, "leaves"_a, "leaf_start"_a, "places"_a, "nominal"_a, "marks"_a, "cells"_a, "low"_a,
-               "high"_a, "spread"_a, "absent"_a, "start"_a, "missing"_a, "present"_a, "far"_a, "judges"_a.none(), "n_threads"_a);
     module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a, "weights"_a.none(),
                "quantiles"_a, "trees_alike"_a, "inverse"_a, "n_threads"_a);
 }

@@ -60,36 +60,6 @@ def quantiles(
     inverse: bool,
     n_threads: int,
 ) -> NDArray[np.float64]: ...
-def join_marks(
-    leaves: NDArray[np.int32],
-    leaf_start: NDArray[np.int64],
-    places: NDArray[np.int32],
-    nominal: NDArray[np.uint8],
-    cells: NDArray[np.uint16],
-    seed: int,
-    bag_mean: float,
-    first_tree: int,
-    n_threads: int,
-    marks: NDArray[np.uint16],
-) -> None: ...
-def measure_rows(
-    leaves: NDArray[np.int32],
-    leaf_start: NDArray[np.int64],
-    places: NDArray[np.int32],
-    nominal: NDArray[np.uint8],
-    marks: NDArray[np.uint16],
-    cells: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    spread: NDArray[np.float64],
-    absent: NDArray[np.float64],
-    start: NDArray[np.int64],
-    missing: NDArray[np.float64],
-    present: NDArray[np.float64],
-    far: float,
-    judges: NDArray[np.uint8] | None,
-    n_threads: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]: ...
 def bag(
     seed: int, tree: int, n_rows: int, mean: float, first: int = 0, last: int | None = None
 ) -> NDArray[np.uint32]: ...
@@ -209,6 +179,37 @@ class Reader:
         self, codes: NDArray[Any], shares: NDArray[np.float64], distinct: NDArray[np.int32], n_threads: int
     ) -> NDArray[np.float64]: ...
     def distinct(self, n_threads: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+    def marks(
+        self,
+        codes: NDArray[Any],
+        drawn: NDArray[np.int32],
+        n_bins: NDArray[np.int64],
+        nominal: NDArray[np.uint8],
+        seed: int,
+        bag_mean: float,
+        first_tree: int,
+        n_threads: int,
+    ) -> NDArray[np.uint16]: ...
+    def strangeness(
+        self,
+        codes: NDArray[Any],
+        cells: NDArray[np.float64],
+        places: NDArray[np.int32],
+        features: NDArray[np.int32],
+        nominal: NDArray[np.uint8],
+        n_bins: NDArray[np.int64],
+        marks: NDArray[np.uint16],
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        spread: NDArray[np.float64],
+        absent: NDArray[np.float64],
+        start: NDArray[np.int64],
+        missing: NDArray[np.float64],
+        present: NDArray[np.float64],
+        far: float,
+        bags: tuple[NDArray[np.int64], int, int, float, int] | None,
+        n_threads: int,
+    ) -> tuple[Any, Any, NDArray[np.float64]]: ...
     def covers(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def mixed_counts(
         self,

@@ -15,7 +15,7 @@ from hedgerow import metrics
 
 NAMES = [
     *("label", "set", "probability", "lower_benign", "upper_benign", "lower_malignant", "upper_malignant"),
-    *("total", "aleatoric", "epistemic", "conflict", "vacuity"),
+    *("total", "aleatoric", "epistemic", "conflict", "vacuity", "novelty"),
 ]
 
 
@@ -44,15 +44,17 @@ def test_csv_has_the_models_answers_to_six_decimals(run, patients, model, asked)
     bounds = [[float(row[f"{end}_{name}"]) for end in ("lower", "upper")] for row in rows for name in forest.classes_]
     assert (np.array(bounds).reshape(len(rows), 2, 2) == np.round(forest.predict_bounds(X), 6)).all()
     uncertainty = forest.predict_uncertainty(X)
-    for part in NAMES[7:]:
+    for part in NAMES[7:-1]:
         assert [float(row[part]) for row in rows] == np.round(getattr(uncertainty, part), 6).tolist()
+    assert [float(row["novelty"]) for row in rows] == np.round(forest.predict_novelty(X), 6).tolist()
 
 
 def test_json_lines_have_all_digits(run, patients, model, asked):
     forest, X, _ = asked
     lines = run("predict", model, patients / "test.csv", "--json", "--id", "patient").stdout.splitlines()
     said = [json.loads(line) for line in lines]
-    assert set(said[0]) == {"patient", "label", "set", "probability", "lower", "upper", "uncertainty"}
+    assert set(said[0]) == {"patient", "label", "set", "probability", "lower", "upper", "uncertainty", "novelty"}
+    assert [each["novelty"] for each in said] == forest.predict_novelty(X).tolist()
     bounds = forest.predict_bounds(X)
     assert [[each["lower"][name] for name in forest.classes_] for each in said] == bounds[:, :, 0].tolist()
     assert [[each["upper"][name] for name in forest.classes_] for each in said] == bounds[:, :, 1].tolist()
@@ -141,7 +143,11 @@ def test_unseen_categories_count_as_missing_and_are_told(run, patients, model, w
     gaps = run("predict", model, write(text.replace(",left,", ",,"), "gaps.csv"))
     assert unseen.exit_code == 0
     assert "column 'site' has values that are new to the model and count as missing: top" in unseen.stderr
-    assert unseen.stdout == gaps.stdout
+    pairs = list(zip(rows_of(unseen.stdout), rows_of(gaps.stdout), strict=True))
+    strange = [(float(one.pop("novelty")), float(other.pop("novelty"))) for one, other in pairs]
+    assert all(one == other for one, other in pairs)
+    assert all(one <= other for one, other in strange)  # a new category is stranger than a gap
+    assert any(one < other for one, other in strange)
 
 
 def test_rule_caution_and_decision_change_without_a_fit(run, patients, model, asked):

@@ -21,7 +21,15 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.forest.hulls import FAR, MOST_FEATURES, cells_of_codes, cells_of_table, draw_features, measure
+from hedgerow.forest.hulls import (
+    FAR,
+    MOST_FEATURES,
+    cells_of_codes,
+    cells_of_table,
+    draw_features,
+    measure,
+    measure_outside,
+)
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.novelty import learned_novelty, novelty_of, p_values
 
@@ -46,22 +54,15 @@ def test_scores_are_those_of_the_values_row_by_row(seed: int) -> None:
     now = answers_of(forest)
     rows, meaning = now.fitted.rows, now.meaning
     hulls = learned_novelty(now.fitted).hulls
-    judges = rows.judges.table(12)
-    own = measure(
-        hulls,
-        forest.forest_,
-        now.forest.leaves(rows.codes),
-        cells_of_codes(rows.codes, hulls, meaning),
-        meaning,
-        judges,
-    )
+    cells, every = cells_of_codes(rows.codes, hulls, meaning), np.arange(rows.n_rows)
+    own, half, number = measure_outside(hulls, forest.forest_, rows.codes, cells, meaning, every, rows.bags)
+    assert (number == rows.judges.table(12).sum(axis=1)).all()
+    assert (np.isnan(half.total) == (number == 0)).all()
     np.testing.assert_allclose(
         np.column_stack(own[:2]), slow_scores(forest, hulls.features, X, X, oob=True), atol=1e-12
     )
     table, codes = now.table(Z), now.read(Z)
-    other = measure(
-        hulls, forest.forest_, now.forest.leaves(codes), cells_of_table(table, codes, hulls, meaning), meaning
-    )
+    other = measure(hulls, forest.forest_, codes, cells_of_table(table, codes, hulls, meaning), meaning)
     np.testing.assert_allclose(
         np.column_stack(other[:2]), slow_scores(forest, hulls.features, X, Z, oob=False), atol=1e-12
     )

@@ -13,6 +13,7 @@
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
 #include "core/read/branch.hpp"
+#include "core/read/hulls.hpp"
 #include "core/read/importance.hpp"
 #include "core/read/outside.hpp"
 #include "core/read/read.hpp"
@@ -102,6 +103,28 @@ public:
         check_branching(codes, branching);
         require(states.n_rows == forest_.n_leaves() && rows.size() == forest_.n_leaves(), "states and rows must be those of all leaves");
         return hedgerow::mixed_states(forest_, states, rows, branching, codes, n_threads, control);
+    }
+
+    // (leaves, m): what leaves have seen of the features that each tree has drawn (trees, m).
+    template <class Code>
+    OwnTable<Mark> marks(const CodeColumns<Code>& codes, const Table<const std::int32_t>& drawn, std::span<const std::int64_t> n_bins,
+                         std::span<const std::uint8_t> nominal, const Bags& bags, std::size_t n_threads, Control& control) const {
+        require(drawn.n_rows == forest_.n_trees && n_bins.size() == codes.n_features && nominal.size() == codes.n_features,
+                "drawn features and bins must fit the trees and the table");
+        for (std::size_t i = 0; i < drawn.n_rows * drawn.n_columns; ++i)
+            require(drawn.data[i] >= 0 && static_cast<std::size_t>(drawn.data[i]) < codes.n_features, "drawn features must be those of the table");
+        return find_marks(forest_, codes, drawn, n_bins, nominal, bags, n_threads, control);
+    }
+    // How strange rows are to trees; training: their numbers in the training table, or empty.
+    template <class Code>
+    Strange strangeness(const CodeColumns<Code>& codes, const HullsView& hulls, const Table<const double>& cells,
+                        std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads, Control& control) const {
+        const std::size_t n_places = hulls.features.size();
+        require(hulls.places.n_rows == forest_.n_trees && hulls.marks.n_rows == forest_.n_leaves() &&
+                    hulls.marks.n_columns == hulls.places.n_columns, "marks must fit the leaves and the drawn features");
+        require(cells.n_rows == n_places && cells.n_columns == codes.n_rows && (training.empty() || training.size() == codes.n_rows),
+                "cells and rows must fit the codes");
+        return measure_rows(forest_, hulls, codes, cells, training, bags, n_threads, control);
     }
 
     // Merges the states of the leaves into merged (n, S), or (n, 2S).

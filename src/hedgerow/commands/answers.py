@@ -55,17 +55,18 @@ class ClassColumns:
     chosen: NDArray[np.bool_]  # (n, K)
     bounds: Floats  # (n, K, 2)
     uncertainty: dict[str, Floats]  # (n,) each
+    novelty: Floats | None  # (n,)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns, in the order they are written."""
         bounds = [f"{end}_{name}" for name in self.classes.tolist() for end in ("lower", "upper")]
-        return ("label", "set", "probability", *bounds, *self.uncertainty)
+        return ("label", "set", "probability", *bounds, *self.uncertainty, *self._of_novelty)
 
     @property
     def json_names(self) -> tuple[str, ...]:
         """The keys of a row in JSON."""
-        return ("label", "set", "probability", "lower", "upper", "uncertainty")
+        return ("label", "set", "probability", "lower", "upper", "uncertainty", *self._of_novelty)
 
     @property
     def n_undecided(self) -> int:
@@ -94,7 +95,7 @@ class ClassColumns:
             }
             if parts:
                 said["uncertainty"] = {kind: values[row] for kind, values in parts.items()}
-            yield said
+            yield said | {name: float(values[row]) for name, values in self._of_novelty.items()}
 
     def sets(self) -> list[list[Any]]:
         """(n,): the classes of each set."""
@@ -104,7 +105,13 @@ class ClassColumns:
     def numbers(self) -> list[Floats]:
         """The columns after label and set."""
         n_rows = len(self.label)
-        return [self.probability, *self.bounds.reshape(n_rows, -1).T, *self.uncertainty.values()]
+        of_classes = self.bounds.reshape(n_rows, -1).T
+        return [self.probability, *of_classes, *self.uncertainty.values(), *self._of_novelty.values()]
+
+    @property
+    def _of_novelty(self) -> dict[str, Floats]:
+        """The last column, if the model knows its training rows."""
+        return {} if self.novelty is None else {"novelty": self.novelty}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from hedgerow.commands.talk import facts, grid, listed, say, score, share
 from hedgerow.errors import ModelFileError
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.evidence import score_sets
+from hedgerow.judge.novelty import has_novelty, novelty_of
 from hedgerow.metrics import SetConfusion, SetTally
 from hedgerow.table import NamedColumns
 
@@ -119,9 +120,10 @@ class OfClasses(Kind):
         return sheet.known_labels(name, model.classes_)
 
     def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> ClassColumns:
-        """Label, set, bounds and uncertainty of each row."""
+        """Label, set, bounds, uncertainty and, if the model knows its training rows, novelty of each row."""
         now = answers_of(model)
-        codes = now.read(table)
+        read = now.table(table)
+        codes = now.encode(read)
         opinion = now.opinion(codes)
         best = opinion.probability.argmax(axis=1)
         uncertainty = now.uncertainty(codes)._asdict() if now.combines_leaves else {}
@@ -132,6 +134,7 @@ class OfClasses(Kind):
             chosen=now.chosen(opinion),
             bounds=np.stack([opinion.lower, opinion.upper], axis=2),
             uncertainty={part: uncertainty[part] for part in PARTS if part in uncertainty},
+            novelty=novelty_of(now, read).p_value if has_novelty(now.fitted) else None,
         )
 
     def undecided(self, n_rows: int) -> str:

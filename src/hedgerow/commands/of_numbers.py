@@ -15,6 +15,7 @@ from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import facts, share
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.judge.novelty import has_novelty, novelty_of
 from hedgerow.judge.number_answers import COVERAGE
 from hedgerow.metrics import NumberTally
 from hedgerow.table import NamedColumns
@@ -91,16 +92,18 @@ class OfNumbers(Kind):
         return sheet.targets(name)
 
     def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> NumberColumns:
-        """Prediction, interval, bounds of the mean and standard deviations of each row."""
+        """Prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty of each row."""
         now = answers_of(model)
-        codes = now.read(table)
+        read = now.table(table)
+        codes = now.encode(read)
         columns: dict[str, Floats] = {"prediction": now.predicted(codes)}
         if now.has_residuals:
             lower, upper = model.predict_interval(table, COVERAGE if coverage is None else coverage).T
             columns |= {"lower": lower, "upper": upper}
         mean_lower, mean_upper = now.bounds(codes).T
         deviations = {f"{part}_std": np.sqrt(variance) for part, variance in now.variance(codes)._asdict().items()}
-        return NumberColumns(columns | {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations)
+        columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations
+        return NumberColumns(columns | ({"novelty": novelty_of(now, read).p_value} if has_novelty(now.fitted) else {}))
 
     def undecided(self, n_rows: int) -> str:
         """Nothing: a number is not a set of classes."""

@@ -166,7 +166,7 @@ class Forest:
     def outputs(self) -> tuple[Forest, ...]:
         """The same trees with the leaves of each output; one output is the forest itself."""
         parts = self.evidence.parts
-        return (self,) if len(parts) == 1 else tuple(Forest(self.structure, leaves) for leaves in parts)
+        return (self,) if len(parts) == 1 else tuple(replace(self, evidence=leaves) for leaves in parts)
 
     def probability(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
         """Codes (p, n) -> (n, K): mean over trees of the class shares of the leaves reached."""
@@ -226,6 +226,20 @@ class Forest:
         rows = self.counts.astype(np.float64)
         found = self._reader.mixed_states(np.ascontiguousarray(codes), states, rows, *self._branching, n_threads)
         return found.reshape(-1, self.n_trees, states.shape[1])
+
+    def seen_in_leaves(
+        self, codes: Codes, drawn: NDArray[np.int32], bins: Bins, bags: Bags, n_threads: int = 1
+    ) -> NDArray[np.uint16]:
+        """Codes (p, n) of the training rows, features of each tree (T, m) -> (L, m): what each leaf has seen of them.
+
+        See `hedgerow.forest.hulls`.
+        """
+        told = (drawn, bins.n_bins, bins.nominal, bags.seed, bags.mean, bags.first_tree, n_threads)
+        return self._reader.marks(codes, *told)
+
+    def strangeness(self, codes: Codes, cells: NDArray[np.float64], **told: Any) -> Any:
+        """Codes (p, n), values of some features (u, n), and hulls -> how far rows lie outside; see `forest.hulls`."""
+        return self._reader.strangeness(codes, cells, **told)
 
     def distinct(self, n_threads: int = 1) -> Distinct:
         """The distinct contents of all leaves; they are found once and kept, at 4 bytes a leaf."""
@@ -287,7 +301,7 @@ class Forest:
 
     def widen(self, places: NDArray[np.intp], n_classes: int) -> Forest:
         """The same forest with `n_classes` classes: class k becomes ``places[k]``; places are in ascending order."""
-        return Forest(self.structure, self.evidence.widen(places, n_classes))
+        return replace(self, evidence=self.evidence.widen(places, n_classes))
 
     def _distinct_shares(self, n_threads: int) -> NDArray[np.float64] | None:
         """-> (D, K): class shares of each distinct content; None if a leaf is empty or they take too much memory."""

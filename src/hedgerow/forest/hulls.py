@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
-from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.table import Table
 from hedgerow.table.bins import Bins, Codes
@@ -36,15 +35,13 @@ from hedgerow.table.meaning import Meaning
 Floats = NDArray[np.float64]
 Marks = NDArray[np.uint16]
 
-#: Levels of a numeric feature, and category bits of a nominal one.
-LEVELS, CATEGORY_BITS = 127, 15
-_PRESENT, _MISSING = 1 << 14, 1 << 15
+#: Levels of a numeric feature, and the bit that says whether there is any value.
+LEVELS = 127
+_PRESENT = 1 << 14
 #: Most features for each tree: with more, hulls would take more than 30 % of the bytes of a forest of two classes.
 MOST_FEATURES = 4
 #: No single value is further outside a hull than this many standard deviations.
 FAR = 100.0
-#: Leaves of this many pairs of rows and trees are in memory at a time.
-_PAIRS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,24 +117,20 @@ class Strangeness(NamedTuple):
     single: Floats
     feature: NDArray[np.int64]
 
+    def some(self, rows: NDArray[np.bool_]) -> Strangeness:
+        """The same for some of the rows."""
+        return Strangeness(self.total[rows], self.single[rows], self.feature[rows])
+
 
 def find_hulls(forest: Forest, codes: Codes, bags: Bags, meaning: Meaning, seed: int, n_threads: int = 1) -> Hulls:
     """A forest, its training rows (p, n) and their bags -> what each leaf has seen."""
-    n_features, n_rows = codes.shape
-    n_drawn = min(round(math.sqrt(n_features)), MOST_FEATURES)
-    features = draw_features(seed, forest.n_trees, n_features, n_drawn)
-    marks = np.zeros((int(forest.leaf_start[-1]), n_drawn), dtype=np.uint16)
-    hulls = Hulls(features, marks, usual_of(codes, meaning))
-    cells = np.stack([_marks_of(codes[feature], feature, meaning) for feature in hulls.used.tolist()])
-    nominal = meaning.bins.nominal[hulls.used]
-    block = max(1, _PAIRS // n_rows)
-    for first in range(0, forest.n_trees, block):
-        last = min(first + block, forest.n_trees)
-        leaves = some_trees(forest, first, last).leaves(codes, n_threads)
-        starts, places = forest.leaf_start[first : last + 1], hulls.places[first:last]
-        tree = bags.first_tree + first
-        _core.join_marks(leaves, starts, places, nominal, cells, bags.seed, bags.mean, tree, n_threads, marks)
-    return hulls
+    drawn = features_of_trees(seed, forest.n_trees, len(codes))
+    return Hulls(drawn, forest.seen_in_leaves(codes, drawn, meaning.bins, bags, n_threads), usual_of(codes, meaning))
+
+
+def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.int32]:
+    """-> (T, m): the features whose values the leaves of each tree remember."""
+    return draw_features(seed, n_trees, n_features, min(round(math.sqrt(n_features)), MOST_FEATURES))
 
 
 def check_marks(hulls: Hulls, forest: Forest, bins: Bins) -> bool:
@@ -223,32 +216,50 @@ def cells_of_table(table: Table, codes: Codes, hulls: Hulls, meaning: Meaning) -
 
 
 def measure(
+    hulls: Hulls, forest: Forest, codes: Codes, cells: Floats, meaning: Meaning, n_threads: int = 1
+) -> Strangeness:
+    """Codes (p, n) and cells (u, n) of rows -> how strange they are."""
+    whole, _, _ = forest.strangeness(codes, cells, **_told(hulls, meaning, None), n_threads=n_threads)
+    return _strangeness(hulls, whole)
+
+
+def measure_outside(
     hulls: Hulls,
     forest: Forest,
-    leaves: NDArray[np.int32],
+    codes: Codes,
     cells: Floats,
     meaning: Meaning,
-    judges: NDArray[np.bool_] | None = None,
+    rows: NDArray[np.int64],
+    bags: Bags,
     n_threads: int = 1,
-) -> Strangeness:
-    """Leaves (n, T), cells (u, n), the trees that may judge (n, T) -> how strange rows are; NaN without a judge.
+) -> tuple[Strangeness, Strangeness, Floats]:
+    """Codes, cells and numbers (n,) of training rows -> how strange they are to trees whose bags do not hold them.
 
-    With `judges` they are training rows, and how rare a category is does not count the row itself.
+    Then the same by every second of these trees, and the number of trees (n,). Without a tree, scores are NaN. How rare
+    a category is does not count the row itself.
     """
-    asked = None if judges is None else np.ascontiguousarray(judges, dtype=np.uint8)
-    ruler = hulls.ruler(meaning, own=judges is not None)
-    total, single, place = _core.measure_rows(
-        np.ascontiguousarray(leaves),
-        forest.leaf_start,
-        hulls.places,
-        meaning.bins.nominal[hulls.used],
-        hulls.marks,
-        np.ascontiguousarray(cells),
-        **ruler._asdict(),
-        far=FAR,
-        judges=asked,
-        n_threads=n_threads,
-    )
+    drawn = (rows, bags.n_rows, bags.seed, bags.mean, bags.first_tree)
+    whole, half, number = forest.strangeness(codes, cells, **_told(hulls, meaning, drawn), n_threads=n_threads)
+    return _strangeness(hulls, whole), _strangeness(hulls, half), number
+
+
+def _told(hulls: Hulls, meaning: Meaning, drawn: tuple[Any, ...] | None) -> dict[str, Any]:
+    """What the core must know of hulls, and of the bags if rows are training rows."""
+    return {
+        "places": hulls.places,
+        "features": hulls.used,
+        "nominal": meaning.bins.nominal[hulls.used],
+        "n_bins": meaning.bins.n_bins[hulls.used],
+        "marks": hulls.marks,
+        **hulls.ruler(meaning, own=drawn is not None)._asdict(),
+        "far": FAR,
+        "bags": drawn,
+    }
+
+
+def _strangeness(hulls: Hulls, scores: tuple[Floats, Floats, NDArray[np.int64]]) -> Strangeness:
+    """Scores of the core -> the same with the numbers of features."""
+    total, single, place = scores
     return Strangeness(total, single, hulls.used[place].astype(np.int64))
 
 
@@ -300,16 +311,6 @@ def _ruler_of(hulls: Hulls, meaning: Meaning, own: bool) -> Ruler:
 def _rarity(rows: NDArray[np.int64], n_rows: int) -> Floats:
     """How many other rows have a value -> how far it is from a leaf without it."""
     return np.where(rows > 0, np.log((n_rows + 1) / (np.maximum(rows, 0) + 0.5)), FAR)
-
-
-def _marks_of(codes: NDArray[Any], feature: int, meaning: Meaning) -> Marks:
-    """Codes (n,) of one feature -> (n,): the mark of each alone."""
-    if meaning.bins.nominal[feature]:
-        marks = 1 << (codes % CATEGORY_BITS).astype(np.int64)
-    else:
-        levels = _levels(codes, int(meaning.bins.n_bins[feature]))
-        marks = levels | levels << 7 | _PRESENT
-    return np.where(codes == meaning.missing_code, _MISSING, marks).astype(np.uint16)
 
 
 def _levels(codes: NDArray[Any], n_bins: int) -> NDArray[np.int64]:

@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.opinion import SMALLEST
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.hulls import Hulls, Strangeness, cells_of_codes, cells_of_table, find_hulls, measure
+from hedgerow.forest.hulls import (
+    Hulls,
+    Strangeness,
+    cells_of_codes,
+    cells_of_table,
+    find_hulls,
+    measure,
+    measure_outside,
+)
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.fitted import Fitted
 from hedgerow.table import Table
@@ -29,7 +37,7 @@ from hedgerow.table.meaning import Meaning
 Floats = NDArray[np.float64]
 
 #: p-values are ranks among at most this many training rows.
-MAX_ROWS = 4096
+MAX_ROWS = 2048
 #: Rows are judged in blocks of this many cells of drawn features.
 _CELLS = 1 << 21
 
@@ -115,15 +123,13 @@ def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Mea
     chosen = np.arange(rows.n_rows)
     if len(chosen) > MAX_ROWS:
         chosen = np.linspace(0, rows.n_rows - 1, MAX_ROWS).astype(np.int64)
-    judges = rows.bags.outside_each(forest.n_trees, chosen)
-    chosen, judges = chosen[judges.any(axis=1)], judges[judges.any(axis=1)]
     codes = np.ascontiguousarray(rows.codes[:, chosen])
-    leaves, cells = forest.leaves(codes, n_threads), cells_of_codes(codes, hulls, meaning)
-    every_second = judges & (np.cumsum(judges, axis=1) % 2 == 1)
-    by_all, by_half = (
-        measure(hulls, forest, leaves, cells, meaning, each, n_threads) for each in (judges, every_second)
-    )
-    share = float(judges.mean()) if len(judges) else 1.0
+    cells = cells_of_codes(codes, hulls, meaning)
+    asked = (hulls, forest, codes, cells, meaning, chosen, rows.bags, n_threads)
+    by_all, by_half, number = measure_outside(*asked)
+    judged = number > 0
+    by_all, by_half = by_all.some(judged), by_half.some(judged)
+    share = float(number[judged].mean()) / forest.n_trees if judged.any() else 1.0
     total = _as_forest(by_all.total, by_half.total, share)
     single = _as_forest(by_all.single, by_half.single, share)
     return Novelty(hulls, total, single, np.sort(_smaller(by_all)))
@@ -142,8 +148,8 @@ def novelty_of(now: Any, table: Table) -> NoveltyOf:
     parts = []
     for first in range(0, table.n_rows, block):
         part = slice(first, first + block)
-        leaves = forest.leaves(np.ascontiguousarray(codes[:, part]), threads)
-        parts.append(known.of(measure(hulls, forest, leaves, cells[:, part], meaning, n_threads=threads)))
+        of_rows = np.ascontiguousarray(codes[:, part]), np.ascontiguousarray(cells[:, part])
+        parts.append(known.of(measure(hulls, forest, *of_rows, meaning, threads)))
     return NoveltyOf(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 

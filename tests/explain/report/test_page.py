@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 
 import hedgerow
 from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor, metrics
@@ -213,7 +213,7 @@ def test_regressors_and_pairs_have_no_report(cancer):
 def test_report_without_classes_has_no_metrics_of_them(cancer):
     forest, X, _ = cancer
     report = forest.report(X, seconds=0)
-    assert set(report.figures) == {"rows", "indeterminate", "determinacy", "mean_set_size", "places"}
+    assert set(report.figures) == {"rows", "indeterminate", "strangers", "determinacy", "mean_set_size", "places"}
     assert "decided and wrong" not in re.sub(r"<script>.*?</script>", "", report.html, flags=re.S)
     assert data_of(report)["truth"] is None
 
@@ -256,3 +256,35 @@ def test_class_the_forest_does_not_know_is_refused(cancer):
     forest, X, y = cancer
     with pytest.raises(ValueError, match="y must"):
         forest.report(X, np.where(y == "benign", "fine", y))
+
+
+def test_strangers_are_counted_and_listed_apart():
+    cancer = load_breast_cancer()
+    X, y = cancer.data[:400], cancer.target[:400]
+    Z = cancer.data[400:440].copy()
+    Z[3, 5], Z[7] = 1e6, np.nan
+    for forest in (
+        RandomForestClassifier(30, random_state=0, novelty=0.01),
+        RandomForestClassifier(30, random_state=0),
+    ):
+        made = make_report(forest.fit(X, y), Z, cancer.target[400:440], seconds=0)
+        assert made.figures["strangers"] == (forest.predict_novelty(Z) <= 0.01).sum() >= 2
+        assert 'id="strangers"' in made.html
+        assert "x[5]" in made.html.split('id="strangers"')[1].split("</section>")[0]
+    without = make_report(RandomForestClassifier(5, bootstrap=False, random_state=0).fit(X, y), Z, seconds=0)
+    assert without.figures["strangers"] is None
+    assert 'id="strangers"' not in without.html
+
+
+def test_evidence_of_rows_that_go_down_both_sides_is_that_of_the_forest():
+    cancer = load_breast_cancer()
+    forest = RandomForestClassifier(7, random_state=0).fit(cancer.data[:400], cancer.target[:400])
+    Z = cancer.data[400:404].copy()
+    Z[1, 3], Z[2] = np.nan, np.nan
+    now = answers_of(forest)
+    found = contents_of(now.forest, now.read(Z))
+    counts = forest.evidence(Z).counts
+    for row in range(4):
+        entries = slice(found.start[row], found.start[row + 1])
+        held = np.repeat(found.counts[found.content[entries]], found.times[entries], axis=0)
+        np.testing.assert_allclose(held[np.lexsort(held.T)], counts[row][np.lexsort(counts[row].T)])

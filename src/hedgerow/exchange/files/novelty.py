@@ -12,11 +12,12 @@ from hedgerow.exchange.files.values import Array, Arrays, take
 from hedgerow.fit.run import MAX_ROWS
 from hedgerow.forest.hulls import Hulls, Usual, check_marks
 from hedgerow.judge.fitted import Fitted, Learned
-from hedgerow.judge.novelty import MAX_ROWS as MAX_SCORES
 from hedgerow.judge.novelty import Novelty, has_novelty, learned_novelty
 
 Json: TypeAlias = Any
 
+#: Most scores in a file; earlier versions wrote this many, later ones write fewer.
+MAX_SCORES = 4096
 #: The scores of training rows.
 _SCORES = ("total", "single", "both")
 

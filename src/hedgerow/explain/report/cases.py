@@ -59,10 +59,15 @@ class Contents:
 
 def contents_of(forest: Forest, codes: NDArray[Any]) -> Contents:
     """Forest, codes (p, m) -> the evidence of the leaves that m rows reach, without the order of the trees."""
-    leaves = forest.leaves(codes)
+    leaves, unseen = forest.leaves(codes), forest.unseen_rows(codes)
     reached, where = np.unique(leaves + forest.leaf_start[:-1], return_inverse=True)
-    counts, of_leaf = np.unique(forest.evidence.read(reached), axis=0, return_inverse=True)
-    ids = np.sort(of_leaf.reshape(-1)[where.reshape(leaves.shape)], axis=1)
+    held, where = forest.evidence.read(reached), where.reshape(leaves.shape)
+    if len(unseen):  # rows that go down both sides of splits have counts of their own
+        mixed = forest.mixed_counts(codes[:, unseen]).reshape(-1, forest.n_classes)
+        where[unseen] = len(held) + np.arange(len(mixed)).reshape(len(unseen), -1)
+        held = np.concatenate([held, mixed])
+    counts, of_leaf = np.unique(held, axis=0, return_inverse=True)
+    ids = np.sort(of_leaf.reshape(-1)[where], axis=1)
     fresh = np.ones(ids.shape, dtype=bool)
     fresh[:, 1:] = ids[:, 1:] != ids[:, :-1]
     first = np.flatnonzero(fresh.ravel())

@@ -14,6 +14,7 @@ from hedgerow.decide import columns_from_labels
 from hedgerow.explain.question import chosen_classes
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
 from hedgerow.metrics import SetConfusion
 from hedgerow.table import Factors, NamedColumns, Table
 
@@ -21,6 +22,8 @@ Floats = NDArray[np.float64]
 
 #: If the confusion matrix has more columns, those of larger sets are added up.
 WIDEST = 8
+#: The level of p-values at which a row is a stranger, unless the forest has one, and how many strangers are listed.
+STRANGE, LISTED_STRANGERS = 0.01, 50
 #: Undecided rows are described by this many features, the most important ones.
 DESCRIBING = 12
 
@@ -34,6 +37,7 @@ class Said:
     opinion: Opinion
     chosen: NDArray[np.bool_]  # (n, K)
     truth: NDArray[np.int64] | None  # (n,): labels of the true classes
+    novelty: NoveltyOf | None = None  # how unusual rows are, if the forest knows its training rows
 
     @property
     def label(self) -> NDArray[np.int64]:
@@ -62,6 +66,15 @@ class Feature:
     importance: float
 
 
+@dataclass(frozen=True)
+class Strangers:
+    """Rows that are not like the training rows: those whose p-value is at most the level."""
+
+    level: float
+    number: int
+    listed: list[tuple[int, float, str, bool]]  # row, p-value, strangest feature, whether several classes remain
+
+
 @dataclass(frozen=True, eq=False)
 class Figures:
     """Everything in a report except the cases themselves."""
@@ -74,6 +87,7 @@ class Figures:
     values: dict[str, float | None]  # the same, as numbers
     confusion: Confusion | None
     places: list[Place]
+    strangers: Strangers | None
     model: list[tuple[str, str]]
     features: list[Feature]
 
@@ -100,7 +114,8 @@ def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
                 " leave it out if the classes are not known"
             )
         truth = columns_from_labels(given, len(now.classes), now.classes)[0]
-    return Said(codes, _columns_of(table), opinion, chosen_classes(now, opinion), truth)
+    novelty = novelty_of(now, table) if has_novelty(now.fitted) else None
+    return Said(codes, _columns_of(table), opinion, chosen_classes(now, opinion), truth, novelty)
 
 
 def figures_of(forest: Any, now: ClassAnswers, said: Said) -> Figures:
@@ -116,9 +131,23 @@ def figures_of(forest: Any, now: ClassAnswers, said: Said) -> Figures:
         values=values,
         confusion=None if said.truth is None else _confusion(now.classes, said),
         places=undecided_places(_most_important(forest, said.table), is_open),
+        strangers=_strangers(forest, said),
         model=_model_facts(forest, now),
         features=_features(forest, now, said),
     )
+
+
+def _strangers(forest: Any, said: Said) -> Strangers | None:
+    """A forest and its answers -> the rows that are strangers to it, the strangest first; None if it cannot tell."""
+    if said.novelty is None:
+        return None
+    level, p = forest.novelty or STRANGE, said.novelty.p_value
+    order = np.lexsort([said.novelty.within, p])[: int((p <= level).sum())].tolist()
+    listed = [
+        (row, float(p[row]), name_of(said.table, int(said.novelty.feature[row])), bool(said.is_open[row]))
+        for row in order[:LISTED_STRANGERS]
+    ]
+    return Strangers(level, len(order), listed)
 
 
 def _most_important(forest: Any, table: NamedColumns) -> NamedColumns:

@@ -47,7 +47,8 @@ class Report:
     html : str
         The page.
     figures : dict
-        Its figures: ``rows``, ``indeterminate``, ``places`` and, if the classes are known, the metrics.
+        Its figures: ``rows``, ``indeterminate``, ``strangers`` (None if the forest cannot tell), ``places`` and, if the
+        classes are known, the metrics.
     """
 
     html: str
@@ -204,6 +205,7 @@ def _rendered(forest: Any, said: Said, figures: Figures, data: dict[str, Any], c
         features=figures.features[:LISTED_FEATURES],
         n_features=len(figures.features),
         top_importance=max((feature.importance for feature in figures.features), default=0.0) or 1.0,
+        called=called,
         plain_rows=[_plain_row(forest, said, row, called) for row in undecided],
         policy=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
@@ -228,7 +230,9 @@ def _plain(figures: Figures) -> dict[str, Any]:
         {"conditions": list(place.conditions), "rows": place.rows, "undecided": place.undecided}
         for place in figures.places
     ]
-    return {"rows": figures.n_rows, "indeterminate": figures.n_open, **figures.values, "places": places}
+    strangers = None if figures.strangers is None else figures.strangers.number
+    known = {"rows": figures.n_rows, "indeterminate": figures.n_open, "strangers": strangers}
+    return known | figures.values | {"places": places}
 
 
 def _class_colours() -> str:
