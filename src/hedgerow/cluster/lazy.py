@@ -18,7 +18,7 @@ from hedgerow.metrics.tally import add_tallies
 _LEAVES, _COMBINE = "evidence.leaves", "evidence.combine"
 
 
-def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
+def lazily(model: Any, method: str, X: Any, /, *args: Any, **options: Any) -> Any:
     """Apply a method of a fitted estimator to each partition of a dask collection.
 
     Parameters
@@ -30,7 +30,7 @@ def lazily(model: Any, method: str, X: Any, *args: Any, **options: Any) -> Any:
     X : dask array or data frame of shape (n_samples, n_features)
         Samples.
     *args, **options
-        Further arguments of the method.
+        Further arguments of the method, also one that is called ``method``.
 
     Returns
     -------
