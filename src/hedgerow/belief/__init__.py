@@ -65,6 +65,7 @@ from hedgerow.belief.rules import (
     resolve_rule,
     rule_names,
 )
+from hedgerow.belief.venn import venn_abers
 
 __all__ = [
     "Opinion",
@@ -129,5 +130,6 @@ __all__ = [
     "total_uncertainty",
     "total_uncertainty_from_counts",
     "undominated",
+    "venn_abers",
     "vote_shares",
 ]
