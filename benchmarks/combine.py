@@ -243,7 +243,7 @@ def _fitted(
 ) -> tuple[RandomForestClassifier, Array]:
     """A forest of synthetic data, and fresh rows."""
     split = synthetic(Shape(max(rows, fitted), FEATURES, classes), seed)
-    forest = RandomForestClassifier(trees, n_jobs=threads, random_state=seed)
+    forest = RandomForestClassifier(trees, calibration=None, n_jobs=threads, random_state=seed)
     return forest.fit(split.X[:fitted], split.y[:fitted]), split.X_fresh[:rows]
 
 

@@ -327,7 +327,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 
 def _forest(trees: int, threads: int, seed: int) -> RandomForestClassifier:
-    return RandomForestClassifier(trees, n_jobs=threads, random_state=seed)
+    return RandomForestClassifier(trees, calibration=None, n_jobs=threads, random_state=seed)
 
 
 def _for_shap(forest: RandomForestClassifier) -> list[dict[str, Any]]:

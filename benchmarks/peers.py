@@ -72,6 +72,7 @@ class _Scikit:
 
     module: ClassVar[str]
     estimator: ClassVar[str]
+    options: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, trees: int, threads: int, seed: int) -> None:
         kind = getattr(_module(self.module), self.estimator)
@@ -83,6 +84,7 @@ class _Scikit:
             bootstrap=True,
             n_jobs=threads,
             random_state=seed,
+            **self.options,
         )
 
     def fit(self, X: Array, y: Array) -> object:
@@ -130,9 +132,10 @@ class Intelex(_Scikit):
 
 
 class Hedgerow(_Scikit):
-    """hedgerow's random forest."""
+    """hedgerow's random forest, without the map of probabilities that its peers do not learn either."""
 
     module, estimator = "hedgerow", "RandomForestClassifier"
+    options: ClassVar[dict[str, Any]] = {"calibration": None}
 
     def nbytes(self) -> int | None:
         return int(self.model.forest_.nbytes)

@@ -20,7 +20,8 @@ from hedgerow.explain import shap_values
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 X = X.astype(np.float32)  # what scikit-learn would round to
-forest = RandomForestClassifier(50, random_state=0).fit(X.iloc[::2], y.iloc[::2])
+forest = RandomForestClassifier(50, calibration=None, random_state=0)
+forest.fit(X.iloc[::2], y.iloc[::2])
 
 theirs = shap.TreeExplainer(
     forest.to_sklearn(), feature_perturbation="tree_path_dependent"

@@ -73,7 +73,7 @@ def test_caution_does_not_touch_labels_and_probabilities(caution):
 
 
 def test_probability_is_the_mean_of_the_shares_of_the_leaves():
-    forest, X = fitted(), blobs(200, 1)[0]
+    forest, X = fitted(calibration=None), blobs(200, 1)[0]
     counts = forest.evidence(X).counts
     shares = counts / counts.sum(axis=2, keepdims=True)
     np.testing.assert_allclose(forest.predict_proba(X), shares.mean(axis=1), rtol=1e-12)
@@ -126,7 +126,7 @@ def test_bounds_widen_and_sets_grow_with_caution(rule):
 
 
 def test_without_caution_sets_hold_one_class_except_for_ties():
-    forest, X = fitted(n_estimators=4).set_params(caution=0.0), blobs(2000, 1)[0]
+    forest, X = fitted(n_estimators=4, calibration=None).set_params(caution=0.0), blobs(2000, 1)[0]
     probability, sets = forest.predict_proba(X), forest.predict_set(X)
     tied = np.isclose(probability, probability.max(axis=1, keepdims=True), rtol=0, atol=1e-12)
     assert (tied.sum(axis=1) > 1).any()
@@ -134,7 +134,7 @@ def test_without_caution_sets_hold_one_class_except_for_ties():
 
 
 def test_uncertainty_adds_up_and_epistemic_grows_away_from_the_data():
-    forest, X = fitted(), blobs(400, 1)[0]
+    forest, X = fitted(calibration=None), blobs(400, 1)[0]
     doubt = forest.predict_uncertainty(X)
     np.testing.assert_allclose(doubt.total, doubt.aleatoric + doubt.epistemic, rtol=1e-12)
     probability = forest.predict_proba(X)
@@ -186,11 +186,11 @@ def test_a_changed_forest_answers_as_one_fitted_so(changes):
 
 def test_a_parameter_of_the_rule_can_be_changed_alone():
     X = blobs(120, 2)[0]
-    forest = fitted().set_params(rule=Laplace())
+    forest = fitted(calibration=None).set_params(rule=Laplace())
     smooth = forest.predict_proba(X)
     forest.set_params(rule__alpha=0.0)
     assert (forest.predict_proba(X).max(axis=1) > smooth.max(axis=1)).mean() > 0.9
-    np.testing.assert_allclose(forest.predict_proba(X), fitted().predict_proba(X), rtol=1e-12)
+    np.testing.assert_allclose(forest.predict_proba(X), fitted(calibration=None).predict_proba(X), rtol=1e-12)
 
 
 def test_caution_auto_can_be_set_on_a_fitted_forest():
@@ -284,10 +284,10 @@ def test_random_labels_score_at_chance_out_of_bag(metric, leaf_counts):
 
 def test_caution_auto_is_chosen_out_of_bag_and_the_parameter_stays():
     X, y = blobs(300, 0)
-    forest = RandomForestClassifier(40, caution="auto", random_state=0).fit(X, y)
+    forest = RandomForestClassifier(40, caution="auto", calibration=None, random_state=0).fit(X, y)
     assert forest.caution == "auto"
     assert forest.caution_ in CAUTIONS
-    fixed = fitted()
+    fixed = fitted(calibration=None)
     scores = [metrics.u65(y, decide(fixed.oob_evidence_.combine(caution=caution))) for caution in CAUTIONS]
     assert forest.caution_ == CAUTIONS[int(np.argmax(scores))]
     assert len(set(scores)) > 3
@@ -317,7 +317,7 @@ def test_caution_auto_is_chosen_again_for_another_rule_or_decision():
 
 def test_caution_auto_stays_what_it_was_where_the_training_rows_are_gone():
     X, y = blobs(300, 0)
-    forest = RandomForestClassifier(20, caution="auto", random_state=0).fit(X, y)
+    forest = RandomForestClassifier(20, calibration=None, caution="auto", random_state=0).fit(X, y)
     again = pickle.loads(pickle.dumps(forest)).set_params(rule="dempster")
     np.testing.assert_array_equal(
         again.predict_bounds(X), forest.set_params(rule="dempster", caution=again.caution_).predict_bounds(X)
@@ -331,7 +331,7 @@ def test_caution_auto_goes_with_learned_weights():
 
 def test_tuning_tries_all_combinations_and_keeps_the_best():
     X, y = blobs(300, 0)
-    forest = fitted()
+    forest = fitted(calibration=None)
     over = {"rule": ["average", "eva"], "caution": [0.0, 1.0, 3.0], "decision": ["dominance", UtilitySet("u65")]}
     assert forest.tune("u65", over) is forest
     scores = [score for score, _ in forest.tuning_]
@@ -341,9 +341,9 @@ def test_tuning_tries_all_combinations_and_keeps_the_best():
     best = forest.tuning_[0][1]
     assert {name: getattr(forest, name) for name in over} == best
     for score, tried in forest.tuning_:
-        opinion = fitted().oob_evidence_.as_forest().combine(tried["rule"], caution=tried["caution"])
+        opinion = forest.oob_evidence_.as_forest().combine(tried["rule"], caution=tried["caution"])
         assert score == pytest.approx(metrics.u65(y, decide(opinion, tried["decision"])), abs=1e-12)
-    direct = fitted().set_params(**best)
+    direct = fitted(calibration=None).set_params(**best)
     np.testing.assert_array_equal(forest.predict_set(X), direct.predict_set(X))
 
 
@@ -428,7 +428,7 @@ def test_rules_that_learn_weights_are_refused_without_a_bootstrap():
 @pytest.mark.parametrize("metric", ["accuracy", "u65", "u80", "determinacy"])
 def test_the_out_of_bag_score_is_that_of_out_of_bag_evidence(metric):
     X, y = blobs(300, 0)
-    forest = RandomForestClassifier(40, oob_score=metric, caution=2.0, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(40, calibration=None, oob_score=metric, caution=2.0, random_state=0).fit(X, y)
     opinion = forest.oob_evidence_.combine()
     expected = {
         "accuracy": np.mean(forest.classes_[opinion.probability.argmax(axis=1)] == y),
@@ -444,7 +444,7 @@ def test_the_out_of_bag_score_is_that_of_out_of_bag_evidence(metric):
 def test_rows_without_weight_are_judged_by_all_trees_under_the_rule(rule):
     X, y = blobs(120, 0)
     weights = np.where(np.arange(120) < 20, 0.0, 1.0)
-    forest = RandomForestClassifier(15, rule=rule, oob_score=True, random_state=0).fit(X, y, weights)
+    forest = RandomForestClassifier(15, calibration=None, rule=rule, oob_score=True, random_state=0).fit(X, y, weights)
     np.testing.assert_allclose(forest.oob_decision_function_[:20], forest.predict_proba(X[:20]), rtol=1e-12)
     inside = forest.oob_evidence_.combine(weights=getattr(forest, "tree_weights_", None))
     np.testing.assert_array_equal(forest.oob_decision_function_[20:], inside.probability)
@@ -487,7 +487,7 @@ def test_a_promised_coverage_is_kept_on_new_data(rule, per_class):
 def test_calibration_is_that_of_out_of_bag_evidence_and_leaves_the_parameter_alone():
     X, y = blobs(300, 0)
     decision = Coverage(0.9)
-    forest = fitted().set_params(decision=decision)
+    forest = fitted(calibration=None).set_params(decision=decision)
     sets = forest.predict_set(X)
     assert not hasattr(decision, "threshold_")
     by_hand = Coverage(0.9).calibrate(forest.oob_evidence_.combine(), y)
@@ -497,7 +497,7 @@ def test_calibration_is_that_of_out_of_bag_evidence_and_leaves_the_parameter_alo
 
 def test_calibration_follows_the_rule_the_caution_and_the_target():
     X, _ = blobs(300, 1)
-    forest = fitted().set_params(decision=Coverage(0.9))
+    forest = fitted(calibration=None).set_params(decision=Coverage(0.9))
     first = forest.predict_set(X)
     forest.set_params(decision__target=0.6)
     assert forest.predict_set(X).sum() < first.sum()
@@ -508,7 +508,9 @@ def test_calibration_follows_the_rule_the_caution_and_the_target():
 
 def test_rows_in_every_bag_take_no_part_in_the_calibration():
     X, y = blobs(300, 0)
-    forest = RandomForestClassifier(3, min_samples_leaf=10, decision=Coverage(0.9), random_state=0).fit(X, y)
+    forest = RandomForestClassifier(
+        3, calibration=None, min_samples_leaf=10, decision=Coverage(0.9), random_state=0
+    ).fit(X, y)
     judged = (multiplicities(forest, 300) == 0).any(axis=1)
     assert 0 < judged.sum() < 300
     by_hand = Coverage(0.9).calibrate(forest.oob_evidence_.as_forest().combine()[judged], y[judged])
@@ -517,7 +519,7 @@ def test_rows_in_every_bag_take_no_part_in_the_calibration():
 
 def test_rows_in_every_bag_take_no_part_in_the_score():
     X, y = blobs(300, 0)
-    forest = RandomForestClassifier(3, oob_score=True, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(3, calibration=None, oob_score=True, random_state=0).fit(X, y)
     judged = (multiplicities(forest, 300) == 0).any(axis=1)
     said = forest.classes_[forest.oob_evidence_.combine().probability.argmax(axis=1)]
     assert forest.oob_score_ == pytest.approx(np.mean(said[judged] == y[judged]))

@@ -201,8 +201,8 @@ def test_ordinal_classes_give_mass_to_runs_of_neighbours_only():
 @pytest.mark.parametrize(
     "forest",
     [
-        RandomForestClassifier(9, caution=2.0, random_state=1),
-        RandomForestClassifier(9, leaf_counts="oob", max_depth=4, random_state=1),
+        RandomForestClassifier(9, caution=2.0, calibration=None, random_state=1),
+        RandomForestClassifier(9, leaf_counts="oob", max_depth=4, calibration=None, random_state=1),
         ExtraTreesClassifier(9, class_weight={0: 3.0}, random_state=1),
     ],
 )

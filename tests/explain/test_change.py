@@ -15,23 +15,27 @@ from hedgerow.judge.answer import answers_of
 from hedgerow.rules import Belief
 
 KINDS = {
-    "forest": lambda: RandomForestClassifier(8, caution=2.0, random_state=0),
+    "forest": lambda: RandomForestClassifier(8, calibration=None, caution=2.0, random_state=0),
     "extra, inbag-free": lambda: ExtraTreesClassifier(8, caution=1.0, random_state=1),
     "random decision": lambda: RandomDecisionTreesClassifier(8, caution=1.0, min_samples_leaf=3, random_state=2),
-    "belief": lambda: RandomForestClassifier(8, rule=Belief(), caution=2.0, random_state=3),
-    "no sum over trees": lambda: RandomForestClassifier(4, rule="eva", decision="u65", random_state=4, max_depth=3),
-    "oob counts": lambda: RandomForestClassifier(8, leaf_counts="oob", caution=1.0, random_state=5),
-    "maximality": lambda: RandomForestClassifier(8, decision="maximality", caution=3.0, random_state=6),
+    "belief": lambda: RandomForestClassifier(8, calibration=None, rule=Belief(), caution=2.0, random_state=3),
+    "no sum over trees": lambda: RandomForestClassifier(
+        4, calibration=None, rule="eva", decision="u65", random_state=4, max_depth=3
+    ),
+    "oob counts": lambda: RandomForestClassifier(8, calibration=None, leaf_counts="oob", caution=1.0, random_state=5),
+    "maximality": lambda: RandomForestClassifier(
+        8, calibration=None, decision="maximality", caution=3.0, random_state=6
+    ),
     "calibrated": lambda: RandomForestClassifier(8, calibration="oob", caution=1.0, random_state=9),
     "calibrated votes": lambda: RandomForestClassifier(8, calibration="oob", rule="vote", caution=1.0, random_state=6),
     "calibrated, no sum": lambda: RandomForestClassifier(
-        4, rule="eva", decision="u65", calibration="oob", random_state=4, max_depth=3
+        4, rule="median", decision="u65", calibration="oob", random_state=4, max_depth=3
     ),
     "admissible belief": lambda: RandomForestClassifier(
-        8, rule="belief", decision="e_admissibility", caution=2.0, random_state=7
+        8, calibration=None, rule="belief", decision="e_admissibility", caution=2.0, random_state=7
     ),
     "admissible votes": lambda: RandomForestClassifier(
-        8, rule="dominance_vote", decision="e_admissibility", caution=2.0, random_state=8
+        8, calibration=None, rule="dominance_vote", decision="e_admissibility", caution=2.0, random_state=8
     ),
 }
 LIMITS = {

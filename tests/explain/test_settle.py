@@ -31,9 +31,8 @@ def table():
 def test_one_case_fewer_does_not_settle_it(table, rule):
     X, y = table
     n_trees, decision = (3, "u65") if rule == "eva" else (30, "dominance")
-    forest = RandomForestClassifier(n_trees, caution=2.0, rule=rule, decision=decision, random_state=0).fit(
-        X[:300], y[:300]
-    )
+    how = {"caution": 2.0, "rule": rule, "decision": decision, "calibration": None}
+    forest = RandomForestClassifier(n_trees, **how, random_state=0).fit(X[:300], y[:300])
     question = question_of(forest, X[300:])
     rows = np.flatnonzero(question.is_open)[:12]
     assert len(rows)

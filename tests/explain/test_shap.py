@@ -109,7 +109,7 @@ def said(forest: Any, X: Any, what: str) -> np.ndarray:
 
 FORESTS = [
     (DecisionTreeClassifier, {}),
-    (RandomForestClassifier, {"n_estimators": 4}),
+    (RandomForestClassifier, {"n_estimators": 4, "calibration": None}),
     (ExtraTreesClassifier, {"n_estimators": 4}),
     (RandomDecisionTreesClassifier, {"n_estimators": 4}),
 ]
@@ -164,7 +164,7 @@ def test_interactions_are_those_of_the_definition(make, parameters, against):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("against", [False, True], ids=["by path", "against a background"])
 def test_base_and_values_add_up_to_what_the_forest_says(rule, what, n_classes, against):
-    forest, X = fitted(RandomForestClassifier, n_classes, n_estimators=7)
+    forest, X = fitted(RandomForestClassifier, n_classes, n_estimators=7, calibration=None)
     forest.set_params(rule=rule, caution=2.0)
     found = shap_values(forest, X[:20], what, background=X[50:60] if against else None)
     np.testing.assert_allclose(found.base + found.values.sum(axis=1), said(forest, X[:20], what), rtol=0, atol=EXACT)
@@ -231,7 +231,7 @@ def test_threads_and_companions_change_no_bit(against):
 
 
 def test_groups_of_trees_say_what_all_trees_say(monkeypatch):
-    forest, X = fitted(RandomForestClassifier, 3, n_estimators=7)
+    forest, X = fitted(RandomForestClassifier, 3, n_estimators=7, calibration=None)
     whole = shap_values(forest, X[:20])
     monkeypatch.setattr("hedgerow.explain.shap.GROUP_BYTES", 1)
     parts = shap_values(forest, X[:20])
@@ -257,7 +257,7 @@ def test_any_tree_adds_up(n_rows, n_features, seed):
 def test_values_are_those_of_the_shap_package_on_numeric_forests(n_classes, what):
     shap = pytest.importorskip("shap", reason="the package shap is not installed; pip install shap to compare with it")
     X, y = numeric_table(600, 7, n_classes, seed=6)
-    forest = RandomForestClassifier(15, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(15, calibration=None, random_state=0).fit(X, y)
     peer = shap.TreeExplainer({"trees": trees_for_shap(forest.trees_, values_of_leaves(forest, what))})
     theirs = peer.shap_values(X[:50], check_additivity=False)
     np.testing.assert_allclose(shap_values(forest, X[:50], what).values, theirs, rtol=0, atol=1e-10)
@@ -269,7 +269,7 @@ def test_values_against_a_background_are_those_of_the_shap_package():
     shap = pytest.importorskip("shap", reason="the package shap is not installed; pip install shap to compare with it")
     X, y = numeric_table(600, 7, 2, seed=6)
     X = np.nan_to_num(X)
-    forest = RandomForestClassifier(15, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(15, calibration=None, random_state=0).fit(X, y)
     trees = trees_for_shap(forest.trees_, values_of_leaves(forest))
     peer = shap.TreeExplainer({"trees": trees}, data=X[100:150], feature_perturbation="interventional")
     theirs = peer.shap_values(X[:50], check_additivity=False)
@@ -289,7 +289,7 @@ def test_what_does_not_add_up_is_refused_with_what_does(what):
 
 def test_empty_leaves_are_refused_for_probabilities_and_explained_for_bounds():
     X, y = numeric_table(60, 4, 2, seed=8)
-    forest = RandomForestClassifier(10, leaf_counts="oob", random_state=0).fit(X, y)
+    forest = RandomForestClassifier(10, calibration=None, leaf_counts="oob", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="leaves without rows"):
         shap_values(forest, X)
     for what in ("lower", "upper"):
@@ -379,10 +379,8 @@ def test_values_of_a_calibrated_forest_are_those_of_the_plain_one_carried_throug
     np.testing.assert_allclose(mapped[..., 1] * before, plain[..., 1] * after, rtol=0, atol=EXACT)
 
 
-def test_log_odds_of_a_calibrated_forest_are_those_before_the_map():
+def test_rules_whose_log_odds_add_up_have_no_map():
     forest, X = fitted(RandomForestClassifier, n_estimators=6, calibration="oob", rule="eva")
+    assert "products" in forest.calibration_.why
     found = shap_values(forest, X[:5], "log_odds")
-    plain = shap_values(copy(forest).set_params(calibration=None), X[:5], "log_odds")
-    np.testing.assert_array_equal(found.values, plain.values)
-    with pytest.raises(ValueError, match="must be a sum over trees"):
-        shap_values(forest, X[:5])
+    np.testing.assert_allclose(found.base + found.values.sum(axis=1), said(forest, X[:5], "log_odds"), atol=EXACT)

@@ -168,7 +168,7 @@ def test_out_of_bag_evidence_is_that_of_all_rows_without_their_own_count(leaf_co
 
 def test_what_was_learned_out_of_bag_is_learned_again() -> None:
     X, y = table(400)
-    settings = {"random_state": 0, "oob_score": True, "caution": "auto"}
+    settings = {"random_state": 0, "oob_score": True, "caution": "auto", "calibration": None}
     forest = RandomForestClassifier(15, **settings).fit(X[:100], y[:100])
     forest.partial_fit(X[100:], y[100:])
     assert len(forest.oob_decision_function_) == 400
@@ -227,15 +227,17 @@ def test_more_than_eight_classes_are_kept_sparsely_from_then_on() -> None:
 def test_the_first_call_fits_and_must_declare_the_classes() -> None:
     X, y = table(200)
     with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
-        RandomForestClassifier(3).partial_fit(X, y)
-    begun = RandomForestClassifier(3, random_state=0).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
-    assert same_forest(begun.forest_, RandomForestClassifier(3, random_state=0).fit(X[:100], y[:100]).forest_)
-    wider = RandomForestClassifier(3, random_state=0).partial_fit(X[:100], y[:100], classes=range(5))
+        RandomForestClassifier(3, calibration=None).partial_fit(X, y)
+    begun = RandomForestClassifier(3, calibration=None, random_state=0).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    assert same_forest(
+        begun.forest_, RandomForestClassifier(3, calibration=None, random_state=0).fit(X[:100], y[:100]).forest_
+    )
+    wider = RandomForestClassifier(3, calibration=None, random_state=0).partial_fit(X[:100], y[:100], classes=range(5))
     assert wider.classes_.tolist() == [0, 1, 2, 3, 4]
     assert wider.predict_proba(X).shape == (200, 5)
     assert not wider.predict_proba(X)[:, 3:].any()
     with pytest.raises(ValueError, match=r"got \[2\]"):
-        RandomForestClassifier(3).partial_fit(X, y, classes=[0, 1])
+        RandomForestClassifier(3, calibration=None).partial_fit(X, y, classes=[0, 1])
 
 
 def test_fit_begins_anew() -> None:
@@ -279,7 +281,7 @@ def again(model: Any) -> Any:
 def test_a_copy_goes_on_as_the_original_does(leaf_counts: str, copy: Any) -> None:
     X, y = table(300, 11)
     weights = np.random.default_rng(0).random(100)
-    forest = RandomForestClassifier(4, leaf_counts=leaf_counts, random_state=0).fit(X[:100], y[:100])
+    forest = RandomForestClassifier(4, calibration=None, leaf_counts=leaf_counts, random_state=0).fit(X[:100], y[:100])
     forest.partial_fit(X[100:200], y[100:200], sample_weight=weights, classes=np.arange(12))
     other = copy(forest)
     assert same_forest(other.forest_, forest.forest_)

@@ -633,7 +633,7 @@ def test_out_of_bag_judgement_agrees_with_trees_that_have_not_seen_the_row() -> 
 
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
-    model = RandomForestClassifier(12, oob_score=True, min_samples_leaf=3, random_state=0).fit(X, y)
+    model = RandomForestClassifier(12, calibration=None, oob_score=True, min_samples_leaf=3, random_state=0).fit(X, y)
     leaves = model.apply(X)
     for row in range(60):
         shares = []
@@ -657,7 +657,7 @@ def test_out_of_bag_accuracy_foretells_accuracy_on_new_rows() -> None:
 def test_out_of_bag_accuracy_on_real_data_is_that_of_scikit_learn(data_folder: Path, name: str) -> None:
     frame = pd.read_csv(data_folder / f"{name}.csv.gz")
     X, y = frame.drop(columns="target").to_numpy(dtype=float), frame["target"].astype(str).to_numpy()
-    ours = RandomForestClassifier(200, oob_score=True, random_state=0).fit(X, y).oob_score_
+    ours = RandomForestClassifier(200, calibration=None, oob_score=True, random_state=0).fit(X, y).oob_score_
     theirs = SklearnForest(200, oob_score=True, random_state=0, n_jobs=2).fit(X, y).oob_score_
     # The rows are the same, so most of the sampling error is shared.
     assert abs(ours - theirs) < 2 * math.sqrt(theirs * (1 - theirs) / len(y))

@@ -60,7 +60,7 @@ def test_weights_of_training_rows_are_their_shares_of_the_leaves(leaf_counts):
 
 @pytest.mark.parametrize("leaf_counts", ["all", "inbag", "distinct"])
 def test_weighted_training_labels_are_the_prediction(leaf_counts):
-    forest, X, y = fitted(leaf_counts=leaf_counts)
+    forest, X, y = fitted(leaf_counts=leaf_counts, calibration=None)
     weights = forest.row_weights(X)
     np.testing.assert_allclose(weights @ (y[:, None] == forest.classes_), forest.predict_proba(X), rtol=0, atol=1e-14)
 

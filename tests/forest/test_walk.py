@@ -83,7 +83,7 @@ def model() -> RandomForestClassifier:
     X = np.column_stack([rng.normal(size=(200, 3)), rng.integers(0, 6, 200)])
     X[rng.random(X.shape) < 0.05] = np.nan
     y = rng.integers(0, 3, 200)
-    fitted = RandomForestClassifier(5, categorical_features=[3], random_state=0).fit(X, y)
+    fitted = RandomForestClassifier(5, calibration=None, categorical_features=[3], random_state=0).fit(X, y)
     fitted.X = X
     return fitted
 
@@ -162,7 +162,7 @@ def test_a_node_takes_twelve_bytes(model: Any) -> None:
 def test_joined_forests_answer_with_the_mean_of_both(model: Any) -> None:
     rng = np.random.default_rng(4)
     y = rng.integers(0, 3, 200)
-    weighted = RandomForestClassifier(3, categorical_features=[3], random_state=9)
+    weighted = RandomForestClassifier(3, calibration=None, categorical_features=[3], random_state=9)
     weighted.fit(model.X, y, rng.random(200) + 0.5)
     codes = encode_for(model, model.X)
     joined = join_forests(model.forest_, weighted.forest_)
@@ -180,7 +180,7 @@ def encode_for(model: Any, X: Any) -> NDArray[Any]:
 def test_wide_tables_read_only_the_features_they_need() -> None:
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(80, 200)), rng.integers(0, 2, 80)
-    fitted = RandomForestClassifier(3, random_state=0).fit(X, y)
+    fitted = RandomForestClassifier(3, calibration=None, random_state=0).fit(X, y)
     assert 0 < len(fitted.forest_.used_features) < 200
     np.testing.assert_array_equal(fitted.predict_proba(X), fitted.forest_.probability(encode_for(fitted, X)))
 

@@ -49,7 +49,9 @@ def draw(seed: int, n_rows: int = 80, n_classes: int = 3) -> tuple[NDArray[np.fl
 @pytest.mark.parametrize("leaf_counts", SENSES)
 def test_errors_are_what_their_definitions_say(leaf_counts: str, n_classes: int) -> None:
     X, y = draw(0, n_classes=n_classes)
-    forest = RandomForestClassifier(15, leaf_counts=leaf_counts, oob_score=True, random_state=1).fit(X, y)
+    forest = RandomForestClassifier(15, leaf_counts=leaf_counts, oob_score=True, calibration=None, random_state=1).fit(
+        X, y
+    )
     errors = forest.oob_errors_
     found = errors.out_of_bag, errors.resubstitution, errors.no_information
     np.testing.assert_allclose(found, slow_errors(forest, X, y), rtol=0, atol=1e-12)
@@ -135,7 +137,7 @@ def test_a_forest_without_bags_has_no_such_errors() -> None:
 @pytest.mark.parametrize("rule", ["average", "vote", "eva", "dempster", "cautious", "interval_disjunction", "median"])
 def test_the_trace_is_the_error_of_every_smaller_forest(rule: str, leaf_counts: str) -> None:
     X, y = draw(3)
-    forest = RandomForestClassifier(12, rule=rule, leaf_counts=leaf_counts, random_state=5)
+    forest = RandomForestClassifier(12, rule=rule, leaf_counts=leaf_counts, calibration=None, random_state=5)
     smaller = [clone(forest).set_params(n_estimators=t, oob_score=True).fit(X, y).oob_score_ for t in range(1, 13)]
     np.testing.assert_allclose(forest.fit(X, y).oob_trace_, 1 - np.array(smaller), rtol=0, atol=1e-12)
 
@@ -143,7 +145,7 @@ def test_the_trace_is_the_error_of_every_smaller_forest(rule: str, leaf_counts: 
 def test_the_trace_knows_many_classes_and_weights() -> None:
     X, y = draw(4, n_rows=150, n_classes=12)
     weights = np.random.default_rng(0).random(150) + 0.5
-    forest = RandomForestClassifier(10, random_state=2, oob_score=True).fit(X, y, weights)
+    forest = RandomForestClassifier(10, calibration=None, random_state=2, oob_score=True).fit(X, y, weights)
     assert forest.oob_trace_.shape == (10,)
     assert forest.oob_trace_[-1] == pytest.approx(1 - forest.oob_score_, abs=1e-12)
 
@@ -160,7 +162,7 @@ def test_the_trace_follows_the_rule_and_survives_a_pickle() -> None:
 def test_some_trees_of_a_forest_are_a_forest() -> None:
     for n_classes in (3, 12):
         X, y = draw(7, n_classes=n_classes)
-        forest = RandomForestClassifier(8, categorical_features=[3], random_state=0).fit(X, y)
+        forest = RandomForestClassifier(8, calibration=None, categorical_features=[3], random_state=0).fit(X, y)
         codes = answers_of(forest).read(X)
         part = some_trees(forest.forest_, 2, 5)
         assert np.array_equal(part.leaves(codes), forest.forest_.leaves(codes)[:, 2:5])
@@ -232,14 +234,14 @@ def test_features_are_those_with_the_least_out_of_bag_error() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 30))
     y = (X[:, 0] > 0).astype(int)  # one feature says it all: look at every one of them
-    forest = RandomForestClassifier(20, max_features="oob", random_state=0).fit(X, y)
+    forest = RandomForestClassifier(20, calibration=None, max_features="oob", random_state=0).fit(X, y)
     errors = forest.max_features_errors_
     assert list(errors) == feature_numbers(30) == [1, 3, 5, 10, 11, 15, 30]
     assert errors[forest.max_features_] == min(errors.values())
     assert forest.max_features_ > 5
-    fixed = RandomForestClassifier(20, max_features=forest.max_features_, random_state=0).fit(X, y)
+    fixed = RandomForestClassifier(20, calibration=None, max_features=forest.max_features_, random_state=0).fit(X, y)
     assert np.array_equal(forest.predict_proba(X), fixed.predict_proba(X))
-    pilot = RandomForestClassifier(50, max_features=3, random_state=0, oob_score=True).fit(X, y)
+    pilot = RandomForestClassifier(50, calibration=None, max_features=3, random_state=0, oob_score=True).fit(X, y)
     assert errors[3] == pytest.approx(1 - pilot.oob_score_, abs=1e-12)
 
 

@@ -43,17 +43,17 @@ def log_loss(probability: np.ndarray, y: np.ndarray) -> float:
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
 def test_calibrated_probabilities_are_better_on_fresh_rows(kind, n_classes):
     X, y, later, truth = halves(n_classes)
-    plain = kind(N_TREES, bootstrap=True, random_state=0).fit(X, y)
+    plain = kind(N_TREES, bootstrap=True, calibration=None, random_state=0).fit(X, y)
     mapped = clone(plain).set_params(calibration="oob").fit(X, y)
     assert log_loss(mapped.predict_proba(later), truth) < log_loss(plain.predict_proba(later), truth)
     assert mapped.calibration_.slope > 1
     assert not mapped.calibration_.why
 
 
-def test_none_is_the_default_and_changes_nothing():
+def test_none_changes_nothing():
     X, y, later, _ = halves()
     mapped, plain = forest().fit(X, y), forest(calibration=None).fit(X, y)
-    assert RandomForestClassifier().calibration is None
+    assert RandomForestClassifier().calibration == ExtraTreesClassifier().calibration == "oob"
     assert plain.calibration_.why
     mapped.set_params(calibration=None)
     np.testing.assert_array_equal(mapped.predict_proba(later), plain.predict_proba(later))
@@ -89,10 +89,14 @@ def test_every_rule_keeps_its_laws_or_steps_aside(rule):
         assert (wide.upper >= narrow.upper - 1e-12).all()
 
 
-def test_rules_whose_probabilities_depend_on_caution_are_not_mapped():
+def test_rules_whose_probabilities_depend_on_caution_or_are_products_are_not_mapped():
+    products = ("dempster", "cautious", "eva")
     counts = np.random.default_rng(0).poisson(2.0, (200, 5, 3)).astype(float)
     for rule in all_rules():
         if rule.needs_weights or rule.chooses:
+            continue
+        if rule.name in products:
+            assert not rule.calibrates
             continue
         one, other = (combine(counts, rule, caution=caution).probability for caution in (0.5, 2.0))
         assert np.allclose(one, other) == rule.calibrates, rule
@@ -183,10 +187,14 @@ def test_weights_are_used():
     assert other.predict_proba(later)[:, 1].mean() > one.predict_proba(later)[:, 1].mean()
 
 
-def test_without_bags_it_is_refused():
-    X, y, _, _ = halves(n=60)
-    with pytest.raises(ValueError, match="calibration must be None without a bootstrap, got 'oob'; set bootstrap"):
-        ExtraTreesClassifier(5, calibration="oob").fit(X, y)
+def test_without_bags_it_steps_aside_and_says_so(tmp_path):
+    X, y, later, _ = halves(n=60)
+    model = ExtraTreesClassifier(5, random_state=0).fit(X, y)
+    assert "no bootstrap" in model.calibration_.why
+    plain = ExtraTreesClassifier(5, calibration=None, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(later), plain.predict_proba(later))
+    save(model, tmp_path / "trees.hedge")
+    assert load(tmp_path / "trees.hedge").calibration_.why == model.calibration_.why
     with pytest.raises(ValueError, match="calibration must be 'oob' or None, got 'isotonic'"):
         RandomForestClassifier(5, calibration="isotonic").fit(X, y)
     with pytest.raises(NotFittedError):

@@ -219,7 +219,9 @@ def test_limits_count_rows_not_their_classes(model):
 
 @pytest.mark.parametrize("rule", ["average", "belief", "dempster", "cautious", "eva", "median"])
 def test_out_of_bag_evidence_is_that_of_the_leaves_without_the_row(rule):
-    model = RandomForestClassifier(7, rule=rule, label_rounds=1, max_depth=4, random_state=2).fit(X, blur(Y, 0.5))
+    model = RandomForestClassifier(7, calibration=None, rule=rule, label_rounds=1, max_depth=4, random_state=2).fit(
+        X, blur(Y, 0.5)
+    )
     evidence, leaves = model.oob_evidence_, model.evidence(X).leaves
     own = fitted_of(model).rows.target.own
     np.testing.assert_allclose(own.sum(axis=1), 1.0, rtol=1e-12)
@@ -242,7 +244,9 @@ def test_out_of_bag_evidence_is_that_of_the_leaves_without_the_row(rule):
 
 
 def test_stacked_rules_see_the_rows_own_evidence_taken_out():
-    model = RandomForestClassifier(7, rule="median", label_rounds=0, random_state=2).fit(X, blur(Y, 0.5))
+    model = RandomForestClassifier(7, calibration=None, rule="median", label_rounds=0, random_state=2).fit(
+        X, blur(Y, 0.5)
+    )
     evidence = model.oob_evidence_
     setting = evidence._setting(None, None)
     states = (
@@ -396,7 +400,7 @@ def test_rows_of_weight_zero_are_left_out():
 
 def test_class_of_weight_zero_takes_no_share_and_rows_of_that_class_alone_are_left_out():
     sets = blur(Y, 0.5)
-    model = RandomForestClassifier(5, class_weight={2: 0.0}, random_state=0).fit(X, sets)
+    model = RandomForestClassifier(5, calibration=None, class_weight={2: 0.0}, random_state=0).fit(X, sets)
     assert (model.predict_proba(X)[:, 2] == 0).all()
     assert model.forest_.leaf_counts(0).sum() == sum(each != {2} for each in sets)
 

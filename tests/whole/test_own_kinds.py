@@ -114,7 +114,8 @@ def table() -> tuple[np.ndarray, np.ndarray]:
 
 
 def fitted(table: tuple[np.ndarray, np.ndarray], **parameters: Any) -> RandomForestClassifier:
-    return RandomForestClassifier(12, max_depth=4, oob_score=True, random_state=0, **parameters).fit(*table)
+    plain = {"max_depth": 4, "oob_score": True, "calibration": None, "random_state": 0}
+    return RandomForestClassifier(12, **plain, **parameters).fit(*table)
 
 
 # ---- a rule -------------------------------------------------------------------------------------------------------

@@ -321,7 +321,7 @@ def test_branches_are_pruned_for_all_outputs_together() -> None:
 
 def test_an_output_can_be_asked_everything() -> None:
     X, y, _ = table()
-    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(20, calibration=None, random_state=0).fit(X, y)
     output = forest.outputs_[1]
     assert "class" in output.explain(X[:1])[0].to_text() or output.explain(X[:1])[0].sentence
     assert "<html" in output.report(X[:5], y[:5, 1]).html

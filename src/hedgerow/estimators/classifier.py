@@ -233,7 +233,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         """Masses over all subsets of the classes: the mean of the masses of the leaves reached.
 
         The rule is not used. Belief and plausibility of the result are the means of those of the leaves; with
-        ``model="idm"`` those of single classes are the bounds of the rule "average". An empty leaf is vacuous.
+        ``model="idm"`` those of single classes are the bounds of "average" before any map. An empty leaf is vacuous.
 
         Parameters
         ----------

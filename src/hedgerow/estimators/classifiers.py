@@ -138,9 +138,9 @@ class RandomForestClassifier(TreesClassifier):
     oob_score_, oob_decision_function_ : float, ndarray of shape (n_samples, n_classes)
         Accuracy and probabilities on out-of-bag rows, with ``oob_score=True``.
     oob_errors_ : BootstrapErrors
-        Out-of-bag, resubstitution, .632 and .632+ errors.
+        Out-of-bag, resubstitution, .632 and .632+ errors, before any map of probabilities.
     oob_trace_ : ndarray of shape (n_trees,)
-        Out-of-bag error after each tree.
+        Out-of-bag error after each tree, before any map of probabilities.
     calibration_ : Calibration
         The map of probabilities that ``calibration="oob"`` has learned, or why there is none.
     max_features_, max_features_errors_ : int, dict
@@ -166,7 +166,7 @@ class RandomForestClassifier(TreesClassifier):
     rule: Any = "average"
     caution: Any = 1.0
     decision: Any = "dominance"
-    calibration: str | None = None
+    calibration: str | None = "oob"
     criterion: Any = "gini"
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = "sqrt"

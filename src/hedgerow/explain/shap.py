@@ -62,7 +62,7 @@ def shap_values(
         The quantity to explain. None is "probability", or "prediction" for a regressor; bounds are those of
         `predict_bounds`. "width" (upper - lower) shows which features make the forest unsure. "log_odds" (under the
         rules "eva" and "dempster") compares a class with the geometric mean of the others; with two classes, with the
-        other. Log-odds are those before any map.
+        other.
     interactions : bool, default=False
         Whether to split what a feature adds into what it adds alone and together with each other feature.
     background : {array-like, sparse matrix, data frame} of shape (n_background, n_features), default=None

@@ -77,7 +77,7 @@ def explain(
     >>> from sklearn.datasets import load_iris
     >>> from hedgerow import RandomForestClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> forest = RandomForestClassifier(50, caution=2.0, random_state=0).fit(X, y)
     >>> why = explain(forest, [[6.0, 3.0, 5.1, 1.6]])[0]
     >>> why.set
     [1, 2]

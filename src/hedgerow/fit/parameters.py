@@ -105,11 +105,10 @@ class Parameters:
         default=None,
         init=False,
         kind='"oob" or None',
-        about='"oob" learns, on rows outside the bags, a map that makes probabilities better (``calibration_``), and'
-        " bounds and sets with them. None is the forest of the papers.",
+        about='"oob" learns, on rows outside the bags, a map that makes probabilities better, and bounds and sets with'
+        " them; ``calibration_`` is the map, or says why there is none, as without a bootstrap. None is the forest of"
+        " the papers, whose probabilities are the mean of its leaves.",
         check=_must("'oob' or None", lambda value: value is None or _is(value, "oob")),
-        needs_bags=lambda value: value is not None,
-        instead="None",
         on_fitted=True,
     )
     criterion: Any = parameter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -141,6 +142,12 @@ class ClassAnswers(Answers):
         now = (rule, caution, None)
         other._asked = tuple(old if new is None else new for new, old in zip(now, self._asked, strict=True))
         return other
+
+    def for_file(self) -> Fitted:
+        """The fit without its training rows, with the map that these would have taught."""
+        with suppress(ValueError, TypeError):  # parameters that are wrong are kept as they are
+            _ = self.calibration
+        return super().for_file()
 
     def learn(self) -> None:
         """Choose caution, tree weights and calibration now, if the current parameters need them."""

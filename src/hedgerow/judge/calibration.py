@@ -63,7 +63,8 @@ def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Flo
         return learn_on_sample(forest, Sample(some, codes, labels, weights), rows.bags, n_threads)
     probability = _out_of_bag(forest, rows, rule, prior, n_threads)[some]
     probability[~rows.judges.certain[some]] = np.nan
-    return _learned(probability, labels, weights, forest.n_trees, rows.bags)
+    found = _learned(probability, labels, weights, forest.n_trees, rows.bags)
+    return found if rule.steady else replace(found, gain=1.0)  # evidence that adds up was scaled to the whole forest
 
 
 class Sample(NamedTuple):
@@ -114,18 +115,23 @@ def cannot_be_mapped(rule: Rule) -> str:
     """Why the probabilities of a rule are not mapped; empty if they are."""
     if rule.chooses:
         return f"the rule {rule.name} chooses the classes that remain itself"
-    return "" if rule.calibrates else f"the probabilities of the rule {rule.name} depend on caution"
+    return "" if rule.calibrates else f"the probabilities of the rule {rule.name} depend on caution or are products"
 
 
 def rule_key(rule: Any) -> str:
     """A rule or its name -> the key under which its map is stored."""
-    return _key_of_name(rule) if isinstance(rule, str) else repr(rule)
+    return _key_of_name(rule) if isinstance(rule, str) else _key_of(rule)
 
 
 @lru_cache(maxsize=64)
 def _key_of_name(name: str) -> str:
-    """The name of a rule -> its key; making the text of an object takes time."""
-    return repr(resolve_rule(name))
+    """The name of a rule -> its key, made once: it takes longer than the answer about a row."""
+    return _key_of(resolve_rule(name))
+
+
+def _key_of(rule: Rule) -> str:
+    """A rule -> its class and parameters; ``repr`` would import what loading a file must not."""
+    return f"{type(rule).__qualname__}{sorted(rule.get_params().items())}"
 
 
 def _learned(

@@ -87,7 +87,7 @@ def test_page_and_library_agree_to_nine_digits_and_on_every_set(open_page, model
     [
         (load_breast_cancer, "average"),
         (load_wine, "vote"),
-        (load_wine, "eva"),
+        (load_wine, "pool"),
         (load_digits, known.Laplace(alpha=0.25)),
     ],
 )

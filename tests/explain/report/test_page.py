@@ -225,7 +225,7 @@ def test_one_class_and_one_row_can_be_reported():
 
 def test_rule_the_page_cannot_repeat_is_said(cancer):
     _, X, y = cancer
-    forest = RandomForestClassifier(5, rule="median", random_state=0).fit(X, y)
+    forest = RandomForestClassifier(5, rule="median", calibration=None, random_state=0).fit(X, y)
     data = data_of(forest.report(X, y, seconds=0))
     assert data["settings"]["rule"] == {"name": None, "options": {}, "text": "Median()"}
 

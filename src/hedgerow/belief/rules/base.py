@@ -84,7 +84,8 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         Whether the rule is a decision by itself: its opinions have ``chosen``.
     calibrates : bool
         Whether ``calibration="oob"`` may map its probabilities. Set it to False if these depend on caution, because
-        bounds around mapped ones would not get wider with more caution. Rules with `chooses` are never mapped.
+        bounds around mapped ones would not get wider with more caution, or if they are products over trees, most of
+        which are nearly 0 or 1. Rules with `chooses` are never mapped.
     onnx : bool
         Whether `finish` uses only NumPy functions that `hedgerow.to_onnx` can translate.
     plain_mean : bool

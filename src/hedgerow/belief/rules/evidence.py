@@ -39,6 +39,7 @@ class Dempster(Rule):
     """
 
     name: ClassVar[str] = "dempster"
+    calibrates = False  # most shares are below the floor of a map, which would make them equal
     merge: ClassVar[Merge] = "add"
     even = True
     page = "dempster"
@@ -134,6 +135,7 @@ class Eva(Rule):
     """
 
     name: ClassVar[str] = "eva"
+    calibrates = False  # most shares are below the floor of a map, which would make them equal
     merge: ClassVar[Merge] = "add"
     skips_empty = True
     page = "eva"

@@ -150,7 +150,11 @@ def judge(
     scores = scores_of(ensemble.evidence(X_test))
     single = single_trees(ensemble, X_test, y_test) if cloud else []
     del ensemble  # so that two forests of a large set are never in memory at the same time
-    for model in (RandomForestClassifier(TREES, **options), DecisionTreeClassifier(**options)) if references else ():
+    for model in (
+        (RandomForestClassifier(TREES, calibration=None, **options), DecisionTreeClassifier(**options))
+        if references
+        else ()
+    ):
         scores.append(model.fit(X_fit, y_fit).predict_proba(X_test)[:, 1] - 0.5)
     accuracy = [round(float(np.mean((score > 0) == y_test)), 6) for score in scores]
     return {"accuracy": accuracy, "auc": [round(auc(score, y_test), 6) for score in scores], "trees": single}

@@ -115,7 +115,7 @@ def tables(
         scores: dict[str, list[Any]] = {name: [] for name in ways}
         for number, (fit, test) in enumerate(folds(y, repetition, stratified)):
             forest = RandomForestClassifier(
-                TREES, leaf_counts=sense, random_state=FOLDS * repetition + number, **options
+                TREES, calibration=None, leaf_counts=sense, random_state=FOLDS * repetition + number, **options
             )
             evidence = forest.fit(X[fit], y[fit]).evidence(X[test])
             for name, way in ways.items():
@@ -139,7 +139,9 @@ def beyond(X: NDArray[np.float64], y: NDArray[np.int64], repetitions: Sequence[i
     for repetition in repetitions:
         scores = []
         for number, (fit, test) in enumerate(folds(y, repetition, stratified=False)):
-            forest = RandomForestClassifier(TREES, random_state=FOLDS * repetition + number).fit(X[fit], y[fit])
+            forest = RandomForestClassifier(TREES, calibration=None, random_state=FOLDS * repetition + number).fit(
+                X[fit], y[fit]
+            )
             row = []
             for caution in CAUTIONS:
                 forest.set_params(rule=Belief("learned"), caution=caution)
@@ -160,7 +162,7 @@ def many_classes(X: Any, y: NDArray[np.str_], repetitions: Sequence[int], noise:
         scores = []
         for number, (fit, test) in enumerate(folds(y, repetition, stratified=True)):
             noisy = with_noise(y[fit], noise, np.random.default_rng([repetition, number]))
-            forest = RandomForestClassifier(TREES, random_state=FOLDS * repetition + number).fit(
+            forest = RandomForestClassifier(TREES, calibration=None, random_state=FOLDS * repetition + number).fit(
                 take_rows(X, fit), noisy
             )
             evidence = forest.evidence(take_rows(X, test))
