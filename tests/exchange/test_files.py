@@ -320,7 +320,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_no_other(small: Fitted, tmp_p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*model\.hedge'$"):
         hedgerow.save(small.model, path)
     assert [each.name for each in tmp_path.iterdir()] == ["model.hedge"]
     assert path.read_bytes() == b"old"

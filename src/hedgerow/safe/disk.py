@@ -47,7 +47,8 @@ def whole_file(path: Path_) -> Iterator[Path]:
     except BaseException as reason:
         passing.unlink(missing_ok=True)
         if isinstance(reason, OSError):
-            reason.filename, reason.filename2 = os.fspath(path), None  # not the name of the temporary file
+            reason.filename = os.fspath(path)  # not the name of the temporary file
+            del reason.filename2
         raise
 
 
