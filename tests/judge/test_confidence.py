@@ -26,7 +26,7 @@ def test_it_is_the_probability_of_the_label(name):
 
 
 def test_with_a_map_it_is_the_mapped_probability():
-    plain = hedgerow.RandomForestClassifier(50, random_state=0).fit(X, Y)
+    plain = hedgerow.RandomForestClassifier(50, random_state=0, calibration=None).fit(X, Y)
     mapped = hedgerow.RandomForestClassifier(50, random_state=0, calibration="oob").fit(X, Y)
     assert np.array_equal(mapped.predict_confidence(X), mapped.predict_proba(X).max(axis=1))
     assert not np.array_equal(mapped.predict_confidence(X), plain.predict_confidence(X))
