@@ -277,6 +277,17 @@ def test_samples_do_not_influence_each_other(rule, monkeypatch):
 
 
 @every_rule
+def test_counts_that_nearly_tie_give_no_warning(rule):
+    most = np.array([1.0, 3.7, 1e9, 1e-5])
+    counts = np.stack([most + np.spacing(most), most, most / 3], axis=1)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opinion = judge(counts, rule)
+    assert (opinion.lower <= opinion.upper).all()
+    np.testing.assert_allclose(opinion.probability.sum(axis=1), 1)
+
+
+@every_rule
 def test_counts_may_be_real(rule):
     counts = many_counts(15, 3)
     near = judge(counts + 1e-9 * (counts > 0), rule, caution=1.5)

@@ -176,10 +176,14 @@ def _log_shortfall_of_winner(own: Floats, rivals: Floats) -> Floats:
         return np.zeros(0)
 
     def excess(log_shortfall: Floats) -> Floats:
-        shortfall = np.exp(log_shortfall)
-        return _log_likelihood(own, rivals, -np.expm1(log_shortfall), shortfall) - np.log1p(-shortfall)
+        shortfall, degree = np.exp(log_shortfall), -np.expm1(log_shortfall)
+        near_tie = shortfall == 1  # rounded, although the degree is above zero
+        log_degree = np.log1p(-shortfall, where=~near_tie, out=np.log(degree))
+        return _log_likelihood(own, rivals, degree, shortfall) - log_degree
 
-    high = np.log((rivals.sum(axis=1) + rivals[:, 0]) / (own + rivals.sum(axis=1)))
+    total = own + rivals.sum(axis=1)
+    high = np.log((rivals.sum(axis=1) + rivals[:, 0]) / total)
+    high = np.where(np.exp(high) < 1, high, np.log1p(-(own - rivals[:, 0]) / total))
     return _root(excess, _below(excess, high, sign=-1.0), high)
 
 

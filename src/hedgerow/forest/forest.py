@@ -227,7 +227,7 @@ class Forest:
         found = self._reader.mixed_states(np.ascontiguousarray(codes), states, rows, *self._branching, n_threads)
         return found.reshape(-1, self.n_trees, states.shape[1])
 
-    def seen_in_leaves(
+    def marks_in_leaves(
         self, codes: Codes, drawn: NDArray[np.int32], bins: Bins, bags: Bags, n_threads: int = 1
     ) -> NDArray[np.uint16]:
         """Codes (p, n) of the training rows, features of each tree (T, m) -> (L, m): what each leaf has seen of them.

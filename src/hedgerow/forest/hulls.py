@@ -125,7 +125,7 @@ class Strangeness(NamedTuple):
 def find_hulls(forest: Forest, codes: Codes, bags: Bags, meaning: Meaning, seed: int, n_threads: int = 1) -> Hulls:
     """A forest, its training rows (p, n) and their bags -> what each leaf has seen."""
     drawn = features_of_trees(seed, forest.n_trees, len(codes))
-    return Hulls(drawn, forest.seen_in_leaves(codes, drawn, meaning.bins, bags, n_threads), usual_of(codes, meaning))
+    return Hulls(drawn, forest.marks_in_leaves(codes, drawn, meaning.bins, bags, n_threads), usual_of(codes, meaning))
 
 
 def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.int32]:
