@@ -13,7 +13,10 @@ from tests.reference.answers import rows_of
 
 import hedgerow
 
-NAMES = ["prediction", "lower", "upper", "mean_lower", "mean_upper", "total_std", "aleatoric_std", "epistemic_std"]
+NAMES = [
+    *("prediction", "lower", "upper", "mean_lower", "mean_upper"),
+    *("total_std", "aleatoric_std", "epistemic_std", "novelty"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +89,7 @@ def test_a_tree_has_no_intervals_and_says_so_when_asked(folder, run):
     path = folder / "tree.hedge"
     words = ["fit", folder / "train.csv", "--target", "progress", "--regression", "--model", "tree", "-o", path]
     assert run(*words).exit_code == 0
-    assert list(rows_of(run("predict", path, folder / "test.csv").stdout)[0]) == [NAMES[0], *NAMES[3:]]
+    assert list(rows_of(run("predict", path, folder / "test.csv").stdout)[0]) == [NAMES[0], *NAMES[3:-1]]
     refused = run("predict", path, folder / "test.csv", "--coverage", "0.9")
     assert refused.exit_code == 2
     assert "bootstrap" in refused.stderr

@@ -78,7 +78,8 @@ def slow_counts_of(model: Any, Z: pd.DataFrame, *, add: bool) -> np.ndarray:
 def test_all_leaves_of_a_tree_are_one_leaf(policy: str, counted: str, weighted: bool) -> None:
     X, y = animals()
     weights = np.random.default_rng(1).uniform(0.5, 3, len(y)) if weighted else None
-    forest = RandomForestClassifier(7, leaf_counts=counted, unseen=policy, random_state=0).fit(X, y, weights)
+    asked = {"leaf_counts": counted, "unseen": policy, "calibration": None}
+    forest = RandomForestClassifier(7, random_state=0, **asked).fit(X, y, weights)
     expected = slow_counts_of(forest, strangers(), add=policy == "sum")
     np.testing.assert_allclose(forest.evidence(strangers()).counts, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(forest.predict_proba(strangers()), combine(expected).probability, atol=1e-12)

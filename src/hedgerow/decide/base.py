@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self
 
@@ -183,6 +184,12 @@ class Checked:
                 f"{sets.shape}; a rule that rules out no class must keep all of them"
             )
         return sets
+
+
+def check_share(name: str, share: Any, advice: str) -> None:
+    """Refuse what is not a number strictly between 0 and 1."""
+    if not (isinstance(share, Real) and 0 < float(share) < 1):
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {share!r}; {advice}")
 
 
 def checked_probability(probability: ArrayLike) -> Floats:

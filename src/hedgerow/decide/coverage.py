@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
-from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, checked_probability
+from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, check_share, checked_probability
 from hedgerow.decide.intervals import Floats
 from hedgerow.decide.labels import columns_of_rows
 
@@ -101,8 +101,7 @@ class Coverage(Decision):
         Coverage
             The decision itself. Calibrate a ``clone`` if the object must not change.
         """
-        if not 0 < self.target < 1:
-            raise ValueError(f"target must lie strictly between 0 and 1, got {self.target!r}; try 0.95")
+        check_share("target", self.target, "try 0.95")
         source: Any = opinion
         probability = checked_probability(getattr(source, "probability", source))
         columns, order = columns_of_rows(y, probability, classes)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 from sklearn.exceptions import NotFittedError
 
-from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, checked_probability
+from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, check_share, checked_probability
 from hedgerow.decide.intervals import Floats
 from hedgerow.decide.labels import columns_of_rows
 
@@ -105,8 +105,7 @@ class Risk(Decision):
             The decision itself. Calibrate a ``clone`` if the object must not change.
         """
         for name, share in (("error", self.error), ("confidence", self.confidence)):
-            if not 0 < share < 1:
-                raise ValueError(f"{name} must lie strictly between 0 and 1, got {share!r}; try Risk(0.05, 0.95)")
+            check_share(name, share, "try Risk(0.05, 0.95)")
         source: Any = opinion
         probability = checked_probability(getattr(source, "probability", source))
         columns, _ = columns_of_rows(y, probability, classes)
