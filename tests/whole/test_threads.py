@@ -129,7 +129,8 @@ import numpy as np
 from hedgerow import RandomForestClassifier, load
 X = np.random.default_rng(0).normal(size=(3000, 6))
 data = open(sys.argv[2], "rb").read()
-load(io.BytesIO(data))  # what is imported when first used, another user may not read
+for model in (RandomForestClassifier(2).fit(X, X[:, 0] > 0), load(io.BytesIO(data))):
+    model.predict_proba(X)  # what is imported when first used, another user may not read
 if sys.argv[1] == "memory":
     pages = int(open("/proc/self/statm").read().split()[0])
     most = pages * resource.getpagesize() + (400 << 20)

@@ -183,7 +183,8 @@ def _log_shortfall_of_winner(own: Floats, rivals: Floats) -> Floats:
 
     total = own + rivals.sum(axis=1)
     high = np.log((rivals.sum(axis=1) + rivals[:, 0]) / total)
-    high = np.where(np.exp(high) < 1, high, np.log1p(-(own - rivals[:, 0]) / total))
+    near_ties = np.exp(high) == 1
+    high[near_ties] = np.log1p(-((own - rivals[:, 0]) / total)[near_ties])
     return _root(excess, _below(excess, high, sign=-1.0), high)
 
 
