@@ -133,7 +133,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t fewest_bins = 128;  // with fewer bins, there are none to spare for the ends
+    static constexpr std::size_t fewest_bins = 128;  // with fewer bins, all are needed in the middle
     std::size_t size_near_end(std::size_t left) const { return std::max<std::size_t>(1, left / (divisor_ + 1)); }
 
     std::size_t n_rows_, bins_left_, divisor_;

@@ -37,7 +37,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A map of probabilities, or why there is none.
+    """A map of probabilities, or the reason why none was learned.
 
     With L = log((p + .005) / (1 + .005 K)), the mapped probability is softmax(g (t L + L M) + c).
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from hedgerow.belief.rules.base import Rule
 from hedgerow.decide.intervals import TIE, Floats, reachable
@@ -81,6 +82,14 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
         raise NotImplementedError(
             f"a decision must define calibrate to be calibrated, got none in {type(self).__name__}; see Decision"
         )
+
+    def check_ready(self) -> None:
+        """Refuse to decide before everything has been learned."""
+        if not self.is_ready:
+            raise NotFittedError(
+                f"{type(self).__name__} must be calibrated before it decides, got no threshold; call "
+                "calibrate(opinion, y) on out-of-bag evidence or on rows set aside"
+            )
 
     @property
     def is_ready(self) -> bool:
@@ -190,6 +199,11 @@ def check_share(name: str, share: Any, advice: str) -> None:
     """Refuse what is not a number strictly between 0 and 1."""
     if not (isinstance(share, Real) and 0 < float(share) < 1):
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {share!r}; {advice}")
+
+
+def probability_and_log_odds(opinion: Any) -> tuple[Floats, Floats | None]:
+    """An opinion, or probabilities (n, K) alone -> probabilities (n, K), and log-odds (n, K) if it has any."""
+    return checked_probability(getattr(opinion, "probability", opinion)), getattr(opinion, "log_odds", None)
 
 
 def checked_probability(probability: ArrayLike) -> Floats:

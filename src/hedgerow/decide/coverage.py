@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
 
-from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, check_share, checked_probability
+from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, check_share, probability_and_log_odds
 from hedgerow.decide.intervals import Floats
 from hedgerow.decide.labels import columns_of_rows
 
@@ -102,10 +101,8 @@ class Coverage(Decision):
             The decision itself. Calibrate a ``clone`` if the object must not change.
         """
         check_share("target", self.target, "try 0.95")
-        source: Any = opinion
-        probability = checked_probability(getattr(source, "probability", source))
+        probability, log_odds = probability_and_log_odds(opinion)
         columns, order = columns_of_rows(y, probability, classes)
-        log_odds = getattr(source, "log_odds", None)
         self._by_log_odds = log_odds is not None
         own = np.take_along_axis(self._scores(probability, log_odds), columns[:, None], axis=1)[:, 0]
         groups = columns if self.per_class else np.zeros_like(columns)
@@ -119,11 +116,7 @@ class Coverage(Decision):
 
     def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K)."""
-        if not self.is_ready:
-            raise NotFittedError(
-                "Coverage must be calibrated before it decides, got no thresholds; call "
-                "calibrate(opinion, y) on out-of-bag evidence or on rows set aside"
-            )
+        self.check_ready()
         probability = opinion.probability
         if probability.shape[1] != len(self.threshold_):
             raise ValueError(

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
-from sklearn.exceptions import NotFittedError
 
-from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, check_share, checked_probability
+from hedgerow.decide.base import Bools, Checked, Decision, OpinionLike, check_share, probability_and_log_odds
 from hedgerow.decide.intervals import Floats
 from hedgerow.decide.labels import columns_of_rows
 
@@ -106,10 +105,8 @@ class Risk(Decision):
         """
         for name, share in (("error", self.error), ("confidence", self.confidence)):
             check_share(name, share, "try Risk(0.05, 0.95)")
-        source: Any = opinion
-        probability = checked_probability(getattr(source, "probability", source))
+        probability, log_odds = probability_and_log_odds(opinion)
         columns, _ = columns_of_rows(y, probability, classes)
-        log_odds = getattr(source, "log_odds", None)
         self._by_log_odds = log_odds is not None
         sure = self._sureness(probability, log_odds)
         wrong = probability.argmax(axis=1) != columns
@@ -121,11 +118,7 @@ class Risk(Decision):
 
     def pick(self, opinion: Checked) -> Bools:
         """Opinion (n, K) -> bool (n, K)."""
-        if not self.is_ready:
-            raise NotFittedError(
-                "Risk must be calibrated before it decides, got no threshold; call "
-                "calibrate(opinion, y) on out-of-bag evidence or on rows set aside"
-            )
+        self.check_ready()
         probability = opinion.probability
         is_open = self._sureness(probability, opinion.log_odds) <= self.threshold_
         chosen: Bools = np.arange(probability.shape[1]) == np.argmax(probability, axis=1)[:, None]

@@ -142,7 +142,7 @@ class RandomForestClassifier(TreesClassifier):
     oob_trace_ : ndarray of shape (n_trees,)
         Out-of-bag error after each tree, before any map of probabilities.
     calibration_ : Calibration
-        The map of probabilities that ``calibration="oob"`` has learned, or why there is none.
+        The map of probabilities that ``calibration="oob"`` has learned, or the reason why it has learned none.
     max_features_, max_features_errors_ : int, dict
         The number of features chosen with ``max_features="oob"``, and the out-of-bag errors of all numbers tried.
     label_shares_ : ndarray of shape (n_samples, n_classes)
@@ -187,7 +187,7 @@ class RandomForestClassifier(TreesClassifier):
 
     @property
     def calibration_(self) -> Calibration:
-        """The map of probabilities under the current rule; its ``why`` says why there is none, if there is none."""
+        """The map of probabilities under the current rule. If none was learned, its ``why`` gives the reason."""
         with or_not_there():
             return self.__answers__().calibration
 

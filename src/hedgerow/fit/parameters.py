@@ -106,8 +106,8 @@ class Parameters:
         init=False,
         kind='"oob" or None',
         about='"oob" learns, on rows outside the bags, a map that makes probabilities better, and bounds and sets with'
-        " them; ``calibration_`` is the map, or says why there is none, as without a bootstrap. None is the forest of"
-        " the papers, whose probabilities are the mean of its leaves.",
+        " them. ``calibration_`` is this map; if none was learned, as without bags, it gives the reason. None is the"
+        " forest of the papers, whose probabilities are the mean of its leaves.",
         check=_must("'oob' or None", lambda value: value is None or _is(value, "oob")),
         on_fitted=True,
     )

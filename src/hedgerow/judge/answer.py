@@ -83,7 +83,7 @@ class ClassAnswers(Answers):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The map of probabilities, learned on out-of-bag rows when first needed, or why there is none."""
+        """The map of probabilities, learned on out-of-bag rows when first needed, or the reason why it cannot be."""
         learn = partial(calibration_of, self.fitted, self._asked[0], self.plain_rule, self.threads)
         return NOT_ASKED if self._maps is None else learn()
 

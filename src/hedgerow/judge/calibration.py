@@ -34,7 +34,7 @@ ROWS_LOST = Calibration(why="the forest does not have its training rows")
 
 
 def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[int], int]) -> Calibration:
-    """A fit, a rule as it was set and as it is -> the map for it, learned when first needed, or why there is none.
+    """A fit, a rule as the user set it, and the rule itself -> its map, learned when first needed.
 
     A model without its training rows keeps the map that it has, if it is for the same rule and classes.
     """
@@ -137,7 +137,7 @@ def _key_of(rule: Rule) -> str:
 def _learned(
     probability: Floats, labels: NDArray[np.uint16], weights: NDArray[Any] | None, n_trees: int, bags: Bags
 ) -> Calibration:
-    """Out-of-bag probabilities (m, K), NaN where there are none, classes (m,) and weights (m,) -> the map."""
+    """Out-of-bag probabilities (m, K), NaN for rows without a judge, classes (m,) and weights (m,) -> the map."""
     usable = ~np.isnan(probability[:, 0])
     of_usable = None if weights is None else weights[usable].astype(np.float64)
     found = learn_map(probability[usable], labels[usable].astype(np.int64), of_usable)
