@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,6 +68,72 @@ def test_one_threshold_for_all_breaks_the_promise_within_a_rare_class():
     mean, error = covered_by_class(per_class=False)
     assert mean[1] < 0.8 - 10 * error[1]
     assert mean @ [0.9, 0.1] >= 0.8 - 3 * error.max()
+
+
+def noisy_groups(random: np.random.Generator, n_rows: int) -> tuple[SimpleNamespace, np.ndarray]:
+    """n -> an opinion and classes (n,): in the second of two groups, a fifth of the rows, labels are often others."""
+    probability, y = draw(random, n_rows)
+    groups = (random.random(n_rows) < 0.2).astype(int)
+    y = np.where((groups == 1) & (random.random(n_rows) < 0.5), probability.argmin(axis=1), y)
+    return SimpleNamespace(**vars(opinion_of(probability)), groups=groups), y
+
+
+def covered_by_group(**options) -> tuple[np.ndarray, np.ndarray]:
+    """-> mean coverage of each group over calibrations, and its standard error, (2,) each."""
+    random, covered = np.random.default_rng(9), []
+    for _ in range(200):
+        decision = Coverage(0.9, **options).calibrate(*noisy_groups(random, 495), classes=range(3))
+        opinion, y = noisy_groups(random, 1000)
+        hit = decision.choose(opinion)[np.arange(1000), y]
+        covered.append([hit[opinion.groups == group].mean() for group in (0, 1)])
+    return np.mean(covered, axis=0), np.std(covered, axis=0) / np.sqrt(len(covered))
+
+
+@pytest.mark.parametrize("options", [{}, {"score": "aps"}, {"per_class": True}])
+def test_with_groups_the_promise_is_kept_within_each_group(options):
+    mean, error = covered_by_group(groups="ward", **options)
+    assert (mean >= 0.9 - 2 * error).all()
+    most = 0.9 + (3 if "per_class" in options else 1) / (495 * np.array([0.7, 0.1]))  # ranks are rounded up
+    assert (mean <= most + 2 * error).all() or options.get("score") == "aps"  # where sets would be empty
+
+
+def test_one_threshold_for_all_breaks_the_promise_within_a_noisy_group():
+    mean, error = covered_by_group()
+    assert mean[1] < 0.9 - 10 * error[1]
+
+
+def test_a_group_of_few_rows_has_the_threshold_of_all_and_this_is_said():
+    opinion, y = noisy_groups(np.random.default_rng(3), 200)
+    groups = np.where(np.arange(200) < 5, "small", np.where(opinion.groups, "noisy", "calm"))
+    opinion.groups = groups
+    with pytest.warns(UserWarning, match="to each group: it takes at least 9 rows, and there are 5 in 'small'; there"):
+        decision = Coverage(0.9, groups="ward").calibrate(opinion, y, classes=range(3))
+    plain = Coverage(0.9).calibrate(opinion, y, classes=range(3))
+    assert decision.groups_ == ["calm", "noisy", "small"]
+    assert decision.group_rows_[:, 0].tolist() == [np.sum(groups == name) for name in decision.groups_]
+    np.testing.assert_array_equal(decision.group_threshold_[2], plain.threshold_)
+    assert decision.group_threshold_[0, 0] < plain.threshold_[0] < decision.group_threshold_[1, 0]
+    opinion.groups = np.full(200, "never seen")
+    np.testing.assert_array_equal(decision.choose(opinion), plain.choose(opinion))
+
+
+def test_each_group_is_calibrated_as_if_it_were_alone():
+    opinion, y = noisy_groups(np.random.default_rng(4), 300)
+    decision = Coverage(0.8, per_class=True, groups=0).calibrate(opinion, y, classes=range(3))
+    chosen = decision.choose(opinion)
+    for group in (0, 1):
+        rows = opinion.groups == group
+        alone = Coverage(0.8, per_class=True).calibrate(opinion.probability[rows], y[rows], classes=range(3))
+        np.testing.assert_array_equal(chosen[rows], alone.choose(opinion_of(opinion.probability[rows])))
+
+
+def test_an_opinion_without_groups_is_refused_before_anything_is_learned():
+    decision = Coverage(0.8, groups="ward")
+    with pytest.raises(ValueError, match=r"opinion\.groups must have the group of each of the 50 rows for Coverage"):
+        decision.calibrate(*draw(np.random.default_rng(3), 50))
+    assert not decision.is_ready
+    plain = Coverage(0.8).calibrate(*draw(np.random.default_rng(3), 50))
+    assert not plain.set_params(groups="ward").is_ready
 
 
 def test_the_threshold_is_the_order_statistic():

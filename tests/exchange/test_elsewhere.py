@@ -172,7 +172,7 @@ def test_onnx_says_what_it_cannot_express() -> None:
             to_onnx(forest.set_params(rule=rule))
     with pytest.raises(NotImplementedError, match="decision must be expressible in ONNX, got Dominance"):
         to_onnx(forest.set_params(rule="average", decision=Dominance(utility=np.eye(3))))
-    for decision in (Everything(), Coverage(score="aps")):
+    for decision in (Everything(), Coverage(score="aps"), Coverage(0.5, groups=0)):
         assert not decision.onnx
         with pytest.raises(NotImplementedError, match="which has no counterpart there; use a decision of"):
             to_onnx(forest.set_params(decision=decision))

@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,28 @@ def test_what_the_training_rows_must_teach_is_learned_before_saving() -> None:
     assert np.array_equal(again.predict_set(X), model.predict_set(X))
     with pytest.raises(AttributeError, match="unpickled or loaded"):
         _ = again.oob_evidence_
+
+
+def test_thresholds_of_groups_are_saved_and_damaged_ones_refused() -> None:
+    X = np.column_stack([numbers(0, 90), np.arange(90) % 2])
+    y, column = labels(X, 2), X.shape[1] - 1
+    model = RandomForestClassifier(9, random_state=0, decision=Coverage(0.7, groups=column)).fit(X, y)
+    again = loaded(saved(model))
+    assert np.array_equal(again.predict_set(X), model.predict_set(X))
+    by_hand = Coverage(0.7, groups=column).calibrate(model.evidence(X).combine(), y)
+    model.set_params(decision=by_hand)
+    again = loaded(saved(model))
+    assert again.decision.groups_ == ["0.0", "1.0"]
+    assert np.array_equal(again.predict_set(X), model.predict_set(X))
+    for name, value in (
+        ("group_threshold_", by_hand.group_threshold_[:1]),
+        ("groups_", [1.0, 2.0]),
+        ("group_rows_", by_hand.group_rows_[0]),
+    ):
+        damaged = copy(by_hand)
+        setattr(damaged, name, value)
+        with pytest.raises((ModelFileError, ValueError)):
+            loaded(saved(model.set_params(decision=damaged)))
 
 
 def test_a_warm_start_goes_on_from_a_file() -> None:

@@ -112,13 +112,13 @@ class Calibration:
 def with_probability(opinion: Opinion, probability: Floats) -> Opinion:
     """An opinion and other probabilities (n, K) -> lower = (1 - vacuity) · probability, upper = lower + vacuity.
 
-    Vacuity, conflict and score stay the same. An opinion without any evidence stays as it is.
+    Vacuity, conflict, score and groups stay the same. An opinion without any evidence stays as it is.
     """
     said, vacuity = opinion.probability, opinion.vacuity[:, None]
     known = (vacuity < 1) | (said.max(axis=1, keepdims=True) > said.min(axis=1, keepdims=True))
     mapped = np.where(known, probability, said)
     made = opinion_from_lower(mapped, (1.0 - vacuity) * mapped, opinion.conflict, score=opinion.score)
-    return replace(made, vacuity=opinion.vacuity)
+    return replace(made, vacuity=opinion.vacuity, groups=opinion.groups)
 
 
 def log_shares(probability: Any) -> Any:

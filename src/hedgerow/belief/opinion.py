@@ -39,6 +39,8 @@ class Opinion:
         1.
     chosen : bool (n, K) or None
         The classes that remain, if the rule is a decision by itself; otherwise None.
+    groups : text (n,) or None
+        The group of each sample, if the decision of the forest makes a promise for each group; otherwise None.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Opinion:
     log_odds: Floats
     score: Floats | None = None
     chosen: Bools | None = None
+    groups: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return int(self.probability.shape[0])

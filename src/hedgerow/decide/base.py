@@ -47,8 +47,11 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
     needs_calibration : bool
         Whether ``calibrate(opinion, y)`` has to be called before `choose`.
     learned_fields : mapping of str to type
-        What `calibrate` learns, and its type in a model file: a NumPy type for one number per class, or bool, int or
-        float.
+        What `calibrate` learns, and its type in a model file: bool, int, float, a NumPy type for one number per class,
+        a list of one NumPy type for a row of such numbers per group, or ``[str]`` for the names of the groups.
+    groups : str, int or None
+        The column whose values are groups, if the decision makes its promise for each of them. The forest then fills
+        ``opinion.groups``.
     page : str or None
         The name of the function in the report's ``arithmetic.js`` that chooses the same classes. With None the report
         does not offer the decision. A subclass does not inherit this attribute: it must set it again if it chooses the
@@ -57,6 +60,7 @@ class Decision(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no anno
 
     needs_calibration: ClassVar[bool] = False
     learned_fields: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    groups: str | int | None = None
     page: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -179,6 +183,11 @@ class Checked:
     def log_odds(self) -> Any:
         """(n, K), or None if the opinion has no log-odds."""
         return getattr(self._opinion, "log_odds", None)
+
+    @property
+    def groups(self) -> Any:
+        """(n,), or None if the opinion has no groups."""
+        return getattr(self._opinion, "groups", None)
 
     @property
     def chosen(self) -> Bools | None:

@@ -148,6 +148,11 @@ def questions(now: ClassAnswers, columns: list[Array], codes: Codes) -> Iterator
     cells = now.forest.n_trees * now.forest.n_classes
     block = max(1, BLOCK_CELLS // cells)
     novelty = now.novelty(codes) if isinstance(now, TrustingAnswers) else None
+    if now.decision.groups is not None:
+        raise ValueError(
+            f"decision must make one promise for all samples to be explained, got {now.decision!r}, whose thresholds"
+            " differ between groups; set groups=None, or another decision"
+        )
     for first in range(0, codes.shape[1], block):
         part = np.ascontiguousarray(codes[:, first : first + block])
         counts = counts_of(now, part)

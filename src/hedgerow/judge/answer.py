@@ -34,6 +34,7 @@ from hedgerow.judge.evidence import (
     try_out,
 )
 from hedgerow.judge.fitted import Fitted
+from hedgerow.judge.groups import group_column, groups_in
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.judge.variance import VarianceOf, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
@@ -159,10 +160,18 @@ class ClassAnswers(Answers):
 
     # ---- answers about samples ---------------------------------------------------------------
 
+    @property
+    def wanted_features(self) -> NDArray[np.uint8] | None:
+        """(p,): which features are encoded, if the table is wide; None means all."""
+        wanted, column = super().wanted_features, group_column(self.fitted, self._asked[2])
+        return wanted if wanted is None or column is None else np.maximum(wanted, np.arange(len(wanted)) == column)
+
     def evidence(self, codes: Codes, judges: Judges | None = None) -> Evidence:
         """Codes (p, n) -> the evidence of the leaves that samples reach."""
         fitted, threads = self.fitted, self.threads(codes.shape[1])
-        return Evidence(fitted.forest, codes, self.rule, self.caution, self.about.prior, judges, threads, fitted.cache)
+        groups = groups_in(fitted, codes, self._asked[2])
+        how = (self.rule, self.caution, self.about.prior, judges, threads, fitted.cache, groups)
+        return Evidence(fitted.forest, codes, *how)
 
     def probability(self, codes: Codes) -> Floats:
         """Codes (p, n) -> probabilities (n, K)."""
@@ -285,10 +294,14 @@ class ClassAnswers(Answers):
         rows = self.rows_with_judges()
         return replace(self.evidence(rows.codes, rows.judges), rule=self.plain_rule)
 
-    def try_out(self, evidence: Evidence, rule: Rule, *how: Any) -> tuple[Trial, NDArray[np.bool_]]:
+    def try_out(
+        self, evidence: Evidence, rule: Rule, caution: float, decision: str | Decision
+    ) -> tuple[Trial, NDArray[np.bool_]]:
         """Out-of-bag evidence, a rule, a caution and a decision -> the trial, mapped if this model is."""
         target = self.rows_with_judges().target
-        return try_out(evidence, target.labels, rule, *how, maps=self._maps, row_weights=target.sure_weights)
+        evidence = replace(evidence, groups=groups_in(self.fitted, evidence.codes, decision))
+        how = (target.labels, rule, caution, decision)
+        return try_out(evidence, *how, maps=self._maps, row_weights=target.sure_weights)
 
     def oob_errors(self) -> BootstrapErrors:
         """How often the forest and its trees are wrong about rows inside and outside the bags."""

@@ -67,8 +67,12 @@ class Answers:
 
     def encode(self, table: Table) -> Codes:
         """A table that has been read -> codes (p, n); if it is wide, only features that some tree uses are encoded."""
-        fitted = self.fitted
-        return encode(table, fitted.bins, wanted=fitted.wanted_features, n_threads=self.threads(table.n_rows))
+        return encode(table, self.fitted.bins, wanted=self.wanted_features, n_threads=self.threads(table.n_rows))
+
+    @property
+    def wanted_features(self) -> NDArray[np.uint8] | None:
+        """(p,): which features are encoded, if the table is wide; None means all."""
+        return self.fitted.wanted_features
 
     def threads(self, n_rows: int) -> int:
         """The number of threads for so many rows, at most what `n_jobs` allows."""

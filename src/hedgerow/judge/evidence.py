@@ -71,6 +71,8 @@ class Evidence:
         Class shares of the training rows.
     judges : Judges or None
         Which trees may judge a row; None means all.
+    groups : text (n,) or None
+        The groups of the samples, which opinions take over.
     """
 
     forest: Forest
@@ -81,6 +83,7 @@ class Evidence:
     judges: Judges | None = None
     n_threads: int = 1
     cache: StateCache = field(default_factory=StateCache)
+    groups: NDArray[Any] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -140,7 +143,7 @@ class Evidence:
         chosen = self.rule if rule is None else resolve_rule(rule)
         weights = checked_weights(weights, chosen, self.forest.n_trees)
         setting = self._setting(caution, prior)
-        return fold(
+        opinion: Opinion = fold(
             self.forest,
             self.codes,
             chosen,
@@ -150,6 +153,7 @@ class Evidence:
             cache=self.cache,
             n_threads=self.n_threads,
         )
+        return opinion if self.groups is None else replace(opinion, groups=self.groups)
 
     def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
         """The opinions of several rules and cautions; trees are read once for all rules with the same `merge`.
@@ -181,6 +185,7 @@ class Evidence:
                 judges=self.judges,
                 n_threads=self.n_threads,
             )
+            found = [replace(opinion, groups=self.groups) for opinion in found]
             opinions.update(zip(group, found, strict=True))
         return [opinions[position] for position in range(len(rules))]
 

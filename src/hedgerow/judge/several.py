@@ -52,6 +52,11 @@ class SeveralAnswers(Answers):
         return codes
 
     @property
+    def wanted_features(self) -> NDArray[np.uint8] | None:
+        """(p,): which features are encoded, if the table is wide; None means all."""
+        return self.outputs[0].wanted_features  # type: ignore[no-any-return]  # all outputs have the same trees
+
+    @property
     def known_rows(self) -> Any:
         """The training rows, if questions about them can be answered; otherwise None."""
         return self.fitted.rows if self.outputs[0].known_rows is not None else None

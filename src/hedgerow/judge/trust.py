@@ -8,6 +8,7 @@ A row that is not like the training rows is sent to leaves that know nothing of 
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ def discounted(opinion: Opinion, trusted: Floats) -> Opinion:
         score=None if opinion.score is None else opinion.score * (trusted if opinion.score.ndim == 1 else share),
         chosen=None if opinion.chosen is None else opinion.chosen | (share < 0.5),
     )
+    weak = replace(weak, groups=opinion.groups)
     whole = trusted >= 1  # opinions that are trusted keep their bits
     for name, kept in vars(opinion).items():
         if kept is not None:

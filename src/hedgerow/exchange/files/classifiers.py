@@ -133,7 +133,7 @@ def _check_learned(now: ClassAnswers, model: Any) -> None:
 def _try_parameters(now: ClassAnswers) -> None:
     """Combine and decide about a leaf of one row and one of none, which finds parameters out of range."""
     rule, decision, n_classes = now.rule, resolve_decision(now.asked_decision), len(now.classes)
-    if decision.needs_calibration:
+    if not decision.is_ready:
         decision = (now.fitted.learned.last("decision") or (None, decision))[1]
     if isinstance(decision, ActionDecision) and decision.utility is not None:
         two = checked_utility(decision.utility, n_classes)[:2]  # some decisions compare all pairs of actions
@@ -146,7 +146,8 @@ def _try_parameters(now: ClassAnswers) -> None:
         if not all(np.isfinite(part).all() for part in (opinion.probability, opinion.lower, opinion.upper)):
             raise ValueError(f"caution must be of ordinary size for {rule!r}, got {now.caution:g}; set another")
         if decision.is_ready:
-            decide(opinion, decision)
+            groups = None if decision.groups is None else np.array([""])
+            decide(replace(opinion, groups=groups), decision)
 
 
 def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, Json], Arrays]:

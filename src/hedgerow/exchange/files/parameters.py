@@ -215,22 +215,28 @@ class Decoder:
         return decision
 
     def _learned(self, decision: Decision, fitted: Json, depth: int) -> None:
-        """Set the fields that a decision has learned: one number per class, a number or a boolean."""
+        """Set the fields that a decision has learned, each of the type that the decision declares."""
         learned = decision.learned_fields
         if not isinstance(fitted, dict) or not learned or fitted.keys() != learned.keys():
             raise ModelFileError(f"a calibrated decision must have learned {', '.join(learned)}, got something else")
         for each, dtype in learned.items():
             value = self.decode(fitted[each], depth)
-            if dtype in (bool, int, float):
-                sound = type(value) is dtype and value == value
-            else:
-                sound = isinstance(value, np.ndarray) and value.dtype == dtype and value.shape == (self._n_classes,)
-                sound = sound and not np.isnan(value).any()
-            if not sound:
+            if not self._is_sound(value, dtype):
                 raise ModelFileError(
                     f"{each} of a calibrated decision must be of the kind that it learns, got something else"
                 )
             setattr(decision, each, value)
+
+    def _is_sound(self, value: Any, dtype: Any) -> bool:
+        """Whether a learned value has its type: a number, numbers (K,) or (G, K), or names of groups."""
+        if dtype in (bool, int, float):
+            return type(value) is dtype and value == value
+        if dtype == [str]:
+            return isinstance(value, list) and all(isinstance(name, str) for name in value)
+        by_group = isinstance(dtype, list)
+        if not (isinstance(value, np.ndarray) and value.dtype == (dtype[0] if by_group else dtype)):
+            return False
+        return value.ndim == 1 + by_group and value.shape[-1] == self._n_classes and not np.isnan(value).any()
 
 
 def _checked_threads(n_jobs: Any) -> int | None:
