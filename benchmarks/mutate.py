@@ -1,13 +1,16 @@
 """Mutate: a hundred thousand damaged and crafted model files -> whether any crashes, hangs, or is a model that fails.
 
-python -m benchmarks.mutate [--count 100000] [--first 0] [--seed 0] [--workers 2] [--memory 1024] [--only NUMBER]
+python -m benchmarks.mutate [--count 100000] [--first 0] [--seed 0] [--turns 4] [--workers 2] [--memory 1024]
+                            [--only NUMBER]
 
 One file in six is damaged anywhere; the others are changed by someone who knows the format, with everything that
-follows from other parts computed again (`tests/reference/craft.py`). Each is loaded in a worker process, and every
-model that loads is asked every public question (`tests/reference/ask.py`); pictures are drawn of one in sixteen. A
-failure is a worker that dies, a question that takes more than a second of computing, more memory than `--memory` MB
-beyond what a worker needs to begin with, another exception of `load` than ModelFileError, and one of a question that is
-not among the documented ones. Failures are named by the number of the file: --only repeats one.
+follows from other parts computed again (`tests/reference/craft.py`). Each is loaded in a worker process. Every model
+that loads is asked for its answers, bounds and sets, under another rule and another decision, and again after it was
+saved and loaded; all other public questions (`tests/reference/ask.py`) take turns: each is asked of one model in
+`--turns`, and each picture of one in sixteen times as many. A failure is a worker that dies, a question that takes
+more than a second of computing, more memory than `--memory` MB beyond what a worker needs to begin with, another
+exception of `load` than ModelFileError, and one of a question that is not among the documented ones. Failures are named
+by the number of the file: --only repeats one.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ import hedgerow
 from benchmarks.measure import reset_peak, status
 
 #: Files that are handed to a worker at once, and seconds after which it is taken to hang.
-CHUNK, PATIENCE = 100, 60.0
+CHUNK, PATIENCE = 100, 300.0
 #: Bytes that loading may take beyond twice the file.
 MOST_BYTES = 64 << 20
 
@@ -58,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Mutate, load, ask, count; 1 when anything failed."""
     options = _options(arguments)
     if options.only is not None:
-        print(Attack(options.seed).outcome(options.only))
+        print(Attack(options.seed).outcome(options.only, turns=options.turns))
         return 0
     start, crew = time.monotonic(), _Crew(options)
     total = crew.run(range(options.first, options.first + options.count))
@@ -116,7 +119,7 @@ class _Worker:
     def __init__(self, context: Any, options: argparse.Namespace, jobs: Any, answers: Any) -> None:
         self.first, self.last, self.at = (context.Value("q", -1) for _ in range(3))
         self.since = context.Value("d", 0.0)
-        told = (options.seed, options.memory, jobs, answers, self.first, self.last, self.at, self.since)
+        told = (options.seed, options.turns, options.memory, jobs, answers, self.first, self.last, self.at, self.since)
         self.process = context.Process(target=_work, args=told, daemon=True)
         self.process.start()
 
@@ -130,7 +133,9 @@ class _Worker:
         return None
 
 
-def _work(seed: int, memory: int, jobs: Any, answers: Any, first: Any, last: Any, at: Any, since: Any) -> None:
+def _work(
+    seed: int, turns: int, memory: int, jobs: Any, answers: Any, first: Any, last: Any, at: Any, since: Any
+) -> None:
     """A worker's life: ranges of numbers in, what was found out."""
     attack, path = Attack(seed), Path(tempfile.mkdtemp()) / "attack.hedge"
     attack.outcome(0)  # what is made once is made
@@ -142,7 +147,7 @@ def _work(seed: int, memory: int, jobs: Any, answers: Any, first: Any, last: Any
         for number in numbers:
             at.value, since.value = number, time.time()
             try:
-                outcome = attack.outcome(number)
+                outcome = attack.outcome(number, turns=turns)
             except BaseException:
                 found.failures.append((number, traceback.format_exc(limit=-3)))
                 continue
@@ -197,6 +202,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first file")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--turns", type=int, default=4, help="each question is asked of one model in so many")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
         "--memory", type=int, default=1024, help="MB that questions may take; 0 for any (sanitizers need it)"

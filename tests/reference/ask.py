@@ -49,8 +49,13 @@ REFUSALS: dict[type[Exception], str] = {
     NotImplementedError: "to_onnx to_sklearn to_treelite",
 }
 #: Other rules and decisions that every model is asked under.
-_RULES = tuple(sorted(rule_names()))[::3]
-_DECISIONS = tuple(name for name, decision in all_decisions().items() if not decision.needs_calibration)[::3]
+_RULES = tuple(sorted(rule_names()))
+_DECISIONS = tuple(name for name, decision in all_decisions().items() if not decision.needs_calibration)
+#: What every model is asked.
+CENTRAL = {
+    *("save", "apply", "predict", "predict_proba", "predict_set", "predict_bounds", "predict_interval", "transform"),
+    *("other rules", "other decisions"),
+}
 #: Questions that are answered with a picture, or take as long.
 DRAWN = {*plot.__all__, "report", "cluster_rows", "proximity_map"}
 
@@ -87,15 +92,15 @@ def rows_for(schema: Schema, n_rows: int, seed: int = 0) -> Any:
     return framed
 
 
-def questions(model: Any, n_rows: int = 6) -> Iterator[Question]:
-    """A fitted model -> everything that can be asked of it."""
+def questions(model: Any, n_rows: int = 6, turn: int | None = None) -> Iterator[Question]:
+    """A fitted model -> everything that can be asked of it, under all rules and decisions or those whose turn it is."""
     X = rows_for(fitted_of(model).schema, n_rows)
     yield from _of_any(model, X)
     if fitted_of(model).outputs:
         yield from _of_several(model, X)
-        yield from ((f"{name} of an output", ask) for name, ask in questions(model.outputs_[-1], n_rows))
+        yield from ((f"{name} of an output", ask) for name, ask in questions(model.outputs_[-1], n_rows, turn))
     elif isinstance(model, TreesClassifier):
-        yield from _of_classes(model, X)
+        yield from _of_classes(model, X, turn)
     elif isinstance(model, TreesRegressor):
         yield from _of_numbers(model, X)
     else:
@@ -134,10 +139,11 @@ def _of_any(model: Any, X: Any) -> Iterator[Question]:
         yield name, lambda name=name: getattr(explain, name)(model)
 
 
-def _of_classes(model: Any, X: Any) -> Iterator[Question]:
+def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     """What a classifier is asked."""
     y = _some_labels(model, len(X))
     pairs = isinstance(model, hedgerow.PairwiseTreesClassifier)
+    rules, decisions = (names if turn is None else names[turn % len(names) :][:1] for names in (_RULES, _DECISIONS))
     yield "predict_proba", lambda: _distributions(model, X)
     yield "predict", lambda: (model.predict(X), model.predict_log_proba(X))
     yield "predict_set", lambda: (_sets(model, X), model.predict(X, return_set=True))
@@ -147,9 +153,9 @@ def _of_classes(model: Any, X: Any) -> Iterator[Question]:
     for mass in ("idm",) if pairs else ("idm", "multinomial"):
         yield f"predict_mass {mass}", lambda mass=mass: model.predict_mass(X, **({} if pairs else {"model": mass}))
     yield "predict_variance", lambda: model.predict_variance(X)
-    yield "evidence", lambda: [model.evidence(X).combine(rule, caution=2.0) for rule in ("average", "eva", "dempster")]
-    yield "other rules", lambda: [_under(model, X, rule=rule, decision="rule") for rule in (() if pairs else _RULES)]
-    yield "other decisions", lambda: [_under(model, X, decision=name) for name in _DECISIONS]
+    yield "evidence", lambda: [model.evidence(X).combine(rule, caution=2.0) for rule in rules]
+    yield "other rules", lambda: [_under(model, X, rule=rule, decision="rule") for rule in (() if pairs else rules)]
+    yield "other decisions", lambda: [_under(model, X, decision=name) for name in decisions]
     yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(X[:2], time_limit=0)]
     yield "report", lambda: model.report(X, y, seconds=0).html
     yield "tune", lambda: copy.copy(model).tune()

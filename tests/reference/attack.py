@@ -13,7 +13,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib import pyplot
-from tests.reference.ask import DRAWN, is_refusal, questions
+from tests.reference.ask import CENTRAL, DRAWN, is_refusal, questions
 from tests.reference.craft import crafted
 from tests.reference.models import EVERY_MODEL
 from tests.reference.mutate import mutated
@@ -23,9 +23,9 @@ from hedgerow.exchange.files import describe_file
 
 mpl.use("Agg")
 
-#: Seconds of computing that a question may take, and a picture.
-MOST_SECONDS, MOST_TO_DRAW = 1.0, 10.0
-#: Pictures take as long as all other questions together: they are asked of one file in so many.
+#: Seconds of computing that a question may take.
+MOST_SECONDS = 1.0
+#: Pictures take as long as all other questions together: they are asked so many times less often.
 DRAWN_EVERY = 16
 
 
@@ -57,26 +57,27 @@ class Attack:
         data = chance.choice(self.files)
         return mutated(data, self.files, chance) if number % 6 == 0 else crafted(data, self.files, chance)
 
-    def outcome(self, number: int) -> Outcome:
-        """Load a file, and ask whatever loads."""
+    def outcome(self, number: int, *, turns: int = 1) -> Outcome:
+        """Load a file, and ask whatever loads: the central questions, and those whose turn it is of the others."""
         data = self.file(number)
         if data in self.files:
             return Outcome("as it was")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _asked(data, drawn=number % DRAWN_EVERY == 0)
+            return _asked(data, Random(number).randrange(1 << 30), turns)
 
 
-def _asked(data: bytes, *, drawn: bool) -> Outcome:
-    """A file -> what becomes of it."""
+def _asked(data: bytes, turn: int, turns: int) -> Outcome:
+    """A file, and a number that says which rules, pictures and other questions are tried -> what becomes of it."""
     found = Outcome("refused")
     _try(found, "describe_file", lambda: describe_file(io.BytesIO(data)), _is_refused_file)
     model = _try(found, "load", lambda: hedgerow.load(io.BytesIO(data)), _is_refused_file)
     if model is None:
         return found
     found.what = "loaded"
-    for name, ask in questions(model):
-        if drawn or name.split()[0] not in DRAWN:
+    for place, (name, ask) in enumerate(questions(model, turn=turn)):
+        every = turns * DRAWN_EVERY if name.split()[0] in DRAWN else turns
+        if name in CENTRAL or (turn + place) % every == 0:
             _try(found, name, ask, is_refusal)
     pyplot.close("all")
     return found
@@ -94,7 +95,7 @@ def _try(found: Outcome, name: str, ask: Callable[[], Any], may_be: Callable[[st
             found.wrong.append(f"{name}: {type(reason).__name__} at {where}: {str(reason)[:200]}")
     took = time.process_time() - start
     found.slowest = max(found.slowest, (took, name))
-    if took > (MOST_TO_DRAW if name.split()[0] in DRAWN else MOST_SECONDS):
+    if took > MOST_SECONDS:
         found.slow.append(f"{name}: {took:.1f} s")
     return answer
 
