@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <stdexcept>
@@ -57,18 +58,17 @@ struct Start {
 };
 
 // Each thread has one, whose memory is used for one tree after another.
-template <class Code, class Target>
+template <class Code, class Row, class Source>
 class Grower {
 public:
-    using Row = typename Target::Row;
-    using Source = typename Target::Source;
+    using Search = NodeSearch<Code, Row>;
     using LeafBuilder = typename Source::LeafBuilder;
     using Leaves = typename LeafBuilder::Leaves;
 
-    Grower(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, const Target& target,
+    Grower(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, std::unique_ptr<Search> search,
            Control& control, bool calling_thread)
-        : table_(table), source_(source), options_(options), search_(table.features, options, target), rows_(table),
-          control_(control), calling_thread_(calling_thread) {}
+        : table_(table), source_(source), options_(options), search_(std::move(search)), rows_(table), control_(control),
+          calling_thread_(calling_thread) {}
 
     Grown<Leaves> grow(std::uint64_t tree_number) {
         const Bag bag(options_.seed, tree_number, table_.n_rows, options_.bag_mean);
@@ -113,7 +113,7 @@ private:
 
     Grown<Leaves> grow_from(const Frame& root, std::int64_t total_amount) {
         rules_ = SplitRules(options_, total_amount);
-        search_.begin_tree(rules_);
+        search_->begin_tree(rules_);
         if (options_.max_leaf_nodes > 0) grow_best_first(root); else grow_depth_first(root);
         return {writer_.finish(), leaves_->finish()};
     }
@@ -158,7 +158,7 @@ private:
     }
 
     bool find_split(const Frame& frame, Split& split, double& gain) {
-        return search_.find(frame, {rows_.view(frame), rows_.inside(frame), frame.size()}, split, gain);
+        return search_->find(frame, {rows_.view(frame), rows_.inside(frame), frame.size()}, split, gain);
     }
 
     // A new node: a leaf if it may not be split, otherwise it waits on the stack.
@@ -206,7 +206,7 @@ private:
         else apply_subset(frame, split, child, left, right);
         bound_sides(options_.sign_of(split.feature), left, right, [&](int side) {
             const Frame& one = side == 0 ? left : right;
-            return search_.target().share_of(rows_.inside(one), one.size());
+            return search_->share_of(rows_.inside(one), one.size());
         });
         settle(right);
         settle(left);
@@ -310,7 +310,7 @@ private:
     const CodeTable<Code>& table_;
     const Source& source_;
     const GrowOptions& options_;
-    RowSearch<Code, Target> search_;
+    std::unique_ptr<Search> search_;
     TreeRows<Code, Row> rows_;
     Control& control_;
     bool calling_thread_;

@@ -1,9 +1,10 @@
 // Growers: a table and a target -> a forest, on several threads.
 //
-// There are twenty targets, each for codes of one and of two bytes; bytes.cpp and words.cpp are compiled in parallel.
+// There are twenty targets, each searched for codes of one and of two bytes; bytes.cpp and words.cpp are compiled in parallel.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -17,19 +18,24 @@
 
 namespace hedgerow {
 
+// A search for each thread.
+template <class Code, class Row>
+using MakeSearch = std::function<std::unique_ptr<NodeSearch<Code, Row>>()>;
+
 // Grows trees by their numbers or, if nodes are given, the parts of trees below them.
-template <class Code, class Target>
-auto grow_trees(const CodeTable<Code>& table, const typename Target::Source& source, const GrowOptions& options,
-                const std::vector<Start>& starts, const WhichTrees& which, const Target& target, Control& control) {
-    using OneGrower = Grower<Code, Target>;
+template <class Code, class Row, class Source>
+Fields grow_trees(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
+                  const WhichTrees& which, const MakeSearch<Code, Row>& make_search, Control& control) {
+    using OneGrower = Grower<Code, Row, Source>;
     const std::size_t n_tasks = starts.empty() ? which.n_trees : starts.size();
     std::vector<std::optional<Grown<typename OneGrower::Leaves>>> trees(n_tasks);
     std::vector<std::unique_ptr<OneGrower>> growers(which.n_threads);
     run_tasks(n_tasks, which.n_threads, control, [&](std::size_t number, std::size_t thread) {
-        if (!growers[thread]) growers[thread] = std::make_unique<OneGrower>(table, source, options, target, control, thread == 0);
+        if (!growers[thread])
+            growers[thread] = std::make_unique<OneGrower>(table, source, options, make_search(), control, thread == 0);
         trees[number] = starts.empty() ? growers[thread]->grow(which.first_tree + number) : growers[thread]->grow(starts[number]);
     });
-    return trees;
+    return pack_trees(std::move(trees), source, options.leaf_rules());
 }
 
 template <class Code>
@@ -46,9 +52,12 @@ Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Give
     }
     std::vector<Code> by_row;
     table.lay_out(by_row);
-    return with_target(target, table.n_rows, [&](const auto& chosen, const auto& source) {
+    return with_target(target, table.n_rows, [&]<class Target>(const Target& chosen, const auto& source) {
         source.check(table.n_rows);
-        return pack_trees(grow_trees(table, source, options, starts, which, chosen, control), source, options.leaf_rules());
+        const MakeSearch<Code, typename Target::Row> make_search = [&] {
+            return std::make_unique<RowSearch<Code, Target>>(table.features, options, chosen);
+        };
+        return grow_trees(table, source, options, starts, which, make_search, control);
     });
 }
 

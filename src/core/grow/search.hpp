@@ -57,8 +57,19 @@ struct NodeRows {
     std::uint32_t n_rows;
 };
 
+// What a grower asks for each of its nodes. A grower knows this interface only, so that there is one for each kind of rows
+// instead of one for each target: the core compiles in half the time, and a node costs one indirect call more.
+template <class Code, class Row>
+class NodeSearch {
+public:
+    virtual ~NodeSearch() = default;
+    virtual void begin_tree(const SplitRules& rules) = 0;
+    virtual bool find(const Heritage& node, const NodeRows<Code, Row>& rows, Split& best, double& gain) = 0;
+    virtual double share_of(const Row* rows, std::uint32_t n_rows) = 0;
+};
+
 template <class Code, class Target>
-class RowSearch {
+class RowSearch final : public NodeSearch<Code, typename Target::Row> {
 public:
     using Row = typename Target::Row;
     using Rows = NodeRows<Code, Row>;
@@ -66,10 +77,10 @@ public:
     RowSearch(const std::vector<Feature>& features, const GrowOptions& options, const Target& target)
         : features_(features), options_(options), search_(target), order_(static_cast<std::uint32_t>(features.size())) {}
 
-    void begin_tree(const SplitRules& rules) { rules_ = rules; }
-    Target& target() { return search_.target; }
+    void begin_tree(const SplitRules& rules) override { rules_ = rules; }
+    double share_of(const Row* rows, std::uint32_t n_rows) override { return search_.target.share_of(rows, n_rows); }
 
-    bool find(const Heritage& node, const Rows& rows, Split& best, double& gain) {
+    bool find(const Heritage& node, const Rows& rows, Split& best, double& gain) override {
         Target& target = search_.target;
         target.enter_node(rows.rows, rows.n_rows);
         quick_.enter(rows.rows, rows.n_rows, target);
