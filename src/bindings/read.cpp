@@ -117,6 +117,12 @@ public:
             reader_.explain(columns_of(codes), given, span_of(covers), others, most, n_threads, box_of<3>(values), to_pairs, control);
         });
     }
+    template <class Code>
+    nb::tuple smallest_change(const InTable<Code>& codes, double seconds, const nb::kwargs& arrays) const {
+        const Values values(arrays);
+        Change found = without_gil([&](Control& control) { return reader_.smallest_change(columns_of(codes), values.given, seconds, control); });
+        return nb::make_tuple(to_numpy(std::move(found.codes)), found.label, found.cost, found.bound, found.finished);
+    }
     nb::object leaf_shares(const In<double>& covers) const { return to_numpy(reader_.leaf_shares(span_of(covers))); }
 
     template <class Code>
@@ -195,6 +201,11 @@ private:
     NodeEntries entries_;
 };
 
+nb::object largest_margins_of(const In<std::int32_t>& contents, const In<std::int64_t>& starts, const nb::kwargs& arrays) {
+    const Values values(arrays);
+    return to_numpy(largest_margins(Margins::from(values.given), span_of(contents), span_of(starts)));
+}
+
 LeafTable leaves_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start) {
     return {leaves.data(), leaves.shape(0), leaves.shape(1), leaf_start.data()};
 }
@@ -229,6 +240,7 @@ void define_reading(nb::module_& module) {
     module.def("check_forest", &check_forest_of, "n_threads"_a, "arrays"_a);
     module.def("node_sums", &node_sums_of<std::int64_t>, "nodes"_a, "payload"_a, "leaves"_a.noconvert());
     module.def("node_sums", &node_sums_of<double>, "nodes"_a, "payload"_a, "leaves"_a.noconvert());
+    module.def("largest_margins", &largest_margins_of, "contents"_a, "starts"_a, "arrays"_a);
     nb::class_<HeldReader> reader(module, "Reader");
     reader.def(nb::init<const nb::kwargs&>())
         .def("distinct", &HeldReader::distinct, "n_threads"_a)
@@ -255,6 +267,7 @@ void define_reading(nb::module_& module) {
                  "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
             .def("explain", &HeldReader::explain<Code>, codes, "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
                  "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
+            .def("smallest_change", &HeldReader::smallest_change<Code>, codes, "seconds"_a, "arrays"_a)
             .def("permute", &HeldReader::permute<Code>, codes, "labels"_a, "worth"_a, "counted"_a, "seed"_a, "bag_mean"_a,
                  "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
             .def("permute_numbers", &HeldReader::permute_numbers<Code>, codes, "targets"_a, "predicted"_a, "seed"_a, "bag_mean"_a,

@@ -13,6 +13,7 @@
 #include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
 #include "core/read/branch.hpp"
+#include "core/read/change.hpp"
 #include "core/read/hulls.hpp"
 #include "core/read/importance.hpp"
 #include "core/read/outside.hpp"
@@ -125,6 +126,14 @@ public:
         require(cells.n_rows == n_places && cells.n_columns == codes.n_rows && (training.empty() || training.size() == codes.n_rows),
                 "cells and rows must fit the codes");
         return measure_rows(forest_, hulls, codes, cells, training, bags, n_threads, control);
+    }
+
+    // The cheapest change of a row after which one class remains; the arrays are those of `Moves` and `Margins`.
+    template <class Code>
+    Change smallest_change(const CodeColumns<Code>& row, const Given& given, double seconds, Control& control) const {
+        require(given.array<std::int32_t>("contents").size() == forest_.n_leaves(), "contents must have one number per leaf");
+        require(given.array<double>("tree_shares").size() == forest_.n_trees, "tree_shares must have one number per tree");
+        return hedgerow::smallest_change(forest_, given, row, seconds, control);
     }
 
     // Merges the states of the leaves into merged (n, S), or (n, 2S).

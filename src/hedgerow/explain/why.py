@@ -15,7 +15,7 @@ from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf, 
 from hedgerow.explain.question import Array, Floats, Question, labels_of, questions, read_columns
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
-from hedgerow.explain.space import Space, too_large
+from hedgerow.explain.space import Space
 from hedgerow.explain.words import cause_words
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.trust import TrustingAnswers, trust
@@ -245,9 +245,6 @@ def _confirmed(each: Confirmed, labels: list[Any]) -> tuple[Any, int]:
 def _change(asked: _Asked, question: Question, row: int) -> dict[str, Any]:
     """One sample -> its smallest change, in plain values."""
     now = asked.now
-    if too_large(now):
-        reason = "the forest has too many leaves and features to search"
-        return _change_words(now, question, row, Change({}, None, None, 0.0, False, 0.0, reason))
     if asked.space is None:
         asked.space = Space(now)
     values = [float(column[row]) for column in question.columns]
@@ -276,7 +273,6 @@ def _change_words(now: ClassAnswers, question: Question, row: int, change: Chang
         "gap": change.gap,
         "optimal": change.optimal,
         "seconds": change.seconds,
-        "reason": change.reason,
     }
 
 

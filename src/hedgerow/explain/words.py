@@ -116,8 +116,6 @@ def settle_words(explanation: Explanation) -> list[str]:
 
 def change_words(change: dict[str, Any]) -> str:
     """The smallest change -> words, and whether it is certainly the smallest."""
-    if change["reason"]:
-        return f"the smallest change was not searched for: {change['reason']}"
     if not change["found"]:
         if change["optimal"]:
             return "no change of its values within the training data and the given limits"

@@ -278,6 +278,15 @@ class Forest:
             codes, states, distinct, merge, first, last - first, tree_weights, out_of_bag, n_threads, merged
         )
 
+    def smallest_change(
+        self, codes: Codes, seconds: float, **told: Any
+    ) -> tuple[NDArray[np.int32], int, float, float, bool]:
+        """Codes (p, 1), seconds, what moves cost and classes gain -> codes, class, cost, bound, whether it is complete.
+
+        See `hedgerow.explain.change`.
+        """
+        return self._reader.smallest_change(codes, seconds, **told)
+
     def leaf_counts(self, tree: int, *, weighted: bool = False) -> NDArray[Any]:
         """-> (leaves of the tree, K): rows of each class in each leaf, or their weight."""
         return self.evidence.table(slice(*self.leaf_start[tree : tree + 2]), weighted=weighted)
