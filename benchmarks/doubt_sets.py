@@ -15,13 +15,15 @@ from benchmarks.doubt_probabilities import halves, sklearn_forest
 
 Bools = NDArray[np.bool_]
 Sets = dict[str, Bools]
-"""Sets (n, K) by what they are for: "u65", "u80" or "coverage"."""
+"""Sets (n, K) by what they are for: "u65", "u80" or "coverage"; and "groups" (n, G): the group of each row."""
 
 COVERAGE = 0.9
 CALIBRATED_ON = 0.3
 """Share of the rows that peers set aside."""
 LEAST = 30
-"""Rows that a class must have in a fold for its coverage to be counted."""
+"""Rows that a class or group must have in a fold for its coverage to be counted."""
+MOST_GROUPS = 10
+"""The first column with 2 to so many values that no row lacks, each in 5 % of the rows or more, makes the groups."""
 
 
 def sets(model: Any, X: Any, y: Rows, fit: Rows, test: Rows) -> Sets:
@@ -30,7 +32,21 @@ def sets(model: Any, X: Any, y: Rows, fit: Rows, test: Rows) -> Sets:
     for what, some in model(X.iloc[fit], y[fit], X.iloc[test]).items():
         said[what] = np.zeros((len(test), int(y.max()) + 1), dtype=bool)
         said[what][:, np.unique(y[fit])] = some
+    column = _group_column(X)
+    if column is not None:
+        of_row, names = X[column].iloc[test].to_numpy(), X[column].unique()
+        said["groups"] = np.stack([of_row == name for name in names], axis=1)
     return said
+
+
+def _group_column(X: Any) -> Any:
+    """The name of the column that makes groups; None if there is none."""
+    for name in X.columns:
+        shares = X[name].value_counts(normalize=True, dropna=False)
+        shares = shares[shares > 0]
+        if 2 <= len(shares) <= MOST_GROUPS and shares.min() >= 0.05 and not X[name].isna().any():
+            return name
+    return None
 
 
 # ---- the models: training rows, their classes, rows to ask about -> sets ---------------------------
@@ -49,6 +65,21 @@ def _ours(**options: Any) -> Callable[[int, int], Any]:
         return answer
 
     return make
+
+
+def _by_group(trees: int, seed: int) -> Any:
+    """The sets of our forest with a threshold for each group."""
+    from hedgerow import RandomForestClassifier
+    from hedgerow.decide import Coverage
+
+    def answer(X: Any, y: Rows, asked: Any) -> Sets:
+        column = _group_column(X)
+        if column is None:
+            raise NotSuitedError("no column makes groups")
+        forest = RandomForestClassifier(trees, decision=Coverage(COVERAGE, groups=column), random_state=seed)
+        return {"coverage": forest.fit(X, y).predict_set(asked)}
+
+    return answer
 
 
 def _cautious(trees: int, seed: int) -> Any:
@@ -143,6 +174,7 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
     "forest": _ours(calibration="oob"),
     "forest, plain": _ours(calibration=None),
     'forest, plain, caution="auto"': _cautious,
+    "forest, by group": _by_group,
     "sklearn": _sklearn,
     "MAPIE split": _mapie_split,
     "MAPIE cross": _mapie_cross,
@@ -187,6 +219,19 @@ def _worst_class(said: Sets, y: Rows) -> float:
     return float(np.min(_coverage_by_class(said, y) or np.nan))
 
 
+def _coverage_by_group(said: Sets, y: Rows) -> list[float]:
+    groups = said["groups"].T if "groups" in said else []
+    return [float(_held(said, y)[rows].mean()) for rows in groups if rows.sum() >= LEAST]
+
+
+def _mean_of_groups(said: Sets, y: Rows) -> float:
+    return float(np.mean(_coverage_by_group(said, y) or np.nan))
+
+
+def _farthest_group(said: Sets, y: Rows) -> float:
+    return float(np.max(np.abs(np.subtract(_coverage_by_group(said, y), COVERAGE)), initial=0)) or np.nan
+
+
 STUDY = Study(
     tables={
         "sets": (
@@ -211,6 +256,17 @@ STUDY = Study(
                 ("forest", "forest, plain", "sklearn", "MAPIE split", "MAPIE cross", "crepes"),
                 "sklearn",
                 ("forest", "forest, plain"),
+            ),
+            Table(
+                f"sets that promise to hold {COVERAGE:.0%} of each group",
+                (
+                    Measure("size", _size, how="ratio"),
+                    Measure("mean of groups", _mean_of_groups, how="level"),
+                    Measure("farthest group, distance", _farthest_group, how="level"),
+                ),
+                ("forest, by group", "forest"),
+                "forest",
+                ("forest, by group",),
             ),
         )
     },

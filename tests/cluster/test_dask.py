@@ -351,7 +351,7 @@ def test_evaluating_a_regressor_judges_its_intervals_where_it_has_them(client: A
     lower, upper = forest.predict_interval(X, 0.7).T
     assert found["r2"] == pytest.approx(forest.score(X, y), abs=1e-12)
     assert found["coverage"] == pytest.approx(np.mean((lower <= y) & (y <= upper)), abs=1e-12)
-    there = hedgerow.dask.RandomForestRegressor(3, random_state=0).fit(parts[["a", "b"]], parts["number"])
+    there = hedgerow.dask.ExtraTreesRegressor(3, random_state=0).fit(parts[["a", "b"]], parts["number"])
     assert "coverage" not in hedgerow.dask.evaluate(there, parts[["a", "b"]], parts["number"]).compute()
 
 
@@ -366,11 +366,27 @@ def test_every_kind_of_prediction_of_a_regressor_is_lazy(client: Any) -> None:
         ("predict_uncertainty", {}, np.column_stack(forest.predict_uncertainty(X))),
     ):
         assert np.array_equal(hedgerow.dask.lazily(forest, name, parts, **options).compute(), expected), name
-    there = hedgerow.dask.RandomForestRegressor(3, random_state=0).fit(
-        parts, in_parts(frame, [300, 0, 2_100])["number"]
-    )
-    with pytest.raises(ValueError, match=r"predict_interval must be called .* got one .*, fitted on a cluster"):
-        there.predict_interval(parts)
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("gather_bytes", [LITTLE, 1 << 30])
+def test_a_regressor_has_the_intervals_of_one_machine(client: Any, weight: str | None, gather_bytes: int) -> None:
+    here, there = fit_both("RandomForestRegressor", "number", [300, 0, 2_100], weight, gather_bytes, n_estimators=9)
+    X = make_frame()[FEATURES]
+    for method in ("scaled", "jackknife+"):
+        expected = here.predict_interval(X, 0.8, method=method)
+        assert np.isfinite(expected).all()
+        assert np.array_equal(there.to_local().predict_interval(X, 0.8, method=method), expected)
+    lazy = there.predict_interval(in_parts(X, [300, 0, 2_100])).compute()
+    assert np.array_equal(np.asarray(lazy), here.predict_interval(X))
+    assert np.array_equal(*(each.predict_quantiles(X, [0.3], method="scaled") for each in (here, there.to_local())))
+
+
+def test_a_regressor_without_bags_has_no_intervals(client: Any) -> None:
+    parts = in_parts(make_frame(), [300, 0, 2_100])
+    there = hedgerow.dask.ExtraTreesRegressor(3, random_state=0).fit(parts[["a", "b"]], parts["number"])
+    with pytest.raises(ValueError, match=r"predict_interval must be called .* got one without a bootstrap"):
+        there.predict_interval(parts[["a", "b"]])
 
 
 @pytest.mark.parametrize(("name", "target"), [("RandomForestClassifier", "class"), ("RandomForestRegressor", "number")])

@@ -140,6 +140,7 @@ def test_uncertainty_adds_up_and_epistemic_grows_away_from_the_data():
     probability = forest.predict_proba(X)
     entropy = -(probability * np.log2(np.where(probability > 0, probability, 1))).sum(axis=1)
     np.testing.assert_allclose(doubt.total, entropy, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(fitted().predict_uncertainty(X).total, doubt.total)  # it is about leaves, not the map
     assert all((part >= 0).all() for part in doubt)
     np.testing.assert_allclose(doubt.vacuity, 1 - forest.predict_bounds(X)[:, :, 0].sum(axis=1), atol=1e-12)
 

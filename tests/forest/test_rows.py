@@ -18,6 +18,9 @@ def test_a_bag_depends_on_seed_tree_and_row_alone() -> None:
     rows = np.array([0, 199, 230])
     expected = np.stack([bags.times(tree, 0, 231)[rows] == 0 for tree in range(3)], axis=1)
     np.testing.assert_array_equal(bags.outside_each(3, rows), expected)
+    few = np.array([5, 4_000])  # drawn one by one
+    expected = np.stack([bags.times(tree, 0, 4_001)[few] == 0 for tree in range(20)], axis=1)
+    np.testing.assert_array_equal(bags.outside_each(20, few), expected)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,11 @@ class PartClasses(PartTarget):
     leaves_add_up = True
 
     @property
+    def truth(self) -> Array:
+        """(n,): class numbers."""
+        return self.core.numbers
+
+    @property
     def is_weighted(self) -> bool:
         """Whether rows weigh differently."""
         return self.core.weights is not None

@@ -69,6 +69,11 @@ class PartNumbers(PartTarget):
     leaves_add_up = False  # because the last bits of a mean depend on the order of the rows
 
     @property
+    def truth(self) -> Array:
+        """(n,): the numbers as given."""
+        return self.core.values
+
+    @property
     def is_weighted(self) -> bool:
         """Whether rows weigh differently."""
         return self.core.amounts is not None

@@ -194,6 +194,11 @@ class PartTarget(ABC):
 
     @property
     @abstractmethod
+    def truth(self) -> Array:
+        """(n,): class numbers or numbers."""
+
+    @property
+    @abstractmethod
     def is_weighted(self) -> bool:
         """Whether rows weigh differently."""
 

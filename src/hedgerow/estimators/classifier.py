@@ -256,7 +256,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         return now.mass(now.read(X), model, alpha, ordinal)
 
     def predict_uncertainty(self, X: Any) -> UncertaintyOf:
-        """How uncertain the forest is about each sample, by kind of uncertainty.
+        """How uncertain the forest is about each sample, by kind; entropies are those of its leaves, before any map.
 
         Parameters
         ----------

@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 COUNT_SENSES = {"all": 0, "inbag": 1, "distinct": 2, "oob": 3}
 #: A bag whose mean size is above this is never empty, so it is never drawn again.
 SURE_SIZE = 100
+#: Rows that are fewer than one in so many are drawn one by one.
+FEW_OF_MANY = 256
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ class Bags:
     def outside_each(self, n_trees: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Rows (m,), also later ones -> (m, T): which of them are not in the bags of T trees."""
         last = int(rows.max(initial=-1)) + 1
+        if last > FEW_OF_MANY * len(rows):  # 4,096 of 100 million rows, 100 trees: 1 s instead of minutes
+            drawn = ([self.times(tree, row, row + 1)[0] for row in rows.tolist()] for tree in range(n_trees))
+            return np.stack([np.array(each) == 0 for each in drawn], axis=1)
         return np.stack([self.times(tree, 0, last)[rows] == 0 for tree in range(n_trees)], axis=1)
 
 

@@ -68,11 +68,11 @@ def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Flo
 
 
 class Sample(NamedTuple):
-    """Some training rows of certain class: numbers (m,), codes (p, m), class numbers (m,), weights (m,) or None."""
+    """Some training rows: numbers (m,), codes (p, m), class numbers or targets (m,), weights (m,) or None."""
 
     rows: NDArray[np.int64]
     codes: Codes
-    labels: NDArray[np.uint16]
+    labels: NDArray[Any]
     weights: NDArray[Any] | None
 
 

@@ -40,9 +40,9 @@ class UncertaintyOf(NamedTuple):
     """How uncertain a forest is about each of n samples, (n,) each.
 
     ``total`` is the entropy of the mean distribution, in bits. It is the sum of ``aleatoric``, the mean entropy of the
-    leaves, and ``epistemic``, the rest. ``conflict`` and ``vacuity`` are those of the rule of the forest.
-    ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of u_a and u_e, the uncertainties by
-    relative likelihood.
+    leaves, and ``epistemic``, the rest. They are about leaves, before any map; ``conflict`` and ``vacuity`` are those
+    of the rule. ``relative_aleatoric`` and ``relative_epistemic`` are the means over trees of u_a and u_e, the
+    uncertainties by relative likelihood.
     """
 
     total: Floats

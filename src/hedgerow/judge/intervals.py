@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.belief.calibrate import gain_of
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
+from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +72,20 @@ class Moments(NamedTuple):
         return np.asarray(np.sqrt(self.between + self.within + EVERYWHERE * mean_square))
 
 
+def rows_to_judge(n_rows: int) -> NDArray[np.int64]:
+    """-> (k,): at most `MAX_ROWS` of n rows, evenly spread."""
+    return np.linspace(0, n_rows - 1, min(n_rows, MAX_ROWS)).astype(np.int64)
+
+
+def learn_residuals(
+    forest: Forest, rows: NDArray[np.int64], codes: Codes, y: Floats, bags: Bags, n_threads: int
+) -> Residuals:
+    """Training rows (k,), their codes (p, k) and targets (k,) -> the residuals of those that some tree has not seen."""
+    outside = bags.outside_each(forest.n_trees, rows)
+    judged = outside.any(axis=1)
+    return residuals_from(forest, forest.leaves(codes, n_threads)[judged], y[judged], outside[judged], bags)
+
+
 def residuals_from(
     forest: Forest, leaves: NDArray[np.int32], y: Floats, outside: NDArray[np.bool_], bags: Bags
 ) -> Residuals:
@@ -88,15 +103,6 @@ def residuals_from(
     scaled /= gain_of(forest.n_trees, bags.mean)
     scaled.sort()
     return Residuals(np.abs(errors), np.packbits(outside, axis=1), forest.n_trees, scaled, mean_square)
-
-
-def rows_to_judge(bags: Bags, n_trees: int) -> NDArray[np.int64]:
-    """-> (k,): at most `MAX_ROWS` rows that some tree has not seen, evenly spread by their numbers."""
-    judged = np.zeros(bags.n_rows, dtype=bool)
-    for tree in range(n_trees):
-        judged |= bags.outside(tree)
-    rows = np.flatnonzero(judged)
-    return rows if len(rows) <= MAX_ROWS else rows[np.linspace(0, len(rows) - 1, MAX_ROWS).astype(np.int64)]
 
 
 def moments_outside(forest: Forest, leaves: NDArray[np.int32], outside: NDArray[np.bool_]) -> Moments:

@@ -24,7 +24,7 @@ from hedgerow.judge.intervals import (
     Moments,
     Residuals,
     jackknife_plus,
-    residuals_from,
+    learn_residuals,
     rows_to_judge,
     scaled_interval,
     scaled_quantiles,
@@ -222,16 +222,14 @@ class NumberAnswers(Answers):
             rows = self.fitted.rows_with_judges
             if rows is None:
                 raise ValueError(
-                    f"{asked} must be called on a forest whose bags leave rows out, and which has had these rows in one"
-                    " place, got one without a bootstrap, fitted on a cluster, warm-started on other rows, merged, or"
-                    " added to after it was loaded; fit with bootstrap=True on one machine (part of the rows may be"
-                    " enough)"
+                    f"{asked} must be called on a forest whose bags leave rows out, and which has had all rows at once,"
+                    " got one without a bootstrap, warm-started on other rows, merged, or added to after it was loaded"
+                    " or fitted on a cluster; fit again with bootstrap=True"
                 )
-            some = rows_to_judge(rows.bags, self.forest.n_trees)
+            some = rows_to_judge(rows.n_rows)
             codes = rows.codes if len(some) == rows.n_rows else np.ascontiguousarray(rows.codes[:, some])
-            leaves = self.forest.leaves(codes, self.threads(len(some)))
-            outside = rows.bags.outside_each(self.forest.n_trees, some)
-            return residuals_from(self.forest, leaves, rows.target.values[some], outside, rows.bags)
+            threads = self.threads(len(some))
+            return learn_residuals(self.forest, some, codes, rows.target.values[some], rows.bags, threads)
 
         return self.fitted.learned.get("residuals", None, make)
 

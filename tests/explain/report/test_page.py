@@ -52,6 +52,16 @@ def test_figures_are_those_of_the_metrics(report, cancer):
         assert f"<b>{report.figures[name]:.3f}</b>" in report.html
 
 
+def test_the_rule_and_its_map_are_named_in_plain_words(cancer):
+    _, X, y = cancer
+    with_map = RandomForestClassifier(5, random_state=0).fit(X, y).report(X[:20], seconds=0).html
+    assert "Average()" in with_map
+    assert "Calibrated(" not in with_map
+    assert "probabilities are mapped by what was learned on" in with_map
+    without = RandomForestClassifier(5, random_state=0, calibration=None).fit(X, y).report(X[:20], seconds=0).html
+    assert "none: it was not asked for" in without
+
+
 def test_the_table_is_read_once_and_once_more_to_find_where_the_undecided_are(cancer):
     forest, X, y = cancer
     readers, read = {each.__code__ for each in (check_table, read_table, read_training_table)}, []

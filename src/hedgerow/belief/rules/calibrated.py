@@ -78,6 +78,9 @@ class Calibrated(Rule):
     def __repr__(self) -> str:
         return f"Calibrated({self.rule!r}, {self.calibration!r})"
 
+    def __str__(self) -> str:
+        return f"{self.rule}, calibrated"
+
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> states (m, S) of the rule."""
         return self.rule.lift(counts, setting)

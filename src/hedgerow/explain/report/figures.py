@@ -227,7 +227,8 @@ def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
     facts = [
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
-        ("Rule", _in_words(now.rule)),
+        ("Rule", _in_words(now.plain_rule)),
+        ("Calibration", _map_in_words(now)),
         ("Caution", caution),
         ("Decision", _in_words(now.decision)),
         ("Classes", named),
@@ -236,6 +237,14 @@ def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
     if score is not None:
         facts.append(("Out-of-bag score", f"{score:.3f}"))
     return facts
+
+
+def _map_in_words(now: ClassAnswers) -> str:
+    """Whether probabilities are mapped by what out-of-bag rows teach, and if not, why."""
+    learned = now.calibration
+    if learned.why:
+        return f"none: {learned.why}"
+    return f"probabilities are mapped by what was learned on {learned.n_rows:,} out-of-bag rows"
 
 
 def _in_words(made: Any) -> str:
