@@ -263,6 +263,11 @@ DECISIONS: dict[str, Told] = {
         "Promises, with confidence 1 − δ, that at most a share ε of what is decided is wrong; n rows of known class"
         " lie above the threshold, and w of them would be decided wrongly. See {doc}`/promises`.",
     ),
+    "auto": Told(
+        "Auto",
+        r"\text{what the rule has chosen, else interval dominance}",
+        "The default: a rule that chooses sets itself is used as its authors describe it.",
+    ),
     "rule": Told(
         "The rule's own choice",
         r"\text{what the rule has chosen, else interval dominance}",

@@ -30,7 +30,7 @@ for rule, decision in (
     ("average", "dominance"),
     ("average", "u80"),
     ("belief", "dominance"),
-    ("cdm_vote", "rule"),
+    ("cdm_vote", "auto"),
 ):
     forest.set_params(rule=rule, decision=decision)
     sets = forest.predict_set(X_test)

@@ -219,6 +219,19 @@ def test_naming_the_classes_otherwise_renames_the_opinion(rule):
 
 
 @every_rule
+def test_swapping_two_classes_swaps_the_answer(rule):
+    counts, prior = many_counts(23, 2), np.array([0.3, 0.7])
+    plain, swapped = judge(counts, rule, prior=prior), judge(counts[:, :, ::-1], rule, prior=prior[::-1])
+    for name in ("lower", "upper", "probability", "log_odds"):
+        np.testing.assert_allclose(getattr(plain, name)[:, ::-1], getattr(swapped, name), rtol=1e-12, atol=1e-12)
+    if plain.score is not None:
+        np.testing.assert_allclose(plain.score, -swapped.score, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(plain.conflict, swapped.conflict, rtol=1e-9, atol=1e-12)
+    if rule.chooses:
+        assert (plain.chosen[:, ::-1] == swapped.chosen).all()
+
+
+@every_rule
 def test_the_leading_class_of_probability_leads_the_log_odds(rule):
     opinion = judge(untied_counts(10, 4), rule)
     leader = opinion.probability.argmax(axis=1)[:, None]

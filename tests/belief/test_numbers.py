@@ -27,6 +27,7 @@ from hedgerow.rules import (
     Belief,
     Cautious,
     CdmAve,
+    CdmVote,
     ConfidenceBounds,
     Cr,
     Dempster,
@@ -220,6 +221,20 @@ def test_mva_counts_the_votes_against():
     assert combine(counts, Mva(), caution=2.0).chosen.tolist() == [[True, True, False]]
 
 
+@pytest.mark.parametrize("rule", [Mva(), CdmVote()])
+def test_one_row_at_caution_one_rules_out_no_class(rule):
+    # lower bound of class 0: 1/2, upper bound of the others: 1/2, so nothing is below
+    assert combine([[[1, 0, 0]]], rule, caution=1.0).chosen.tolist() == [[True, True, True]]
+    assert combine([[[2, 0, 0]]], rule, caution=1.0).chosen.tolist() == [[True, False, False]]
+    assert combine([[[1, 0]]], Belief(), caution=1.0).lower.tolist() == [[1.0, 0.0]]  # but a half decides there
+
+
+def test_pure_leaves_of_one_row_do_not_make_cdm_vote_the_rule_of_precise_probabilities():
+    counts = [[[1, 0, 0], [1, 0, 0], [1, 0, 0]]]
+    assert combine(counts, Ndc(), caution=1.0).chosen.tolist() == [[True, False, False]]
+    assert combine(counts, CdmVote(), caution=1.0).chosen.tolist() == [[True, True, True]]
+
+
 def test_a_contradiction_is_reported_and_answered_by_the_average():
     counts = [[[9, 1], [1, 9]]]
     opinion = combine(counts, IntervalConjunction(), caution=2.0)
@@ -252,7 +267,7 @@ def test_precision_weights_move_with_caution_so_their_intervals_need_not_nest():
 def test_generalised_mixtures_are_the_printed_formula():
     counts = [[[1, 3], [2, 2], [4, 0], [1, 4]]]
     x = np.array([0.25, 0.0, -0.5, 0.3])
-    for theta, centre in {"mean": x.mean(), "median": np.median(x), "max": x.max()}.items():
+    for theta, centre in {"mean": x.mean(), "median": np.median(x), "max": -0.5}.items():
         apart = np.abs(x - centre)
         expected = (x - x * apart / apart.sum()).sum() / 3
         assert combine(counts, GeneralisedMixture(theta)).score == pytest.approx([expected], rel=1e-13)

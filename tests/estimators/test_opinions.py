@@ -21,7 +21,9 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     decide,
+    load,
     metrics,
+    save,
 )
 from hedgerow.belief import all_rules
 from hedgerow.belief.rules import Belief, Eva, Laplace
@@ -60,7 +62,33 @@ def fitted(**params: Any) -> RandomForestClassifier:
 
 def test_defaults_are_the_ordinary_forest_with_a_reserve_of_one_row():
     params = RandomForestClassifier().get_params()
-    assert (params["rule"], params["caution"], params["decision"]) == ("average", 1.0, "dominance")
+    assert (params["rule"], params["caution"], params["decision"]) == ("average", 1.0, "auto")
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if not rule.needs_weights], ids=repr)
+def test_a_rule_that_chooses_sets_is_used_as_such_unless_another_decision_is_set(rule, tmp_path):
+    X = blobs(80, 1)[0]
+    forest = fitted().set_params(rule=rule)
+    opinion = forest.evidence(X).combine()
+    own = decide(opinion, "dominance") if opinion.chosen is None else opinion.chosen
+    assert (forest.predict_set(X) == own).all()
+    assert (decide(opinion) == own).all()
+    save(forest, tmp_path / "new")
+    assert load(tmp_path / "new").decision == "auto"
+    save(forest.set_params(decision="dominance"), tmp_path / "old")  # as files of before have it
+    old = load(tmp_path / "old")
+    assert old.decision == "dominance"
+    assert (old.predict_set(X) == decide(opinion, "dominance")).all()
+
+
+def test_sets_of_the_rules_for_many_classes_differ_from_those_of_the_average():
+    X, forest = blobs(300, 1)[0], fitted()
+    average = forest.predict_set(X)
+    for rule in ("cdm_ave", "cdm_vote", "ndc", "cr", "mva", "dominance_vote"):
+        forest.set_params(rule=rule)
+        assert (forest.predict_set(X) != average).any(), rule
+        assert forest.explain(X[:1])[0].decision == "rule"
+    assert forest.set_params(rule="average").explain(X[:1])[0].decision == "dominance"
 
 
 @pytest.mark.parametrize("caution", [0.0, 0.5, 7.0])
@@ -113,7 +141,7 @@ def test_the_probability_lies_within_the_bounds(rule):
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if "widens" in rule.laws and not rule.needs_weights], ids=repr)
 def test_bounds_widen_and_sets_grow_with_caution(rule):
-    forest, X = fitted().set_params(rule=rule), blobs(60, 1)[0]
+    forest, X = fitted().set_params(rule=rule, decision="dominance"), blobs(60, 1)[0]
     said = []
     for caution in (0.0, 0.5, 1.0, 3.0):
         forest.set_params(caution=caution)

@@ -39,13 +39,13 @@ def idm(leaf: Leaf, caution: Number) -> tuple[list[Number], list[Number]]:
     return [c / room for c in leaf], [(c + caution) / room for c in leaf]
 
 
-def undominated(leaf: Leaf, caution: Number) -> frozenset[int]:
-    """By the bounds, as S0 does: a dominates b when lower(a) >= upper(b), unless they are equal points."""
+def undominated(leaf: Leaf, caution: Number, strict: bool = False) -> frozenset[int]:
+    """By the bounds: a dominates b when lower(a) > upper(b), or unless strict >=, if they are not equal points."""
     lower, upper = idm(leaf, caution)
     classes = range(len(leaf))
 
     def beats(a: int, b: int) -> bool:
-        return lower[a] >= upper[b] and not lower[b] >= upper[a]
+        return lower[a] > upper[b] or (not strict and lower[a] == upper[b] > lower[b])
 
     return frozenset(b for b in classes if not any(beats(a, b) for a in classes if a != b))
 
@@ -193,7 +193,10 @@ def mixture(values: Sequence[Number], theta: str) -> Number:
     ordered = sorted(values)
     size = len(ordered)
     median = (ordered[(size - 1) // 2] + ordered[size // 2]) / 2
-    centre = {"mean": sum(values, Fraction(0)) / size, "median": median, "max": ordered[-1]}[theta]
+    furthest = {ordered[0]: HALF - ordered[0], ordered[-1]: ordered[-1] - HALF}
+    sides = {value for value, distance in furthest.items() if distance == max(furthest.values())}
+    signed = sum(sides, Fraction(0)) / len(sides)
+    centre = {"mean": sum(values, Fraction(0)) / size, "median": median, "max": signed}[theta]
     apart = [abs(v - centre) for v in values]
     if size == 1 or sum(apart) == 0:
         return sum(values, Fraction(0)) / size

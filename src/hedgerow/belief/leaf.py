@@ -82,11 +82,12 @@ def idm_bounds(counts: ArrayLike, caution: float) -> tuple[Floats, Floats]:
     return lower, upper
 
 
-def undominated(counts: ArrayLike, caution: float) -> Bools:
+def undominated(counts: ArrayLike, caution: float, *, strict: bool = False) -> Bools:
     """(m, K) counts -> bool (m, K): the classes that no other class of the leaf dominates.
 
     Class a dominates b if lower(a) >= upper(b), that is n_a >= n_b + caution; so a lower bound of exactly 1/2 decides
-    between two classes, as in Zhang, Quost and Masson (2021). Classes of equal count never dominate each other.
+    between two classes, as in Zhang, Quost and Masson (2021). Classes of equal count never dominate each other. With
+    `strict`, a dominates b only if lower(a) > upper(b), as in the rules of these authors for more than two classes.
 
     Examples
     --------
@@ -94,10 +95,12 @@ def undominated(counts: ArrayLike, caution: float) -> Bools:
     array([[False,  True],
            [ True,  True],
            [False,  True]])
+    >>> undominated([[0, 1]], caution=1.0, strict=True)
+    array([[ True,  True]])
     """
     table = np.asarray(counts, dtype=np.float64)
     largest = table.max(axis=1, keepdims=True)
-    kept: Bools = (table + caution > largest) | (table == largest)
+    kept: Bools = table + caution >= largest if strict else (table + caution > largest) | (table == largest)
     return kept
 
 

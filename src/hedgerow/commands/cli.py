@@ -108,7 +108,7 @@ def fit(
     ] = "average",
     decision: Annotated[
         str, typer.Option(metavar="NAME", help="Which classes remain: dominance, maximality, u65, coverage …")
-    ] = "dominance",
+    ] = "auto",
     leaf_counts: Annotated[
         Literal["all", "inbag", "distinct", "oob"] | None,
         typer.Option(metavar="WHICH", help="Rows a leaf counts: all, inbag, distinct or oob; all by default."),

@@ -57,7 +57,7 @@ class FitOptions:
     trees: int | None = None
     caution: str = "1.0"
     rule: str = "average"
-    decision: str = "dominance"
+    decision: str = "auto"
     leaf_counts: str | None = None
     seed: int = 0
     jobs: int = -1

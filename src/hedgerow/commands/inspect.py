@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.belief import resolve_rule
 from hedgerow.commands.source import model_file
 from hedgerow.commands.talk import facts, grid, listed, number_of, show, write_json
+from hedgerow.decide import decision_in_force
 from hedgerow.exchange.files import ModelFile, describe_file
 
 #: Columns and categories that are shown; JSON has all of them.
@@ -34,6 +36,8 @@ def _facts(about: ModelFile) -> Any:
     opinion: dict[str, str] = {name: str(given[name]) for name in ("rule", "caution", "decision") if name in given}
     if "caution" in given:
         opinion["caution"] = caution + chosen
+    if "rule" in given:
+        opinion["decision"] = decision_in_force(given["decision"], resolve_rule(given["rule"]))
     if about.classes is not None:
         opinion["classes"] = f"{len(about.classes):,}: {listed(about.classes.tolist())}"
     return facts(

@@ -6,12 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hedgerow.belief import resolve_rule
 from hedgerow.commands.answers import ClassColumns
 from hedgerow.commands.kind import FEW_ROWS, AsksModel, Fact, Kind
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import facts, grid, listed, say, score, share
+from hedgerow.decide import decision_in_force
 from hedgerow.errors import ModelFileError
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.evidence import score_sets
@@ -55,7 +57,7 @@ class OfClasses(Kind):
             "classes": [{"label": label, "rows": n} for label, n in pairs],
             "rule": model.rule,
             "caution": answers_of(model).caution,
-            "decision": model.decision,
+            "decision": decision_in_force(model.decision, resolve_rule(model.rule)),
             "out_of_bag": _out_of_bag(model, y),
         }
 

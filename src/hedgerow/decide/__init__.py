@@ -15,7 +15,7 @@ u65, u80, f1        `UtilitySet`: the set of the largest expected utility
 top_probability     `TopProbability`: the fewest classes that together are probable enough
 coverage            `Coverage`: as many classes as a promised coverage needs
 risk                `Risk`: one class where a promised share of decisions is right, else all classes
-rule                `RuleChoice`: the set that the combination rule has chosen, else dominance
+auto, rule          `RuleChoice`: the set that the combination rule has chosen, else dominance
 ==================  =====================================================================================
 
 The first eight accept a matrix ``utility`` (actions x classes). Bounds are made reachable first. Every row
@@ -43,7 +43,7 @@ from hedgerow.decide.intervals import (
     upper_expectation,
 )
 from hedgerow.decide.labels import columns_from_labels
-from hedgerow.decide.registry import all_decisions, register, resolve_decision
+from hedgerow.decide.registry import all_decisions, decision_in_force, register, resolve_decision
 from hedgerow.decide.risk import Risk
 from hedgerow.decide.sets import RuleChoice, TopProbability, UtilitySet
 from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
@@ -67,6 +67,7 @@ __all__ = [
     "all_decisions",
     "columns_from_labels",
     "decide",
+    "decision_in_force",
     "f_beta_utility",
     "lower_expectation",
     "pignistic_from_bounds",
@@ -79,7 +80,7 @@ __all__ = [
 ]
 
 
-def decide(opinion: OpinionLike, decision: str | Decision = "dominance") -> Bools:
+def decide(opinion: OpinionLike, decision: str | Decision = "auto") -> Bools:
     """Choose the classes that remain.
 
     Parameters
@@ -87,7 +88,8 @@ def decide(opinion: OpinionLike, decision: str | Decision = "dominance") -> Bool
     opinion : object with ``lower``, ``upper`` and ``probability``, (n, K) each
         An opinion about n rows, for instance ``hedgerow.combine(counts, rule)``.
     decision : str or Decision
-        A name from the table in `hedgerow.decide`, or a decision object with its own parameters.
+        A name from the table in `hedgerow.decide`, or a decision object with its own parameters. "auto" takes the sets
+        of a rule that chooses sets itself (`mva`, `cdm_ave` …), and interval dominance otherwise.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def decide(opinion: OpinionLike, decision: str | Decision = "dominance") -> Bool
 class _CallablePackage(ModuleType):
     """A package that can be called like its function of the same name."""
 
-    def __call__(self, opinion: OpinionLike, decision: str | Decision = "dominance") -> Bools:
+    def __call__(self, opinion: OpinionLike, decision: str | Decision = "auto") -> Bools:
         """Choose the classes that remain; see `hedgerow.decide.decide`."""
         return decide(opinion, decision)
 

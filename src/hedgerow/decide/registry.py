@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from hedgerow.belief.rules.base import Rule
 from hedgerow.decide.base import Decision
 from hedgerow.decide.coverage import Coverage
 from hedgerow.decide.credal import Dominance, EAdmissibility, Maximality
@@ -15,6 +16,7 @@ from hedgerow.decide.single import ExpectedUtility, Hurwicz, Maximax, Maximin, P
 D = TypeVar("D", bound=type[Decision])
 
 _DECISIONS: dict[str, Callable[[], Decision]] = {
+    "auto": RuleChoice,
     "dominance": Dominance,
     "maximality": Maximality,
     "e_admissibility": EAdmissibility,
@@ -89,6 +91,20 @@ def resolve_decision(decision: str | Decision) -> Decision:
     raise ValueError(f"decision must be one of {names}, got {decision!r}; or pass a Decision object")
 
 
+def decision_in_force(decision: str | Decision, rule: Rule) -> str:
+    """What a user passes as ``decision``, and a rule -> the name of what decides, or how Python writes the object.
+
+    Examples
+    --------
+    >>> from hedgerow.belief.rules import Average, CdmAve
+    >>> decision_in_force("auto", Average()), decision_in_force("auto", CdmAve())
+    ('dominance', 'rule')
+    """
+    if decision == "auto":
+        return "rule" if rule.chooses else "dominance"
+    return decision if isinstance(decision, str) else repr(decision)
+
+
 def all_decisions() -> dict[str, Decision]:
     """A new object of every named decision, with default parameters.
 
@@ -97,6 +113,6 @@ def all_decisions() -> dict[str, Decision]:
     Examples
     --------
     >>> sorted(all_decisions())[:3]
-    ['coverage', 'dominance', 'e_admissibility']
+    ['auto', 'coverage', 'dominance']
     """
     return {name: make() for name, make in _DECISIONS.items()}

@@ -59,7 +59,7 @@ class DecisionTreeClassifier(TreesClassifier):
 
     rule: Any = "average"
     caution: Any = 1.0
-    decision: Any = "dominance"
+    decision: Any = "auto"
     criterion: Any = "gini"
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
@@ -165,7 +165,7 @@ class RandomForestClassifier(TreesClassifier):
     n_estimators: Any = parameter(default=100, kw_only=False)
     rule: Any = "average"
     caution: Any = 1.0
-    decision: Any = "dominance"
+    decision: Any = "auto"
     calibration: str | None = "oob"
     criterion: Any = "gini"
     min_weight_fraction_leaf: float = 0.0
@@ -252,7 +252,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     n_estimators: Any = parameter(default=100, kw_only=False)
     rule: Any = "average"
     caution: Any = 1.0
-    decision: Any = "dominance"
+    decision: Any = "auto"
     min_weight_fraction_leaf: float = 0.0
     max_leaf_nodes: int | None = parameter(default=None, init=False)
     unseen: str = "shares"

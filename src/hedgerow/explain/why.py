@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.belief import resolve_rule
+from hedgerow.decide import decision_in_force
 from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
@@ -309,8 +311,8 @@ def _shap_of(now: ClassAnswers, added: _Added, row: int, label: int) -> ShapOf:
 
 def _names_of(forest: Any) -> tuple[str, str]:
     """Rule and decision as text: their names, or how Python writes the objects."""
-    rule, decision = (each if isinstance(each, str) else repr(each) for each in (forest.rule, forest.decision))
-    return rule, decision
+    rule = forest.rule if isinstance(forest.rule, str) else repr(forest.rule)
+    return rule, decision_in_force(forest.decision, resolve_rule(forest.rule))
 
 
 def _limits(

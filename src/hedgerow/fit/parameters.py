@@ -95,7 +95,9 @@ class Parameters:
     decision: Any = parameter(
         init=False,
         kind="str or Decision",
-        about="How an opinion becomes a set of classes; see `hedgerow.decide`.",
+        about='How an opinion becomes a set of classes; see `hedgerow.decide`. "auto" takes the sets of a rule that'
+        " chooses sets itself (`mva`, `cdm_ave`, `cdm_vote`, `ndc`, `cr`, `interval_average`, `dominance_vote`), and"
+        " interval dominance otherwise.",
         check=lambda name, value: resolve_decision(value),
         needs_rows=lambda value: resolve_decision(value).needs_calibration,
         instead="one that needs no calibration",

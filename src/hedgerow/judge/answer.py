@@ -129,8 +129,8 @@ class ClassAnswers(Answers):
 
     @cached_property
     def decision(self) -> Decision:
-        """The decision, calibrated on out-of-bag evidence if it needs calibration."""
-        decision = resolve_decision(self._asked[2])
+        """The decision under the rule, calibrated on out-of-bag evidence if it needs calibration."""
+        decision = resolve_decision(self._asked[2]).under(self.plain_rule)
         if decision.is_ready:
             return decision
         return self.fitted.learned.get("decision", self._decision_key(decision), self._calibrate)

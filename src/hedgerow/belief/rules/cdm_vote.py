@@ -20,9 +20,9 @@ ROWS = 2048  # samples computed at once
 
 @register(lambda: CdmVote(utility="u80"), lambda: CdmVote(utility="f1"))
 class CdmVote(Belief):
-    """CDM-Vote: the set A of largest g(|A|) Bel(A), where a tree supports A if its undominated set is within
-    A.
+    """CDM-Vote: the set A of largest g(|A|) Bel(A), where a tree supports A if its undominated set is within A.
 
+    In a leaf, a class is dominated if its upper bound is below, not at, the lower bound of another, as in `Mva`.
     This rule is not a fold: Bel of every set would need 2^K columns, so the undominated sets of all trees are stacked.
     All subsets of the ten most plausible classes are compared; among larger sets, only those of the most plausible
     classes. So with up to ten classes the maximum is exact. Among equally good sets the smallest is chosen.
@@ -44,6 +44,7 @@ class CdmVote(Belief):
     name: ClassVar[str] = "cdm_vote"
     merge: ClassVar[Merge] = "stack"
     chooses = True
+    strict = True
     onnx = False  # it counts sets with numpy.bincount
 
     def __init__(self, utility: Utility = "u65", weights: str = "equal") -> None:

@@ -45,13 +45,14 @@ class Belief(Rule):
     smooth = False
     calibrates = False  # the set of a leaf grows with caution
     page = "belief"
+    strict: ClassVar[bool] = False  # whether a lower bound must be above, not only at, the upper bound it dominates
 
     def __init__(self, weights: str = "equal") -> None:
         self.weights = weights
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> weight x [alone (K), possible (K), pignistic (K), 1]."""
-        possible = undominated(counts, setting.caution)
+        possible = undominated(counts, setting.caution, strict=self.strict)
         size = possible.sum(axis=1, keepdims=True)
         state = np.hstack([possible & (size == 1), possible, possible / size, np.ones_like(size)])
         weighted: Floats = self._leaf_weight(counts, setting)[:, None] * state
@@ -98,14 +99,16 @@ class Belief(Rule):
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
         """The script has no learned weights."""
-        return None if self.needs_weights else super().on_page()
+        known = None if self.needs_weights else super().on_page()
+        return known and (known[0], known[1] | {"strict": self.strict})
 
 
 @register()
 class Mva(Belief):
     """MVA: each tree votes against the classes dominated in its leaf; the classes with the fewest votes are chosen.
 
-    These are the classes of largest plausibility under `Belief`.
+    These are the classes of largest plausibility. In a leaf, a class is dominated if its upper bound is below the lower
+    bound of another; under `Belief` it may also equal it. So one row of a class, at caution 1, is a vote against none.
 
     Parameters
     ----------
@@ -115,13 +118,15 @@ class Mva(Belief):
     Examples
     --------
     >>> from hedgerow.belief import combine
-    >>> combine([[[3, 3, 0], [2, 2, 0], [4, 0, 0]]], Mva()).chosen
-    array([[ True, False, False]])
+    >>> combine([[[3, 3, 0], [2, 2, 0], [4, 0, 0]], [[1, 0, 0], [1, 0, 0], [1, 0, 0]]], Mva()).chosen
+    array([[ True, False, False],
+           [ True,  True,  True]])
     """
 
     name: ClassVar[str] = "mva"
     chooses = True
     page = "belief"
+    strict = True
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged states (n, 3K + 1) -> opinion with the classes of fewest votes against chosen."""

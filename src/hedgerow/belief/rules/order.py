@@ -15,6 +15,8 @@ from hedgerow.belief.rules.registry import register
 
 Bools = NDArray[np.bool_]
 
+LEVEL = 1e-12  # shares whose distances from a draw differ by less are equally far: .7 - .5 is not .5 - .3
+
 
 class Stacked(Rule):
     """A rule that needs the shares of all trees at once, so it is not a fold. Subclasses define how to blend them.
@@ -87,13 +89,16 @@ class GeneralisedMixture(Stacked):
     Parameters
     ----------
     theta : {"mean", "median", "max"}, default "mean"
-        The centre, taken over the trees.
+        The centre, taken over the trees. "max" is the share that is furthest from a draw, 1/K, on either side; it is
+        the draw itself if shares on both sides are equally far.
 
     Examples
     --------
     >>> from hedgerow.belief import combine
     >>> combine([[[1, 3], [1, 3], [1, 0]]], GeneralisedMixture()).score
     array([0.0625])
+    >>> combine([[[1, 3], [9, 1], [9, 1]], [[3, 1], [1, 9], [1, 9]]], GeneralisedMixture("max")).score
+    array([-0.4,  0.4])
     """
 
     name: ClassVar[str] = "generalised_mixture"
@@ -101,14 +106,23 @@ class GeneralisedMixture(Stacked):
     def __init__(self, theta: str = "mean") -> None:
         self.theta = theta
 
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """False if the centre jumps from one side to the other where both are equally far from a draw."""
+        return self.theta != "max"
+
     def blend(self, shares: Floats, filled: Bools) -> Floats:
         """Shares (n, T, C), (n, T) -> mixtures over filled leaves (n, C)."""
         one_of(self.theta, ("mean", "median", "max"), "theta")
         part = filled[:, :, None]
         leaves = part.sum(axis=1)
         mean = (shares * part).sum(axis=1) / leaves
-        centres = {"mean": mean, "median": _median(shares, filled), "max": shares.max(axis=1)}
-        distance = np.abs(shares - centres[self.theta][:, None]) * part
+        centre = {
+            "mean": lambda: mean,
+            "median": lambda: _median(shares, filled),
+            "max": lambda: _furthest(shares, part),
+        }
+        distance = np.abs(shares - centre[self.theta]()[:, None]) * part
         total = distance.sum(axis=1)
         apart = (total > 0) & (leaves > 1)
         weight = (1.0 - distance / np.where(apart, total, 1.0)[:, None]) / np.maximum(leaves - 1, 1)[:, None]
@@ -170,6 +184,16 @@ def _share_of_margin(own: Floats, rival: Floats, level: NDArray[np.int64]) -> Fl
     part = np.where(own >= rival, own / np.where(own == rival, 1 + level, 1), 0.0)
     shares: Floats = (1.0 - best) / own.shape[1] + part
     return shares
+
+
+def _furthest(shares: Floats, part: Bools) -> Floats:
+    """Shares (n, T, C), which leaves count (n, T, 1) -> the share furthest from 1/K (n, C); 1/K if two sides tie."""
+    draw = 1.0 / max(shares.shape[2], 2)
+    most = np.where(part, shares, 0.0).max(axis=1)
+    least = np.where(part, shares, 1.0).min(axis=1)
+    lead = (most - draw) - (draw - least)
+    side: Floats = np.where(lead > 0, most, least)
+    return np.where(np.abs(lead) <= LEVEL, draw, side)
 
 
 def _median(shares: Floats, filled: Bools) -> Floats:

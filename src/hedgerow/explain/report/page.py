@@ -153,7 +153,7 @@ def _data(
         "settings": {
             "caution": now.caution,
             "rule": page_rule(now.rule),
-            "decision": page_decision(now.decision, now.rule),
+            "decision": page_decision(now.decision),
         },
         "rows": packed(rows + first),
         "names": None if called is None else [called[row] for row in rows.tolist()],

@@ -21,15 +21,14 @@ def page_rule(rule: Rule) -> dict[str, Any]:
     return {"name": name, "options": dict(sorted(options.items())), "text": str(rule)}
 
 
-def page_decision(decision: Decision, rule: Rule) -> dict[str, Any]:
-    """A decision, and the rule before it -> ``name`` in the script (None if it lacks it), ``options`` and ``text``.
+def page_decision(decision: Decision) -> dict[str, Any]:
+    """A decision -> ``name`` in the script (None if the script does not have it), ``options`` and ``text``.
 
     Examples
     --------
-    >>> from hedgerow.belief.rules import Average
     >>> from hedgerow.decide import Hurwicz
-    >>> page_decision(Hurwicz(0.3), Average())
+    >>> page_decision(Hurwicz(0.3))
     {'name': 'hurwicz', 'options': {'optimism': 0.3}, 'text': 'Hurwicz(optimism=0.3)'}
     """
-    name, options = decision.under(rule).on_page() or (None, {})
+    name, options = decision.on_page() or (None, {})
     return {"name": name, "options": options, "text": str(decision)}

@@ -159,7 +159,10 @@ const belief = {
   width: (K) => 3 * K + 1,
   lift(leaf, setting, out) {
     const K = setting.nClasses, largest = leaf.count(leaf.winner);
-    const isPossible = (k) => leaf.count(k) + setting.caution > largest || leaf.count(k) === largest;
+    const isPossible = (k) => {
+      const most = leaf.count(k) + setting.caution;
+      return setting.strict ? most >= largest : most > largest || leaf.count(k) === largest;
+    };
     let size = 0;
     for (let k = 0; k < K; k++) size += isPossible(k);
     const weight = leafWeight(leaf, setting);

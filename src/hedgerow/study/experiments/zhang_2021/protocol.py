@@ -20,6 +20,13 @@ from hedgerow.study.experiments.frame import Arguments, Result, Unit
 
 Bools = NDArray[np.bool_]
 
+
+class StrictBelief(Belief):
+    """`Belief`, but a leaf whose lower bound is exactly 1/2 decides nothing."""
+
+    strict = True
+
+
 TREES, FOLDS, REPETITIONS = 100, 10, 50
 CAUTIONS = (1.0, 3.0, 5.0)
 RULES: dict[str, Rule] = {
@@ -127,9 +134,10 @@ def tables(
 
 def sets_of(evidence: Any, *, strict_leaf: bool = False, half_decides: bool = False) -> list[Bools]:
     """Evidence of a forest -> the sets of classes under each caution and rule."""
-    # a leaf whose lower bound is exactly 1/2 decides, unless a tiny caution is added
-    asked = [(rule, caution + 1e-9 * strict_leaf) for caution in CAUTIONS for rule in RULES.values()]
-    opinions = evidence.combine_each(asked)
+    rules = [
+        StrictBelief(rule.weights) if strict_leaf and isinstance(rule, Belief) else rule for rule in RULES.values()
+    ]
+    opinions = evidence.combine_each([(rule, caution) for caution in CAUTIONS for rule in rules])
     return [_with_halves(opinion) if half_decides else decide(opinion) for opinion in opinions]
 
 
