@@ -38,10 +38,10 @@ private:
 };
 
 nb::tuple find_bins_in(const nb::list& arrays, const std::optional<In<std::uint32_t>>& chosen, std::size_t sample_rows,
-                       std::size_t max_bins, std::size_t n_threads) {
+                       std::size_t max_bins, std::size_t n_threads, bool gaps) {
     const Columns read(arrays);
     AllBins found = without_gil([&](Control& control) {
-        return find_all_bins(read.columns, span_of(chosen), sample_rows, max_bins, n_threads, control);
+        return find_all_bins(read.columns, span_of(chosen), sample_rows, max_bins, gaps, n_threads, control);
     });
     return nb::make_tuple(to_numpy(std::move(found.cuts)), to_numpy(std::move(found.cut_start)), to_numpy(std::move(found.centers)),
                           to_numpy(std::move(found.center_start)));
@@ -67,7 +67,8 @@ nb::object sampled_rows_of(std::size_t n_rows, std::size_t limit, std::size_t fi
 }  // namespace
 
 void define_rows(nb::module_& module) {
-    module.def("find_bins", &find_bins_in, "columns"_a, "chosen"_a.none(), "sample_rows"_a, "max_bins"_a, "n_threads"_a);
+    module.def("find_bins", &find_bins_in, "columns"_a, "chosen"_a.none(), "sample_rows"_a, "max_bins"_a, "n_threads"_a,
+               "gaps"_a = false);
     for_each_code([&]<class Code>(Code) {
         module.def("encode_into", &encode_into<Code>, "columns"_a, "first_feature"_a, "cuts"_a, "cut_start"_a, "wanted"_a.none(),
                    "n_threads"_a, "out"_a.noconvert());

@@ -10,6 +10,7 @@ def find_bins(
     sample_rows: int,
     max_bins: int,
     n_threads: int,
+    gaps: bool = False,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]: ...
 def encode_into(
     columns: list[NDArray[Any]],

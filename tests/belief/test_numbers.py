@@ -215,6 +215,28 @@ def test_dominance_vote_leaves_undecided_trees_out():
     assert opinion.chosen.tolist() == [[False, True]]
 
 
+def test_a_prior_inside_dempster_is_one_more_source():
+    counts, prior = [[[1, 0], [3, 1], [0, 2]]], [0.2, 0.8]
+    plain, informed = (combine(counts, Dempster(prior=how), prior=prior) for how in (None, "log"))
+    np.testing.assert_array_equal(plain.probability, combine(counts, Dempster()).probability)
+    leaves = [
+        slow.support_mass(2, 0, 2 / 3),
+        slow.support_mass(2, 0, 0.765236 - 0.281592),
+        slow.support_mass(2, 1, 1 - 0.171573),
+    ]
+    mass = [0.0, *prior, 0.0]
+    for leaf in leaves:
+        mass = slow.conjunctive(mass, [float(value) for value in leaf])
+    np.testing.assert_allclose(informed.probability[0], np.array(mass[1:3]) / sum(mass[1:3]), atol=2e-6)
+    np.testing.assert_allclose(informed.score, mass[2] - mass[1], atol=2e-6)
+    odds = informed.log_odds - plain.log_odds
+    np.testing.assert_allclose(odds[0, 1] - odds[0, 0], np.log(4))
+    equal = combine(counts, Dempster(prior="log"))
+    np.testing.assert_allclose(np.exp(equal.log_odds), equal.probability)
+    with pytest.raises(ValueError, match="prior must be one of"):
+        combine(counts, Dempster(prior="authors"))
+
+
 def test_mva_counts_the_votes_against():
     counts = [[[9, 8, 0], [9, 0, 0], [0, 9, 0], [4, 4, 4]]]
     # against: class 0 once, class 1 once, class 2 three times

@@ -6,7 +6,7 @@ import io
 import pickle
 import tracemalloc
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,11 @@ from sklearn.model_selection import cross_val_score
 import hedgerow
 from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, PairwiseTreesClassifier, RandomForestClassifier
 from hedgerow.belief import belief_from_mass, contour_from_mass, mass_from_counts, mass_from_pairs, pignistic_from_mass
+from hedgerow.criteria import BeliefGain
 from hedgerow.errors import ModelFileError
+from hedgerow.judge.choose import _folds
 from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.target.criteria import LAMBDAS
 
 X, Y = load_iris(return_X_y=True)
 NOISY = X + np.random.default_rng(0).normal(size=X.shape)
@@ -32,6 +35,31 @@ def pairwise() -> PairwiseTreesClassifier:
 
 
 # ---- trees of pairs -------------------------------------------------------------------------------------
+
+
+def test_the_share_of_discord_is_chosen_for_all_pairs_together():
+    auto = PairwiseTreesClassifier(criterion=BeliefGain(lam="auto"), random_state=0).fit(NOISY, Y)
+    criterion = auto.criterion_
+    assert criterion.lam in LAMBDAS
+    again = PairwiseTreesClassifier(criterion=criterion, random_state=0).fit(NOISY, Y)
+    np.testing.assert_array_equal(auto.predict_mass(NOISY), again.predict_mass(NOISY))
+    right = np.zeros(len(LAMBDAS))
+    for pair in combinations(range(3), 2):  # each pair alone, on the folds that the choice uses
+        rows = np.isin(Y, pair)
+        seed = fitted_of(auto).seed
+        fold = _folds((Y[rows] != pair[0]).astype(np.uint16), 5, seed)
+        for held, (place, lam) in product(range(5), enumerate(LAMBDAS)):
+            tree = DecisionTreeClassifier(criterion=BeliefGain(lam=lam)).fit(
+                NOISY[rows][fold != held], Y[rows][fold != held]
+            )
+            right[place] += (tree.predict(NOISY[rows][fold == held]) == Y[rows][fold == held]).sum()
+    # these trees have cuts of their own, which lie elsewhere by less than the distance of two rows
+    assert right[LAMBDAS.index(criterion.lam)] >= right.max() - 2
+
+
+def test_pairs_of_few_rows_take_the_middle_of_the_range():
+    few = PairwiseTreesClassifier(criterion=BeliefGain(lam="auto")).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    assert few.criterion_.lam == LAMBDAS[len(LAMBDAS) // 2]
 
 
 def test_tree_of_a_pair_is_the_tree_grown_on_its_rows(pairwise):

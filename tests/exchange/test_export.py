@@ -18,7 +18,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from tests.reference.models import MODELS
 
-from hedgerow import DecisionTreeClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
+from hedgerow import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomDecisionTreesClassifier,
+    RandomForestClassifier,
+)
 from hedgerow.exchange.export import export_code, export_graphviz, export_svg, export_text
 from hedgerow.exchange.export.code import DEEPEST
 from hedgerow.forest.walk import Tree
@@ -81,6 +86,24 @@ def test_values_on_a_threshold_go_where_the_tree_sends_them() -> None:
     values = np.concatenate([thresholds, np.nextafter(thresholds, np.inf), [-np.inf, np.inf]])
     X = np.repeat(values[:, None], 4, axis=1)
     assert [program["tree_predict"](row) for row in X.tolist()] == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+def test_programs_of_a_regression_tree_give_the_numbers_of_its_leaves(criterion: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X).sum(axis=1) + rng.normal(size=200)
+    model = DecisionTreeRegressor(criterion=criterion, max_depth=5, random_state=0).fit(X, y)
+    program: dict[str, Any] = {}
+    exec(export_code(model), program)
+    assert [program["tree_predict"](row) for row in X.tolist()] == model.predict(X).tolist()
+    assert not {"CLASSES", "tree_evidence", "tree_probability"} & program.keys()
+    if COMPILER is None:
+        return
+    library = Compiled(model.tree_, tmp_path, 0)._library
+    library.oak_predict.restype = ctypes.c_double
+    assert [library.oak_predict((ctypes.c_double * 3)(*row)) for row in X.tolist()] == model.predict(X).tolist()
 
 
 def test_a_deep_tree_becomes_several_functions() -> None:

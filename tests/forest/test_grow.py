@@ -569,6 +569,21 @@ def test_a_nominal_try_is_refused_when_the_second_largest_child_is_too_small() -
     assert [tree.n_nodes for tree in accepted.trees_] == [5, 5, 5]
 
 
+def test_the_threshold_of_a_random_decision_tree_is_the_value_of_a_row() -> None:
+    forest = RandomDecisionTreesClassifier(400, random_state=0).fit([[0.0], [10.0]], ["low", "high"])
+    split = [tree for tree in forest.trees_ if not tree.is_leaf[0]]  # x < 0 and x <= 10 leave a side without rows
+    found = np.array([tree.threshold[0] for tree in split])
+    below = np.nextafter(10.0, 0.0)
+    assert set(found.tolist()) == {0.0, below}
+    assert abs((found == below).mean() - 0.5) < 0.15
+    texts = {tree.to_text().splitlines()[0].removesuffix(" or missing") for tree in split}
+    assert texts == {"|--- x[0] <= 0.00", "|--- x[0] < 10.00"}
+    sides = forest.predict_proba([[-1.0], [0.0], [5.0], [10.0], [11.0]])[:, 1]  # the share of "low"
+    np.testing.assert_allclose(sides[:2], sides[0])
+    np.testing.assert_allclose(sides[3:], 1 - sides[0])
+    np.testing.assert_allclose(sides[2], (len(split) * (found == below).mean() + 0.5 * (400 - len(split))) / 400)
+
+
 def test_random_decision_trees_keep_splitting_pure_nodes() -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))
     model = RandomDecisionTreesClassifier(3, random_state=0).fit(X, np.zeros(50, dtype=int))
@@ -581,8 +596,9 @@ def test_thresholds_of_random_decision_trees_are_uniform_over_rows() -> None:
     model = RandomDecisionTreesClassifier(4000, max_depth=1, random_state=0).fit(X, np.zeros(100, dtype=int))
     roots = np.array([tree.threshold[0] for tree in model.trees_])
     # A drawn 0 with "<" and a drawn 2 with "≤" leave a side empty: no split, and there is only one try.
-    seen = [np.mean(roots == 0.5), np.mean(roots == 1.5), np.mean(np.isnan(roots))]
-    expected = [(0.7 + 0.2) / 2, (0.2 + 0.1) / 2, (0.7 + 0.1) / 2]
+    below = np.nextafter([1.0, 2.0], 0.0)
+    seen = [*(np.mean(roots == each) for each in (0.0, below[0], 1.0, below[1])), np.mean(np.isnan(roots))]
+    expected = [0.7 / 2, 0.2 / 2, 0.2 / 2, 0.1 / 2, (0.7 + 0.1) / 2]
     for share, probability in zip(seen, expected, strict=True):
         assert abs(share - probability) < 3.3 * math.sqrt(probability * (1 - probability) / 4000)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from typing import Any
@@ -51,6 +52,19 @@ def test_cuts_and_centres_equal_the_twins(values: list[float], max_bins: int) ->
     expected = reference.find_bins(values, max_bins)
     np.testing.assert_array_equal(cuts, expected[0])
     np.testing.assert_array_equal(centers, expected[1])
+
+
+@settings(max_examples=120)
+@given(columns, st.sampled_from([3, 7, 255, 65535]))
+def test_with_gaps_every_value_and_every_space_between_two_has_a_code(values: list[float], max_bins: int) -> None:
+    cuts, _, centers, _ = _core.find_bins([np.array(values)], None, 100_000, max_bins, 1, True)
+    known = np.unique([value + 0.0 for value in values if not math.isnan(value)])
+    if 2 * len(known) > max_bins + 1:
+        np.testing.assert_array_equal(cuts, reference.find_bins(values, max_bins)[0])
+        return
+    limits = [[low, np.nextafter(high, -np.inf)] for low, high in itertools.pairwise(known)]
+    np.testing.assert_array_equal(cuts, np.unique(limits))
+    assert len(centers) == len(cuts) + 1
 
 
 @settings(max_examples=120)

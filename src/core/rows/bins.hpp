@@ -140,8 +140,9 @@ private:
     std::size_t zone_, zone_bins_ = 0;  // rows that are near an end, and bins of these
 };
 
-// Each distinct value gets its own bin if max_bins allows it; otherwise bins are smaller towards both ends.
-inline NumericBins find_bins(const Column& column, const std::vector<std::uint32_t>& rows, std::size_t max_bins) {
+// Each distinct value gets its own bin if max_bins allows it; otherwise bins are smaller towards both ends. With `gaps`, what
+// lies between two values is a bin, too, if max_bins allows it: then a value can be a threshold, with < and with ≤.
+inline NumericBins find_bins(const Column& column, const std::vector<std::uint32_t>& rows, std::size_t max_bins, bool gaps = false) {
     static thread_local std::vector<std::uint64_t> keys, other;
     keys.clear();
     for (std::uint32_t row : rows) {
@@ -153,6 +154,7 @@ inline NumericBins find_bins(const Column& column, const std::vector<std::uint32
     for (std::size_t i = 1; i < keys.size(); ++i) n_distinct += keys[i] != keys[i - 1];
 
     NumericBins bins;
+    gaps = gaps && 2 * n_distinct <= max_bins + 1;
     BinSizes sizes(keys.size(), max_bins);
     for (std::size_t begin = 0, end; begin < keys.size(); begin = end) {
         // The bin ends when it has its rows and the next value differs.
@@ -160,7 +162,13 @@ inline NumericBins find_bins(const Column& column, const std::vector<std::uint32
         while (end < keys.size() && keys[end] == keys[end - 1]) ++end;
         const double low = detail::from_sortable(keys[begin]), high = detail::from_sortable(keys[end - 1]);
         bins.centers.push_back(low == high ? low : low / 2 + high / 2);
-        if (end < keys.size()) bins.cuts.push_back(detail::cut_between(high, detail::from_sortable(keys[end])));
+        if (end == keys.size()) break;
+        const double next = detail::from_sortable(keys[end]), below_next = std::nextafter(next, -std::numeric_limits<double>::infinity());
+        bins.cuts.push_back(gaps ? high : detail::cut_between(high, next));
+        if (gaps && below_next > high) {
+            bins.centers.push_back(high / 2 + next / 2);
+            bins.cuts.push_back(below_next);
+        }
     }
     if (bins.centers.empty()) bins.centers.push_back(0.0);  // there are only missing values
     return bins;
@@ -174,7 +182,7 @@ struct AllBins {
 
 // Cuts of numeric columns are decided by the `chosen` rows, or by about `sample_rows` of all of them.
 inline AllBins find_all_bins(const std::vector<Column>& columns, const std::optional<std::span<const std::uint32_t>>& chosen,
-                             std::size_t sample_rows, std::size_t max_bins, std::size_t n_threads, Control& control) {
+                             std::size_t sample_rows, std::size_t max_bins, bool gaps, std::size_t n_threads, Control& control) {
     const std::size_t n_chosen = chosen ? chosen->size() : rows_of(columns);
     std::vector<std::uint32_t> rows = rows_for_cuts(n_chosen, sample_rows, 0, n_chosen);
     if (chosen)
@@ -187,7 +195,7 @@ inline AllBins find_all_bins(const std::vector<Column>& columns, const std::opti
         const std::size_t last = std::min(columns.size(), (task + 1) * columns_per_task);
         for (std::size_t i = task * columns_per_task; i < last; ++i) {
             control.tick(thread == 0);
-            if (columns[i].type != Column::Type::category) found[i] = find_bins(columns[i], rows, max_bins);
+            if (columns[i].type != Column::Type::category) found[i] = find_bins(columns[i], rows, max_bins, gaps);
         }
     });
     AllBins all;

@@ -83,10 +83,10 @@ def sample_columns(
     return [np.array(column[chosen]) for _, columns in table.column_blocks() for column in columns]
 
 
-def find_cuts(schema: Schema, max_bins: int, *samples: list[Array]) -> Bins:
+def find_cuts(schema: Schema, max_bins: int, gaps: bool, *samples: list[Array]) -> Bins:
     """Columns of the rows that decide the cuts, from all partitions -> the bins of the table."""
     columns = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
-    return bins_from_columns(schema, [columns], None, max(1, len(columns[0])), max_bins, 1)
+    return bins_from_columns(schema, [columns], None, max(1, len(columns[0])), max_bins, 1, gaps)
 
 
 def encode_rows(schema: Schema, bins: Bins, rows: Rows, kept: NDArray[np.int64] | None) -> Codes:

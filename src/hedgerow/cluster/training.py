@@ -79,7 +79,8 @@ def read_on_cluster(
     target = target.known(engine, [each.told for each in seen if each.n_rows], given)
     table = WeighedTable.of(engine, given, target)
     settled = target.settle(table, partial(settings_for, schema))
-    bins = _find_bins(engine, partitions, table, schema, max_bins)
+    gaps = settled.settings.splitter == "random_decision"
+    bins = _find_bins(engine, partitions, table, schema, max_bins, gaps)
     parts = engine.read(
         "encode", partial(_encode_part, schema, bins, settled.make), partitions, table.parts, table.first_rows
     )
@@ -91,13 +92,18 @@ def read_on_cluster(
 
 
 def _find_bins(
-    engine: Engine, partitions: Sequence[Any], table: WeighedTable, schema: Schema, max_bins: int | str | None
+    engine: Engine,
+    partitions: Sequence[Any],
+    table: WeighedTable,
+    schema: Schema,
+    max_bins: int | str | None,
+    gaps: bool,
 ) -> Bins:
     """A sample of the rows of all partitions -> where features are cut."""
     sample_rows, most_bins = bin_limits(table.n_rows, max_bins)
     columns = (table.parts, table.first_rows)
     samples = engine.read("sample", partial(_sample_part, schema, table.n_rows, sample_rows), partitions, *columns)
-    cuts = engine.one("cuts", partial(find_cuts, schema, most_bins), *samples)
+    cuts = engine.one("cuts", partial(find_cuts, schema, most_bins, gaps), *samples)
     engine.wait(samples, "partition {} (sample)")
     bins: Bins = engine.fetch(cuts, "the cuts")
     engine.forget(samples)

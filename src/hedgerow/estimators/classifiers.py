@@ -223,9 +223,10 @@ class ExtraTreesClassifier(RandomForestClassifier):
 class RandomDecisionTreesClassifier(TreesClassifier):
     """Random trees that are grown without the labels; only their leaves count classes.
 
-    A numeric split takes the value of a random row as threshold; a nominal split has a child for each category. A split
-    that would leave a side with too few rows is dropped. A child without rows has the counts of its siblings. There is
-    no bootstrap: every tree counts every row.
+    A numeric split takes the value of a random row as threshold, with < or ≤ at random (in columns with more distinct
+    values than half the bins, see `max_bins`, it lies midway to the next value); a nominal split has a child for each
+    category. A split that would leave a side with too few rows is dropped. A child without rows has the counts of its
+    siblings. There is no bootstrap: every tree counts every row.
 
     Parameters
     ----------

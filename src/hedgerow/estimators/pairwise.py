@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -22,6 +23,7 @@ from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.prune import prune
+from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted, fitted_of
@@ -59,9 +61,18 @@ class PairTask(ClassTask):
         """Training rows -> a forest of one tree for each pair."""
         if begun.checkpoint:
             raise ValueError("checkpoint must be None for trees of pairs, got a folder; they are few")
-        classes = begun.rows.target.classes
-        trees = [_tree_of_pair(begun, number, *pair) for number, pair in enumerate(pairs_of(len(classes)))]
+        trees = [_tree_of_pair(begun, number, *table) for number, table in enumerate(self.tables(begun.rows))]
         return join_forests(*trees)
+
+    def tables(self, rows: TrainingRows) -> Iterator[tuple[Codes, Labels]]:
+        """Training rows -> for each pair the codes (p, n) and labels of the rows of its two classes."""
+        labels = rows.target.for_core()
+        for first, second in pairs_of(len(rows.target.classes)):
+            kept = np.flatnonzero((labels.numbers == first) | (labels.numbers == second))
+            weights = None if labels.weights is None else labels.weights[kept]
+            of_pair = (labels.numbers[kept] != first).astype(np.uint16)
+            told = Labels(of_pair, weights, labels.weight_unit, 2, balance_bag=labels.balance_bag)
+            yield np.ascontiguousarray(rows.codes[:, kept]), told
 
 
 class _NotOffered:
@@ -86,7 +97,9 @@ class PairwiseTreesClassifier(TreesClassifier):
     The tree of a pair is grown on the rows of its two classes. The leaf that a sample reaches gives a mass to each of
     the two classes and, for unseen rows, to both together. A quadratic programme (`hedgerow.belief.mass_from_pairs`)
     combines the masses of all pairs: it finds the mass whose restrictions to the pairs are nearest to them. With up to
-    six classes every set may have mass; with more, only single classes, pairs and the set of all classes.
+    six classes every set may have mass; with more, only single classes, pairs and the set of all classes. With
+    ``criterion=BeliefGain(lam="auto")`` all trees have the ``lam`` with which, taken together, they classify most
+    held-out rows of their pairs.
 
     Parameters
     ----------
@@ -244,19 +257,13 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2)) or [(0, 0)]
 
 
-def _tree_of_pair(begun: Fit, number: int, first: int, second: int) -> Forest:
+def _tree_of_pair(begun: Fit, number: int, codes: Codes, labels: Labels) -> Forest:
     """The tree of one pair, grown on the rows of its classes."""
-    labels = begun.rows.target.for_core()
-    rows = np.flatnonzero((labels.numbers == first) | (labels.numbers == second))
-    if len(rows) == 0:  # all rows of these classes have the weight 0
+    if codes.shape[1] == 0:  # all rows of these classes have the weight 0
         tree = _vacuous_tree()
     else:
-        weights = None if labels.weights is None else labels.weights[rows]
-        of_pair = (labels.numbers[rows] != first).astype(np.uint16)
-        told = Labels(of_pair, weights, labels.weight_unit, 2, balance_bag=labels.balance_bag)
-        codes = np.ascontiguousarray(begun.rows.codes[:, rows])
         threads = begun.n_threads
-        tree = grow_forest(codes, begun.bins, told, begun.settings, first_tree=number, n_trees=1, n_threads=threads)
+        tree = grow_forest(codes, begun.bins, labels, begun.settings, first_tree=number, n_trees=1, n_threads=threads)
     return prune(tree, begun.settings.criterion, begun.model.ccp_alpha)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from hedgerow.judge.choose import choose_lam, feature_numbers
 from hedgerow.judge.fitted import Figures, Fitted, with_fitted
 from hedgerow.judge.oob import is_flat, stages, warn_of_unjudged
 from hedgerow.table import Schema, Table, read_table, read_training_table
-from hedgerow.table.bins import Bins, encode, find_bins
+from hedgerow.table.bins import Bins, Codes, encode, find_bins
 from hedgerow.target.several import columns_of
 
 #: Rows are numbered in 32 bits.
@@ -137,6 +137,10 @@ class Task(ABC):
     def settings(self, model: Any, target: Any, schema: Schema) -> GrowSettings:
         """How trees are grown on these rows."""
 
+    def tables(self, rows: TrainingRows) -> Iterable[tuple[Codes, Any]]:
+        """Training rows -> the codes (p, n) and labels that trees are grown on; several if trees have other classes."""
+        return [(rows.codes, rows.target.for_core())]
+
     def grow(self, begun: Fit) -> Forest:
         """Training rows -> the trees; those of an earlier fit come first."""
         return grow(begun)
@@ -183,7 +187,10 @@ def fit(
         settings = replace(settings, seed=saved.seed(model.random_state, settings.seed))
     check_constraints(settings, table.schema)
     n_threads = thread_count(model.n_jobs)
-    bins = before.bins if before else find_bins(table, rows=kept, max_bins=model.max_bins, n_threads=n_threads)
+    gaps = settings.splitter == "random_decision"
+    bins = (
+        before.bins if before else find_bins(table, rows=kept, max_bins=model.max_bins, gaps=gaps, n_threads=n_threads)
+    )
     rows = TrainingRows.of(encode(table, bins, n_threads=n_threads), kept, target, settings)
     rows, settings = with_shares(model, rows, bins, settings)
     fingerprint = _shared_fingerprint(model, rows, before)
@@ -322,10 +329,10 @@ def _settle_criterion(begun: Fit) -> Fit:
         return begun
     if begun.before:
         return replace(begun, settings=replace(settings, criterion=begun.before.criterion))
-    n_trees = most_trees(model)
+    n_trees = most_trees(model) if begun.task.one_table else 1
     n_features = settings.max_features or resolve_max_features("sqrt", rows.codes.shape[0])  # not chosen yet
     tried = replace(settings, max_features=n_features)
-    criterion = choose_lam(rows.codes, begun.bins, rows.target.for_core(), tried, n_trees, begun.n_threads)
+    criterion = choose_lam(begun.task.tables(rows), begun.bins, tried, n_trees, begun.n_threads)
     return replace(begun, settings=replace(settings, criterion=criterion))
 
 

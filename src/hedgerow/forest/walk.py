@@ -344,7 +344,24 @@ def _questions(node: TreeNode, decimals: int) -> list[str]:
     threshold = tree.threshold[number]
     if np.isinf(threshold):
         return [f"{name} known", f"{name} missing"]
-    return [f"{name} <= {threshold:.{decimals}f}{left}", f"{name} > {threshold:.{decimals}f}{right}"]
+    at, below = as_limit(threshold)
+    less, more = ("<", ">=") if below else ("<=", ">")
+    return [f"{name} {less} {at:.{decimals}f}{left}", f"{name} {more} {at:.{decimals}f}{right}"]
+
+
+def as_limit(threshold: float) -> tuple[float, bool]:
+    """A threshold, the highest value that goes left -> a number to write, and whether values must be below it.
+
+    The number is the threshold itself, unless the next number above is shorter: thresholds of random decision trees
+    can be just below a value.
+
+    Examples
+    --------
+    >>> as_limit(2.5), as_limit(9.999999999999998)
+    ((2.5, False), (10.0, True))
+    """
+    above = float(np.nextafter(threshold, np.inf))
+    return (above, True) if len(repr(above)) < len(repr(float(threshold))) else (float(threshold), False)
 
 
 def _listed(values: NDArray[Any]) -> str:

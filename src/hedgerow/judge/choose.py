@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -18,19 +19,31 @@ MOST_TREES = 10
 
 
 def choose_lam(
-    codes: Codes, bins: Bins, labels: Labels, settings: GrowSettings, n_trees: int, n_threads: int = 1
+    tables: Iterable[tuple[Codes, Labels]], bins: Bins, settings: GrowSettings, n_trees: int, n_threads: int = 1
 ) -> Criterion:
-    """Codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows correctly.
+    """Tables, each codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows.
 
     All candidates use the same folds. Among equally good ones the largest ``lam``, which grows larger trees, is chosen.
-    A table with fewer rows than folds gets the middle of the range.
+    If every table has fewer rows than folds, the middle of the range is chosen.
     """
     candidates: list[Criterion] = settings.criterion.candidates()
-    numbers = _first_numbers(labels)
-    n_folds = min(N_FOLDS, int(np.bincount(numbers).max()))
-    if n_folds < 2:
+    right = [_held_out_right(codes, bins, labels, settings, n_trees, n_threads) for codes, labels in tables]
+    judged = [each for each in right if each is not None]
+    if not judged:
         return candidates[len(candidates) // 2]
-    right = np.zeros(len(candidates))
+    return candidates[len(candidates) - 1 - int(np.sum(judged, axis=0)[::-1].argmax())]
+
+
+def _held_out_right(
+    codes: Codes, bins: Bins, labels: Labels, settings: GrowSettings, n_trees: int, n_threads: int
+) -> NDArray[np.int64] | None:
+    """Codes (p, n) and labels -> how many held-out rows each candidate classifies correctly; None if rows are few."""
+    candidates = settings.criterion.candidates()
+    numbers = _first_numbers(labels)
+    n_folds = min(N_FOLDS, int(np.bincount(numbers).max())) if len(numbers) else 0
+    if n_folds < 2:
+        return None
+    right = np.zeros(len(candidates), dtype=np.int64)
     fold_of = _folds(numbers, n_folds, settings.seed)
     for fold in range(n_folds):
         train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
@@ -46,7 +59,7 @@ def choose_lam(
             )
             guessed = forest.probability(held_out, n_threads).argmax(axis=1)
             right[number] += (guessed == numbers[test]).sum()
-    return candidates[len(candidates) - 1 - int(right[::-1].argmax())]
+    return right
 
 
 def _first_numbers(labels: Labels) -> NDArray[np.uint16]:

@@ -62,16 +62,18 @@ def find_bins(
     *,
     rows: NDArray[np.uint32] | None = None,
     max_bins: int | str | None = "auto",
+    gaps: bool = False,
     n_threads: int = 1,
 ) -> Bins:
     """Choose the cuts of each column of a training table, from all rows or only from the given `rows`.
 
     A column with at most `max_bins` distinct values is cut between all neighbouring values, so its trees are those CART
-    would grow. Bins of other columns are smaller towards both ends; see `BinSizes` in ``bins.hpp``.
+    would grow. Bins of other columns are smaller towards both ends; see `BinSizes` in ``bins.hpp``. With `gaps`, the
+    space between two values is a bin as well, if there are few enough, so that thresholds can be at values.
     """
     sizes = bin_limits(table.n_rows if rows is None else len(rows), max_bins)
     blocks = (columns for _, columns in table.column_blocks())
-    return bins_from_columns(table.schema, blocks, rows, *sizes, n_threads)
+    return bins_from_columns(table.schema, blocks, rows, *sizes, n_threads, gaps)
 
 
 def bin_limits(n_rows: int, max_bins: int | str | None) -> tuple[int, int]:
@@ -90,9 +92,10 @@ def bins_from_columns(
     sample_rows: int,
     max_bins: int,
     n_threads: int,
+    gaps: bool = False,
 ) -> Bins:
     """Blocks of columns, left to right -> bins, from a sample of about `sample_rows` of all rows or of the `rows`."""
-    parts = [_core.find_bins(columns, rows, sample_rows, max_bins, n_threads) for columns in blocks]
+    parts = [_core.find_bins(columns, rows, sample_rows, max_bins, n_threads, gaps) for columns in blocks]
     cuts, cut_start = _join([(part[0], part[1]) for part in parts])
     centers, center_start = _join([(part[2], part[3]) for part in parts])
     nominal = np.array(schema.nominal, dtype=np.uint8)

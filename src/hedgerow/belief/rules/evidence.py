@@ -15,7 +15,7 @@ from hedgerow.belief.rules.registry import register
 FAINT = 1e-250  # sums below this may have lost digits
 
 
-@register(lambda: Dempster(normalised=False))
+@register(lambda: Dempster(normalised=False), lambda: Dempster(prior="log"))
 class Dempster(Rule):
     """Dempster's rule on one mass per leaf: the degree of preference on the winner, the rest on the frame.
 
@@ -30,25 +30,38 @@ class Dempster(Rule):
     normalised : bool, default True
         Whether to divide out the conflict. False keeps it as mass that any class may have, so conflict widens the
         bounds.
+    prior : {None, "log"}, default None
+        None leaves the prior out. With "log" it is one more source, a mass on single classes: its logarithm is added to
+        the weights of evidence, which gives ``probability`` and ``log_odds``. Bounds are then those of the leaves
+        alone, as far as they contain this probability. The prior itself is a parameter of `combine`; for a forest it is
+        the class shares.
 
     Examples
     --------
     >>> from hedgerow.belief import combine
     >>> combine([[[0, 1], [0, 1]]], Dempster(), caution=0.0).lower.round(6)
     array([[0.      , 0.888889]])
+    >>> combine([[[0, 1], [0, 1]]], Dempster(prior="log"), prior=[9, 1]).probability.round(6)  # odds of 9, times 1/9
+    array([[0.5, 0.5]])
     """
 
     name: ClassVar[str] = "dempster"
     calibrates = False  # most shares are below the floor of a map, which would make them equal
     merge: ClassVar[Merge] = "add"
-    even = True
     page = "dempster"
 
-    def __init__(self, normalised: bool = True) -> None:
+    def __init__(self, normalised: bool = True, prior: str | None = None) -> None:
         self.normalised = normalised
+        self.prior = prior
+
+    @property
+    def even(self) -> bool:  # type: ignore[override]
+        """Without a prior, the interval of every class has the width of the mass on all classes."""
+        return self.prior is None
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [weights of evidence (K), the same after discounting (K)]."""
+        one_of(self.prior, (None, "log"), "prior")
         leaf = preference(counts)
         held_back = reserve(counts, setting.caution)
         left = np.where(held_back > 0, held_back + (1.0 - held_back) * np.exp(-leaf.weight), 1.0)
@@ -64,13 +77,37 @@ class Dempster(Rule):
         singles, _, empty = masses_from_weights(weight)
         probability = pignistic_from_weights(weight)
         lower = _lower_beliefs(weight, np.minimum(discounted, weight), self.normalised)
-        return opinion_from_lower(
+        opinion = opinion_from_lower(
             probability,
             lower,
             empty,
             log_odds=_log_normalised(weight),
             score=singles[:, 1] - singles[:, 0] if setting.n_classes == 2 else singles,
         )
+        return opinion if self.prior is None else self._with_prior(opinion, weight, setting)
+
+    def _with_prior(self, opinion: Opinion, weight: Floats, setting: Setting) -> Opinion:
+        """The opinion of the leaves and their weights (n, K) -> the opinion with the prior as one more source."""
+        logs = weight + self.prior_term(setting)
+        log_odds = _log_normalised(logs)
+        probability = _normalised(np.exp(log_odds))
+        masses = np.exp(logs - weight.sum(axis=1, keepdims=True))
+        return opinion_from_bounds(
+            probability,
+            np.minimum(opinion.lower, probability),
+            np.maximum(opinion.upper, probability),
+            opinion.conflict,
+            log_odds=log_odds,
+            score=masses[:, 1] - masses[:, 0] if setting.n_classes == 2 else masses,
+        )
+
+    def prior_term(self, setting: Setting) -> Floats:
+        """Setting -> log-scores (K,) before any leaf."""
+        return np.zeros(setting.n_classes) if self.prior is None else np.log(setting.prior)
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """The script has no prior for this rule."""
+        return None if self.page is None or self.prior is not None else (self.page, {"normalised": self.normalised})
 
     @property
     def laws(self) -> frozenset[str]:
@@ -96,6 +133,7 @@ class Cautious(Dempster):
     Parameters
     ----------
     normalised : bool, default True
+    prior : {None, "log"}, default None
         As in `Dempster`.
 
     Examples

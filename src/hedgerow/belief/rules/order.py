@@ -117,12 +117,10 @@ class GeneralisedMixture(Stacked):
         part = filled[:, :, None]
         leaves = part.sum(axis=1)
         mean = (shares * part).sum(axis=1) / leaves
-        centre = {
-            "mean": lambda: mean,
-            "median": lambda: _median(shares, filled),
-            "max": lambda: _furthest(shares, part),
-        }
-        distance = np.abs(shares - centre[self.theta]()[:, None]) * part
+        centre = mean
+        if self.theta != "mean":
+            centre = _median(shares, filled) if self.theta == "median" else _furthest(shares, part)
+        distance = np.abs(shares - centre[:, None]) * part
         total = distance.sum(axis=1)
         apart = (total > 0) & (leaves > 1)
         weight = (1.0 - distance / np.where(apart, total, 1.0)[:, None]) / np.maximum(leaves - 1, 1)[:, None]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.exchange.export.describe import Split, split_of, tree_of
 from hedgerow.forest.fold import node_evidence
+from hedgerow.forest.moments import Moments
 from hedgerow.forest.walk import Tree
 
 #: Branches at this depth become functions of their own, because parsers limit nesting.
@@ -19,6 +20,9 @@ DEEPEST = 24
 
 class _Language(Protocol):
     """The syntax of a language."""
+
+    def __init__(self, tree: Tree, name: str) -> None:
+        """For a tree; all names begin with `name`."""
 
     def head(self) -> Iterator[str]:
         """Lines before the functions of nodes."""
@@ -53,7 +57,7 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
 
     Parameters
     ----------
-    tree : Tree or fitted DecisionTreeClassifier
+    tree : Tree, fitted DecisionTreeClassifier or DecisionTreeRegressor
         The tree; for a forest, pass one of ``forest.trees_``.
     language : {"python", "c"}, default="python"
         Python 3, or C99.
@@ -67,7 +71,8 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
         ``<name>_evidence`` gives the rows of each class in the leaf reached, ``<name>_probability`` their shares,
         ``<name>_predict`` the class (its number in C). In Python None and NaN are missing, and categories are passed
         unchanged. In C every value is a double, NaN is missing, and a category that is text is replaced by its place
-        in ``<name>_categories_<feature>``, or -1 if it is not there.
+        in ``<name>_categories_<feature>``, or -1 if it is not there. For a regression tree there is only
+        ``<name>_predict``, which gives the number that the leaf predicts.
 
     Examples
     --------
@@ -84,7 +89,11 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
         raise ValueError(f"language must be 'python' or 'c', got {language!r}; choose one of them")
     if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
         raise ValueError(f"name must be an identifier, got {name!r}; use letters, digits and underscores")
-    spelling: _Language = _Python(found, name) if language == "python" else _C(found, name)
+    languages: dict[str, tuple[type[_Language], type[_Language]]] = {
+        "python": (_Python, _PythonNumbers),
+        "c": (_C, _CNumbers),
+    }
+    spelling: _Language = languages[language][isinstance(found.evidence, Moments)](found, name)
     functions = [line for start in _starts(found) for line in _function(found, start, spelling)]
     return "\n".join([*spelling.head(), *functions, *spelling.tail()]) + "\n"
 
@@ -137,9 +146,12 @@ class _Python:
         tree = self._tree
         yield f'"""A decision tree of {tree.n_nodes} nodes as functions; written by hedgerow."""'
         yield ""
-        yield f"CLASSES = {_python_tuple(tree.classes.tolist())}"
+        yield from self.classes()
         features = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
         yield f"FEATURES = {_python_tuple(features)}"
+
+    def classes(self) -> Iterator[str]:
+        yield f"CLASSES = {_python_tuple(self._tree.classes.tolist())}"
 
     def opening(self, number: int) -> str:
         return f"\n\ndef _{self._name}_{number}(x):"
@@ -196,6 +208,23 @@ def {name}_predict(x):
     return CLASSES[evidence.index(max(evidence))]"""
 
 
+class _PythonNumbers(_Python):
+    """Python 3, for a regression tree."""
+
+    def classes(self) -> Iterator[str]:
+        yield from ()
+
+    def leaf(self, number: int) -> str:
+        return f"return {_predicted(self._tree, number)!r}"
+
+    def tail(self) -> Iterator[str]:
+        yield f"""
+
+def {self._name}_predict(x):
+    \"\"\"The values of one sample -> the number that the leaf it reaches predicts; None and NaN are missing.\"\"\"
+    return _{self._name}_0([float("nan") if value is None else value for value in x])"""
+
+
 class _C:
     """C99."""
 
@@ -210,8 +239,8 @@ class _C:
         yield "#include <math.h>"
         yield "#include <stddef.h>"
         yield ""
-        yield f"enum {{ {name}_n_classes = {len(tree.classes)}, {name}_n_features = {tree.schema.n_features} }};"
-        yield f"const char *const {name}_classes[] = {_c_strings(tree.classes.tolist())};"
+        yield f"enum {{ {name}_n_features = {tree.schema.n_features} }};"
+        yield from self.classes()
         names = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
         yield f"const char *const {name}_features[] = {_c_strings(names)};"
         for feature in np.unique(tree.feature[~tree.is_leaf]).tolist():
@@ -227,6 +256,11 @@ class _C:
         yield "        if (values[i] == value) return 1;"
         yield "    return 0;"
         yield "}"
+
+    def classes(self) -> Iterator[str]:
+        name, classes = self._name, self._tree.classes
+        yield f"enum {{ {name}_n_classes = {len(classes)} }};"
+        yield f"const char *const {name}_classes[] = {_c_strings(classes.tolist())};"
 
     def opening(self, number: int) -> str:
         return f"\nstatic const double *{self._name}_node_{number}(const double *x) {{"
@@ -298,6 +332,33 @@ int {name}_predict(const double *x) {{
             return [_c_number(float(value)) for value in values]
         place = {value: number for number, value in enumerate(known.tolist())}
         return [_c_number(float(place[value])) for value in values]
+
+
+class _CNumbers(_C):
+    """C99, for a regression tree."""
+
+    def classes(self) -> Iterator[str]:
+        yield from ()
+
+    def opening(self, number: int) -> str:
+        return f"\nstatic double {self._name}_node_{number}(const double *x) {{"
+
+    def leaf(self, number: int) -> str:
+        return f"return {_c_number(_predicted(self._tree, number))};"
+
+    def tail(self) -> Iterator[str]:
+        yield f"""
+/* The values of one sample -> the number that the leaf it reaches predicts. */
+double {self._name}_predict(const double *x) {{
+    return {self._name}_node_0(x);
+}}"""
+
+
+def _predicted(tree: Tree, number: int) -> float:
+    """What a leaf of a regression tree predicts."""
+    values = tree.evidence.values
+    assert values is not None
+    return float(values[number])
 
 
 def _are_doubles(categories: NDArray[Any]) -> bool:

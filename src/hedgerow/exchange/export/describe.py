@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import idm_bounds
-from hedgerow.forest.walk import Tree, TreeNode
+from hedgerow.forest.walk import Tree, TreeNode, as_limit
 
 Floats = NDArray[np.float64]
 
@@ -108,7 +108,8 @@ def title_words(split: Split, decimals: int) -> str:
         return f"{split.name} not in {_set_words(split.right)}"
     if split.threshold is None or np.isinf(split.threshold):
         return f"{split.name} known"
-    return f"{split.name} ≤ {number_words(split.threshold, decimals)}"
+    at, below = as_limit(split.threshold)
+    return f"{split.name} {'<' if below else '≤'} {number_words(at, decimals)}"
 
 
 def answer_words(split: Split) -> list[str]:
