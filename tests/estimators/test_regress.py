@@ -602,7 +602,7 @@ REFUSED = [
     (DecisionTreeRegressor(criterion="gini"), (X, Y), "criterion must be one of squared_error"),
     (DecisionTreeRegressor(criterion="poisson"), (X, -Y), "y must be >= 0"),
     (DecisionTreeRegressor(criterion="poisson"), (X, 0 * Y), "y must be >= 0"),
-    (DecisionTreeRegressor(criterion="absolute_error", ccp_alpha=0.1), (X, Y), "ccp_alpha must be 0"),
+    (DecisionTreeRegressor(criterion="absolute_error", ccp_alpha=0.1), (X, np.c_[Y, Y]), "ccp_alpha must be 0"),
     (DecisionTreeRegressor(ccp_alpha=-1), (X, Y), "ccp_alpha must be a number"),
     (DecisionTreeRegressor(caution="auto"), (X, Y), "caution must be a number"),
     (DecisionTreeRegressor(leaf_rows=3), (X, Y), "leaf_rows must be"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import xlogy
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.tree import export_text as their_text
 from tests.reference.models import MODELS
@@ -23,6 +26,8 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
     RandomTreesEmbedding,
+    load,
+    save,
 )
 from hedgerow.belief.rules import Belief, all_rules
 from hedgerow.criteria import Entropy
@@ -317,8 +322,42 @@ def test_scikit_learn_predicts_as_the_regressor(kind: Any, criterion: str) -> No
     assert type(converted).__name__ == kind.__name__
     np.testing.assert_array_equal(converted.apply(X), ours.apply(X))
     np.testing.assert_allclose(converted.predict(X), ours.predict(X), rtol=1e-13)
-    if criterion != "absolute_error":  # whose impurity they measure, and we do not
-        np.testing.assert_allclose(converted.feature_importances_, ours.feature_importances_, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(converted.feature_importances_, ours.feature_importances_, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_impurities_of_a_tree_are_those_of_scikit_learns_own_tree(
+    criterion: str, weighted: bool, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (120, 3)).astype(np.float32)
+    y = rng.poisson(1 + X[:, 0] + X[:, 1]).astype(float)
+    weights = rng.integers(1, 4, 120).astype(float) if weighted else None
+    ours = DecisionTreeRegressor(criterion=criterion, max_depth=3, min_samples_leaf=4, random_state=0).fit(
+        X, y, weights
+    )
+    converted = ours.to_sklearn()
+    inside = converted.decision_path(X).toarray().astype(bool)
+    heavy = np.ones(120) if weights is None else weights
+    for node, of_node in enumerate(inside.T):
+        values, amount = y[of_node], heavy[of_node]
+        mean = np.average(values, weights=amount)
+        middle = np.median(np.repeat(values, amount.astype(int)))
+        expected = {
+            "squared_error": np.average((values - mean) ** 2, weights=amount),
+            "absolute_error": np.average(np.abs(values - middle), weights=amount),
+            "poisson": np.average(xlogy(values, values / mean), weights=amount),
+        }[criterion]
+        assert converted.tree_.impurity[node] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    theirs = sklearn.tree.DecisionTreeRegressor(criterion=criterion, max_depth=3, min_samples_leaf=4, random_state=0)
+    theirs.fit(X, y, weights)
+    if np.array_equal(theirs.apply(X), ours.apply(X)):  # without ties both find the same tree
+        np.testing.assert_allclose(theirs.feature_importances_, ours.feature_importances_, atol=1e-12)
+    save(ours, tmp_path / "tree.hedge")
+    loaded = load(tmp_path / "tree.hedge")
+    np.testing.assert_array_equal(loaded.to_sklearn().tree_.impurity, converted.tree_.impurity)
+    np.testing.assert_array_equal(loaded.feature_importances_, ours.feature_importances_)
 
 
 AVERAGING = [rule for rule in RULES if "probability" in rule.adds_up and not rule.needs_weights]

@@ -11,9 +11,11 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
+from sklearn.tree import DecisionTreeRegressor as SklearnRegressor
 
-from hedgerow import DecisionTreeClassifier
+from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
 from hedgerow.criteria import resolve_criterion
+from hedgerow.judge.fitted import fitted_of
 
 CRITERIA = ["gini", "entropy"]
 
@@ -97,6 +99,50 @@ def test_pruned_trees_of_the_same_tree_are_those_of_scikit_learn(criterion: str)
             assert np.array_equal(partition(pruned[0].apply(X)), partition(pruned[1].apply(X)))
             compared += 1
     assert compared >= 30
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+def test_pruned_regression_trees_are_those_of_scikit_learn(criterion: str) -> None:
+    compared = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 1))
+        y = np.round(np.exp(X[:, 0] + rng.normal(size=60)), 3) + 0.1
+        options = {"criterion": criterion, "min_samples_leaf": 3, "random_state": 0}
+        theirs, ours = SklearnRegressor(**options).fit(X, y), DecisionTreeRegressor(**options).fit(X, y)
+        if not np.array_equal(partition(theirs.apply(X)), partition(ours.apply(X))):
+            continue
+        path, expected = (each.cost_complexity_pruning_path(X, y) for each in (ours, theirs))
+        np.testing.assert_allclose(merged(path), merged(expected), rtol=0, atol=1e-9)
+        alphas = merged(expected)[0]
+        for low, high in list(pairwise(alphas))[:: max(1, len(alphas) // 4)]:
+            cut = {"ccp_alpha": (low + high) / 2}
+            pruned = [
+                each.set_params(**cut).fit(X, y)
+                for each in (SklearnRegressor(**options), DecisionTreeRegressor(**options))
+            ]
+            assert np.array_equal(*(partition(each.apply(X)) for each in pruned))
+            np.testing.assert_allclose(pruned[1].predict(X), pruned[0].predict(X), rtol=1e-12)
+            compared += 1
+    assert compared >= 10
+
+
+def test_a_pruned_forest_of_medians_does_not_depend_on_how_many_trees_are_grown_at_once() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
+    options = {"criterion": "absolute_error", "ccp_alpha": 0.02, "max_depth": 4, "random_state": 0}
+    whole = RandomForestRegressor(6, **options).fit(X, y)
+    grown = RandomForestRegressor(2, warm_start=True, **options).fit(X, y).set_params(n_estimators=6).fit(X, y)
+    unpruned = RandomForestRegressor(6, **options | {"ccp_alpha": 0.0}).fit(X, y)
+    np.testing.assert_array_equal(whole.predict(X), grown.predict(X))
+    np.testing.assert_array_equal(whole.feature_importances_, grown.feature_importances_)
+    assert sum(tree.n_leaves for tree in whole.trees_) < sum(tree.n_leaves for tree in unpruned.trees_)
+    bag = fitted_of(whole).rows.bags.times(0)
+    inside = np.repeat(np.arange(80), bag)
+    leaves = whole.apply(X)[:, 0]
+    for leaf in np.unique(leaves[inside]):
+        rows = inside[leaves[inside] == leaf]
+        assert whole.trees_[0].evidence.values[leaf] == pytest.approx(np.median(y[rows]))
 
 
 def test_weights_prune_as_in_scikit_learn() -> None:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import clone
-
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.estimators.classifier import TreesClassifier
+from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.trees import or_not_there
 from hedgerow.fit.fields import estimator, parameter
-from hedgerow.forest.prune import PruningPath, path_of
 from hedgerow.forest.walk import Tree
 
 
 @estimator
-class DecisionTreeClassifier(TreesClassifier):
+class DecisionTreeClassifier(OneTree, TreesClassifier):
     """A classification tree whose leaves keep their class counts.
 
     Parameters
@@ -77,40 +75,6 @@ class DecisionTreeClassifier(TreesClassifier):
     def tree_(self) -> Tree:
         """The tree, as an object to read and walk through."""
         return self.trees_[0]
-
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
-        """Grow the whole tree and list the values of ``ccp_alpha`` at which branches are cut.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. The estimator itself is not changed.
-
-        Returns
-        -------
-        PruningPath
-            ``ccp_alphas`` are the costs of a leaf at which branches are cut, ``impurities`` those of the leaves that
-            remain.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from hedgerow import DecisionTreeClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-        >>> tree.cost_complexity_pruning_path(X, y).ccp_alphas.round(4)
-        array([0.    , 0.0042, 0.0297, 0.2598, 0.3333])
-        """
-        whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
-        return path_of(whole.tree_, whole.criterion_)
-
-    def get_depth(self) -> int:
-        """Length of the longest path from the root to a leaf."""
-        return self.tree_.depth
-
-    def get_n_leaves(self) -> int:
-        """Number of leaves."""
-        return self.tree_.n_leaves
 
 
 @estimator

@@ -14,7 +14,6 @@ from hedgerow.fit.later import grow_more
 from hedgerow.fit.parameters import require_count
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task
-from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
@@ -192,11 +191,11 @@ class LaterEstimator(TreesEstimator):
     def feature_importances_(self) -> Floats:
         """(n_features,): share of the decrease in impurity, measured on the evidence in the leaves.
 
-        For a regressor, impurity is the squared error (the deviance with criterion="poisson"). Features with many
+        For a regressor, impurity is what its criterion says: squared error, deviance, or absolute error (squared error
+        after `merge`, for several outputs and on a cluster, where the rows are not in one place). Features with many
         values look more important than they are; permutation importance does not have this bias.
         """
-        fitted = fitted_of(self)
-        mean = impurity_importance(fitted.forest, fitted.schema.n_features, fitted.criterion).mean(axis=0)
+        mean = fitted_of(self).importances().mean(axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.fit.fields import estimator, parameter
 from hedgerow.fit.parameters import NUMBER_CRITERION, NUMBER_SCORE, NUMBER_SIGNS, PLAIN_CAUTION
@@ -15,7 +16,7 @@ from hedgerow.forest.walk import NumberTree
 
 
 @estimator
-class DecisionTreeRegressor(TreesRegressor):
+class DecisionTreeRegressor(OneTree, TreesRegressor):
     """A regression tree whose leaves keep their moments.
 
     Parameters
@@ -35,7 +36,7 @@ class DecisionTreeRegressor(TreesRegressor):
     criterion_ : str
         The criterion with which the trees were grown, even if the parameter has been changed since.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of the decrease in squared error.
+        Share of the decrease in the error that the criterion measures.
 
     Examples
     --------
@@ -69,14 +70,6 @@ class DecisionTreeRegressor(TreesRegressor):
     def tree_(self) -> NumberTree:
         """The tree, as an object to read and walk through."""
         return self.trees_[0]  # type: ignore[return-value]
-
-    def get_depth(self) -> int:
-        """Length of the longest path from the root to a leaf."""
-        return self.tree_.depth
-
-    def get_n_leaves(self) -> int:
-        """Number of leaves."""
-        return self.tree_.n_leaves
 
 
 @estimator

@@ -14,7 +14,8 @@ from hedgerow.explain.importance import gained_outside, permuted_outside, read_g
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
-from hedgerow.forest.prune import prune
+from hedgerow.forest.impurity import impurities_of
+from hedgerow.forest.prune import prune_grown
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.answer import answers_of
@@ -185,7 +186,7 @@ class _Again:
         fitted, settings = self.fitted, replace(self.settings, seed=rows.bags.seed)
         size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}
         trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size)
-        return prune(trees, settings.criterion, self.alpha)
+        return prune_grown(trees, rows, settings.criterion, self.alpha, 0, self.n_threads)
 
     def importance(self, trees: Forest, rows: TrainingRows) -> Floats:
         """Trees and the rows they were grown on -> importances (p,)."""
@@ -195,7 +196,9 @@ class _Again:
             each = (np.arange(len(rows.codes)), np.arange(len(rows.codes) + 1))
             key = rows.bags.seed  # the same seed is safe: permutations and bags never share draws
             return np.asarray(permuted_outside(trees, rows, each, "probability", 1, key, self.n_threads).mean(axis=0))
-        each_tree = impurity_importance(trees, self.fitted.schema.n_features, self.settings.criterion)
+        criterion = self.settings.criterion
+        known = impurities_of(trees, rows, criterion, self.n_threads)
+        each_tree = impurity_importance(trees, self.fitted.schema.n_features, criterion, known)
         return np.asarray(each_tree.mean(axis=0))
 
 

@@ -144,7 +144,9 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         rows=rows,
         figures=replace(before.figures, oob_score=None, oob_answers=None),
         # If the rows are kept, everything is learned again; otherwise what has been learned is kept.
-        learned=Learned() if rows is not None else before.learned.without("trace", "residuals", "leaf_rows"),
+        learned=Learned()
+        if rows is not None
+        else before.learned.without("trace", "residuals", "leaf_rows", "impurities"),
         cache=type(before.cache)(),
     )
 

@@ -15,7 +15,8 @@ from hedgerow.fit.refine import refine, settings_for_shares
 from hedgerow.fit.settings import TO_BE_CHOSEN, most_trees, resolve_max_features
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
-from hedgerow.forest.prune import prune
+from hedgerow.forest.impurity import impurities_of
+from hedgerow.forest.prune import prune_grown
 from hedgerow.forest.rows import Origin
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
@@ -86,7 +87,8 @@ class Fit:
 
     def published(self, forest: Forest) -> Fitted:
         """The trees -> `Fitted`, before it is judged on out-of-bag rows."""
-        rows = self.rows if self.fingerprint is not None and self.model.__keeps_rows__ else None
+        rows_known = self.fingerprint is not None
+        rows = self.rows if rows_known and self.model.__keeps_rows__ else None
         unseen = unseen_of(self.rows.codes, self.model.unseen)
         if self.before:
             unseen = unseen_of_all([self.before.forest.structure.unseen, unseen])
@@ -102,6 +104,8 @@ class Fit:
             rows=rows,
             figures=self.figures,
         )
+        if rows_known and (known := impurities_of(forest, self.rows, fitted.criterion, self.n_threads)) is not None:
+            fitted.learned.put("impurities", None, known)
         return fitted.with_outputs()
 
 
@@ -246,7 +250,8 @@ def grow_pruned(begun: Fit, **which: Any) -> Forest:
     rows, settings = begun.rows, begun.settings
     labels = rows.target.for_core()
     forest = grow_forest(rows.codes, begun.bins, labels, settings, n_threads=begun.n_threads, **which)
-    return prune(forest, settings.criterion, begun.model.ccp_alpha)
+    first, alpha = which.get("first_tree", 0), begun.model.ccp_alpha
+    return prune_grown(forest, rows, settings.criterion, alpha, first, begun.n_threads)
 
 
 def with_shares(

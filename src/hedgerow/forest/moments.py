@@ -78,6 +78,8 @@ class Moments(Leaves):
         The mean of its rows, if leaves predict something else.
     later : LaterMoments or None
         The moments before later rows came, and the sums over these; None if there were no later rows.
+    errors : (L,) float64 or None
+        Mean absolute error of the rows around their median, if it was computed; it is not kept in files.
     """
 
     TYPES: ClassVar[dict[str, Any]] = {
@@ -98,6 +100,7 @@ class Moments(Leaves):
     weights: Floats | None = None
     means: Floats | None = None
     later: LaterMoments | None = None
+    errors: Floats | None = None
 
     n_classes: ClassVar[int] = 1  # type: ignore[misc]  # rows are counted as if they were of one class
 
@@ -200,7 +203,9 @@ class Moments(Leaves):
         return Counts(1, self.counts, None, None, self.weights)
 
     def impurity(self, criterion: Any) -> Floats:
-        """(L,): variance, or for "poisson" half the mean deviance, up to a constant of the tree."""
+        """(L,): variance; for "poisson" half the deviance, up to a constant of the tree; absolute errors if known."""
+        if criterion == "absolute_error" and self.errors is not None:
+            return self.errors
         if criterion != "poisson":
             return self.variances
         return np.asarray(-self.mean * np.log(np.where(self.mean > 0, self.mean, 1.0)))

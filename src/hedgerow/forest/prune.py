@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest, join_forests
+from hedgerow.forest.impurity import with_medians
+from hedgerow.forest.moments import Moments
+from hedgerow.forest.quantiles import LeafRows, leaf_rows_of
+from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import TreeArrays
 from hedgerow.target.criteria import Criterion
 
@@ -23,13 +27,15 @@ class PruningStep:
     impurity: float
 
 
-def pruning_path(tree: TreeArrays, criterion: str | Criterion) -> Iterator[PruningStep]:
+def pruning_path(
+    tree: TreeArrays, criterion: str | Criterion, impurity: NDArray[np.float64] | None = None
+) -> Iterator[PruningStep]:
     """The weakest branches of a tree, weakest first, until only the root is left (Breiman et al., 1984).
 
     The risk of a node is its impurity times its share of the weight of the tree. A branch is worth keeping if it lowers
-    the risk by more than alpha for each leaf it adds.
+    the risk by more than alpha for each leaf it adds. The impurity of each node (N,) may be given.
     """
-    risk = node_risk(tree, criterion)
+    risk = node_risk(tree, criterion, impurity)
     below, leaves = _sums_below(tree, risk)
     alive = ~tree.is_leaf
     gone = np.zeros(tree.n_nodes, dtype=bool)
@@ -69,34 +75,52 @@ class PruningPath:
     impurities: NDArray[np.float64]
 
 
-def path_of(tree: TreeArrays, criterion: str | Criterion) -> PruningPath:
+def path_of(tree: TreeArrays, criterion: str | Criterion, impurity: NDArray[np.float64] | None = None) -> PruningPath:
     """The pruning path of a tree, as scikit-learn lists it: first the whole tree, then one entry for each cut."""
-    risk = node_risk(tree, criterion)
-    steps = list(pruning_path(tree, criterion))
+    risk = node_risk(tree, criterion, impurity)
+    steps = list(pruning_path(tree, criterion, impurity))
     return PruningPath(
         np.array([0.0, *(step.alpha for step in steps)]),
         np.array([risk[tree.is_leaf].sum(), *(step.impurity for step in steps)]),
     )
 
 
-def node_risk(tree: TreeArrays, criterion: str | Criterion) -> NDArray[np.float64]:
+def node_risk(
+    tree: TreeArrays, criterion: str | Criterion, impurity: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """-> (N,): impurity of each node times its share of the weight of the tree; 0 for borrowed leaves."""
     amount = tree.evidence.amount
-    risk = tree.evidence.impurity(criterion) * amount / amount[0]
+    risk = (tree.evidence.impurity(criterion) if impurity is None else impurity) * amount / amount[0]
     return np.where(tree.is_borrowed, 0.0, risk)
 
 
-def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float) -> Forest:
-    """Cut every branch that lowers the risk by at most `ccp_alpha` for each leaf; 0 leaves the forest unchanged."""
+def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float, rows: LeafRows | None = None) -> Forest:
+    """Cut every branch that lowers the risk by at most `ccp_alpha` for each leaf; 0 leaves the forest unchanged.
+
+    For trees of medians, the training rows of the leaves must be given.
+    """
     if ccp_alpha == 0:
         return forest
-    if reason := forest.evidence.cannot_be_cut(criterion):
+    if rows is None and (reason := forest.evidence.cannot_be_cut(criterion)):
         raise ValueError(
             f"ccp_alpha must be 0 with criterion={criterion!r}, got {ccp_alpha!r}: {reason}; limit the depth or the"
             " number of leaves instead"
         )
-    trees = (TreeArrays(forest, number) for number in range(forest.n_trees))
+    trees = [TreeArrays(forest, number) for number in range(forest.n_trees)]
+    if rows is not None:
+        for tree in trees:
+            tree.evidence = with_medians(tree, rows)
     return join_forests(*(cut_tree(tree, _costly(tree, criterion, ccp_alpha)) for tree in trees))
+
+
+def prune_grown(
+    forest: Forest, rows: TrainingRows, criterion: str | Criterion, ccp_alpha: float, first_tree: int, n_threads: int
+) -> Forest:
+    """The same for trees from number `first_tree` on that have just been grown on rows."""
+    if ccp_alpha == 0 or criterion != "absolute_error" or not isinstance(forest.evidence, Moments):
+        return prune(forest, criterion, ccp_alpha)
+    own = replace(rows, bags=replace(rows.bags, first_tree=rows.bags.first_tree + first_tree))
+    return prune(forest, criterion, ccp_alpha, leaf_rows_of(forest, own, n_threads))
 
 
 def cut_tree(tree: TreeArrays, at: NDArray[np.bool_]) -> Forest:

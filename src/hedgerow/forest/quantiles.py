@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
+from hedgerow.forest.training import TrainingRows
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -57,6 +58,12 @@ def find_leaf_rows(
         starts.append(starts[-1][-1] + np.cumsum(np.bincount(leaf, minlength=n_leaves)))
     sorted_weights = None if weights is None else weights[order]
     return LeafRows(np.concatenate(starts), np.concatenate(ranks), y[order], sorted_weights)
+
+
+def leaf_rows_of(forest: Forest, rows: TrainingRows, n_threads: int) -> LeafRows:
+    """A forest of numbers and the rows it was grown on -> the rows in each leaf."""
+    core = rows.target.core
+    return find_leaf_rows(forest, rows.codes, core.values, core.weights, rows.bags, n_threads)
 
 
 def checked_quantiles(quantiles: Any, weighting: str, interpolation: str) -> Floats:

@@ -17,7 +17,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache
 from hedgerow.forest.rows import Origin
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.forest.walk import NumberTree, Tree
+from hedgerow.forest.walk import NumberTree, Tree, impurity_importance
 from hedgerow.table import Schema
 from hedgerow.table.bins import EXACT_ROWS, Bins
 from hedgerow.table.meaning import Meaning
@@ -175,6 +175,16 @@ class Fitted:
         """The fit as a pickle or a file stores it: without the training rows and what can be computed again."""
         outputs = tuple(output.without_rows() for output in self.outputs)
         return replace(self, rows=None, cache=StateCache(), outputs=outputs)
+
+    @property
+    def impurities(self) -> NDArray[np.float64] | None:
+        """The impurity of every node, end to end, if it cannot be computed from leaves and is known."""
+        known = self.learned.last("impurities")
+        return None if known is None else known[1]
+
+    def importances(self) -> NDArray[np.float64]:
+        """(T, p): how much splits on each feature decrease the impurity, as shares of each tree."""
+        return impurity_importance(self.forest, self.schema.n_features, self.criterion, self.impurities)
 
     def with_outputs(self) -> Fitted:
         """The same with a fit for each output, if there are several."""

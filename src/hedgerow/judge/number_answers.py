@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import MeanOf, predictions
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.quantiles import LeafRows, checked_quantiles, find_leaf_rows, quantiles_of
+from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, quantiles_of
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.base import Answers
@@ -243,9 +243,7 @@ class NumberAnswers(Answers):
                     "predict_quantiles must be called on a model fitted here or with leaf_rows=True, got one unpickled,"
                     " loaded, or warm-started on other rows, whose leaves have lost their rows; fit it again"
                 )
-            core = rows.target.core
-            threads = self.threads(rows.n_rows)
-            return find_leaf_rows(self.forest, rows.codes, core.values, core.weights, rows.bags, threads)
+            return leaf_rows_of(self.forest, rows, self.threads(rows.n_rows))
 
         return self.fitted.learned.get("leaf_rows", None, make)
 

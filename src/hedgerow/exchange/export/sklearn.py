@@ -14,6 +14,7 @@ from hedgerow.exchange.export.models import check_averages, exported
 from hedgerow.fit.fields import parameters_of
 from hedgerow.fit.parameters import NUMBER_CRITERIA
 from hedgerow.forest.walk import Tree
+from hedgerow.judge.fitted import Fitted
 from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]
@@ -83,9 +84,19 @@ def to_sklearn(forest: Any) -> Any:
         )
     theirs = _template(forest, now, kind)
     places = [theirs] if forest.__one_tree__ else theirs.estimators_
-    for place, tree in zip(places, trees, strict=True):
-        place.tree_ = _their_tree(place.tree_, tree, now.node_answers(tree)[0], theirs.criterion)
+    for number, (place, tree) in enumerate(zip(places, trees, strict=True)):
+        impurity = _impurity_of(now.fitted, number, tree, theirs.criterion)
+        place.tree_ = _their_tree(place.tree_, tree, now.node_answers(tree)[0], impurity)
     return theirs
+
+
+def _impurity_of(fitted: Fitted, number: int, tree: Tree, criterion: str) -> Floats:
+    """-> (N,): the impurity of each node of a tree; NaN for absolute errors if they are not known."""
+    if fitted.impurities is not None and criterion == fitted.criterion:
+        return fitted.impurities[slice(*fitted.forest.node_start[number : number + 2])]
+    if criterion == "absolute_error":
+        return np.full(tree.n_nodes, np.nan)
+    return tree.evidence.impurity(criterion)
 
 
 def _template(forest: Any, now: Any, kind: _Kind) -> Any:
@@ -131,8 +142,8 @@ _KINDS = {
 }
 
 
-def _their_tree(empty: Any, tree: Tree, answers: Floats, criterion: str) -> Any:
-    """A tree of scikit-learn, a tree of ours, the answers of its nodes (N, K) -> a new tree of scikit-learn."""
+def _their_tree(empty: Any, tree: Tree, answers: Floats, impurity: Floats) -> Any:
+    """A tree of theirs, one of ours, answers (N, K) and impurities (N,) of its nodes -> a new tree of scikit-learn."""
     kind, arguments, state = empty.__reduce__()
     dtype = state["nodes"].dtype
     if set(dtype.names) != _FIELDS:
@@ -146,7 +157,7 @@ def _their_tree(empty: Any, tree: Tree, answers: Floats, criterion: str) -> Any:
     nodes["right_child"] = np.where(leaf, -1, tree.first_child + 1)
     nodes["feature"] = np.where(leaf, nothing, tree.feature)
     nodes["threshold"] = np.where(leaf, nothing, tree.threshold)
-    nodes["impurity"], nodes["weighted_n_node_samples"] = tree.evidence.impurity(criterion), tree.evidence.amount
+    nodes["impurity"], nodes["weighted_n_node_samples"] = impurity, tree.evidence.amount
     nodes["n_node_samples"] = tree.counts.sum(axis=1)
     nodes["missing_go_to_left"] = tree.missing_left
     values = np.ascontiguousarray(answers[:, None, :])

@@ -30,12 +30,20 @@ from hedgerow.judge.fitted import Fitted, Learned, with_fitted
 from hedgerow.judge.intervals import MAX_ROWS, MAX_SCALED, Residuals
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.target.base import AboutNumbers
-from hedgerow.target.numbers import LIGHTEST, check_poisson
+from hedgerow.target.numbers import LIGHTEST, MAX_TARGET, check_poisson
 
 Json: TypeAlias = Any
 
 KEYS = frozenset({"parameters", "table", "weighted", "has_means", "seed", "bag", "fitted"})
-_REPORTED = {"criterion_", "oob_score_", "max_features_", "max_features_errors_", "residuals", "leaf_rows"}
+_REPORTED = {
+    "criterion_",
+    "oob_score_",
+    "max_features_",
+    "max_features_errors_",
+    "residuals",
+    "leaf_rows",
+    "impurities",
+}
 _REPORTED |= {"origins", "later", "novelty", "scaled"}
 
 
@@ -79,6 +87,8 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
         if "scaled" in reported:
             residuals = _with_scaled(residuals, reported["scaled"], arrays, about)
         learned.put("residuals", None, residuals)
+    if "impurities" in reported:
+        learned.put("impurities", None, _impurities_from(arrays, len(state.forest.nodes)))
     if "leaf_rows" in reported:
         learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, about))
     novelty_from_contents(learned, state, reported, arrays)
@@ -130,6 +140,9 @@ def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tup
         if residuals.scaled is not None:
             reported["scaled"] = {"mean_square": residuals.mean_square}
             arrays["residuals.scaled"] = residuals.scaled
+    if fitted.impurities is not None:
+        reported["impurities"] = True
+        arrays["impurities"] = fitted.impurities
     if model.leaf_rows and now.has_leaf_rows:
         rows = now.leaf_rows()
         reported["leaf_rows"] = {"weighted": rows.weights is not None}
@@ -158,6 +171,14 @@ def _check_between(name: str, values: Array | None, low: float, high: float) -> 
     slack = 1e-6 * max(abs(low), abs(high))
     if values is not None and not ((low - slack <= values) & (values <= high + slack)).all():
         raise ModelFileError(f"{name} must lie between the lowest and the highest target, {low:g} and {high:g}")
+
+
+def _impurities_from(arrays: Arrays, n_nodes: int) -> Array:
+    """The impurity of every node."""
+    impurities = take(arrays, "impurities", np.float64, length=n_nodes).copy()
+    if not ((impurities >= 0) & (impurities <= MAX_TARGET**2)).all():
+        raise ModelFileError("impurities must be numbers >= 0 of ordinary size, got others")
+    return impurities
 
 
 def _residuals_from(arrays: Arrays, n_trees: int) -> Residuals:

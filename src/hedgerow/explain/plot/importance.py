@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from hedgerow.explain.plot.canvas import ACCENT, INK, Display, Floats, calm, cut
-from hedgerow.forest.walk import impurity_importance
+from hedgerow.judge.fitted import fitted_of
 
 #: Names under which objects of hedgerow and scikit-learn keep importances and their spread.
 _MEANS, _SPREADS = ("importances_mean", "mean"), ("importances_std", "deviation")
@@ -65,7 +65,7 @@ class ImportanceDisplay(Display):
         ImportanceDisplay
         """
         first = forest.trees_[0]
-        each = impurity_importance(forest.forest_, forest.n_features_in_, forest.criterion_)
+        each = fitted_of(forest).importances()
         names = [first.name_of(feature) for feature in range(forest.n_features_in_)]
         error = 2 * each.std(axis=0, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else None
         return cls(
