@@ -45,6 +45,12 @@ public:
     nb::object leaves(const InTable<Code>& codes, std::size_t n_threads, bool as_nodes) const {
         return to_numpy(without_gil([&](Control& control) { return reader_.leaves(columns_of(codes), n_threads, as_nodes, control); }));
     }
+    template <class Code>
+    nb::object path_most(const InTable<Code>& codes, const InTable<double>& amounts, std::size_t n_threads) const {
+        return to_numpy(without_gil([&](Control& control) {
+            return reader_.path_most(columns_of(codes), table_of(amounts), n_threads, control);
+        }));
+    }
     nb::object covers(const In<double>& amounts) const { return to_numpy(reader_.covers(span_of(amounts))); }
     template <class Code>
     nb::object mixed_counts(const InTable<Code>& codes, const In<double>& covers, const In<std::uint8_t>& gapless, bool pooled,
@@ -267,6 +273,7 @@ void define_reading(nb::module_& module) {
                  "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
             .def("explain", &HeldReader::explain<Code>, codes, "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
                  "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
+            .def("path_most", &HeldReader::path_most<Code>, codes, "amounts"_a, "n_threads"_a)
             .def("smallest_change", &HeldReader::smallest_change<Code>, codes, "seconds"_a, "arrays"_a)
             .def("permute", &HeldReader::permute<Code>, codes, "labels"_a, "worth"_a, "counted"_a, "seed"_a, "bag_mean"_a,
                  "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)

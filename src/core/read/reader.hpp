@@ -20,6 +20,7 @@
 #include "core/read/read.hpp"
 #include "core/read/shap.hpp"
 #include "core/read/shap_background.hpp"
+#include "core/read/walk.hpp"
 #include "core/rows/codes.hpp"
 
 namespace hedgerow {
@@ -85,6 +86,13 @@ public:
         OwnTable<std::int32_t> found(codes.n_rows, forest_.n_trees);
         find_leaves(forest_, codes.codes, codes.n_rows, codes.n_features, n_threads, as_nodes, found.data.get(), control);
         return found;
+    }
+
+    // (n, trees): the largest of some amounts (p, n) on the path of each row.
+    template <class Code>
+    OwnTable<double> path_most(const CodeColumns<Code>& codes, const Table<const double>& amounts, std::size_t n_threads, Control& control) const {
+        require(amounts.n_rows == codes.n_features && amounts.n_columns == codes.n_rows, "amounts must fit the codes");
+        return hedgerow::path_most(forest_, codes, amounts, n_threads, control);
     }
 
     // (nodes,): the sum of amounts (leaves,) below each node.

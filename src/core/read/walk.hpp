@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/kit/parallel.hpp"
 #include "core/kit/table.hpp"
 #include "core/read/read.hpp"
 #include "core/read/tree.hpp"
@@ -36,6 +37,25 @@ inline std::uint32_t leaf_of(const TreeView& tree, const Code* row) {
     std::uint32_t at = 0;
     while (!is_leaf(tree, at)) at = next_node(tree, at, row);
     return at;
+}
+
+// (n, trees): the largest amount (p, n) of a feature on the path of each row.
+template <class Code>
+inline OwnTable<double> path_most(const ForestView& forest, const CodeColumns<Code>& codes, const Table<const double>& amounts,
+                                  std::size_t n_threads, Control& control) {
+    OwnTable<double> most(codes.n_rows, forest.n_trees);
+    std::vector<Code> by_row(codes.n_rows * codes.n_features);
+    transpose_codes(codes.codes, codes.n_rows, codes.n_features, codes.n_rows, by_row.data(), codes.n_features);
+    run_tasks(forest.n_trees, n_threads, control, [&](std::size_t number, std::size_t) {
+        const TreeView tree = forest.tree(number);
+        for (std::size_t row = 0; row < codes.n_rows; ++row) {
+            double found = 0;
+            for (std::uint32_t at = 0; !is_leaf(tree, at); at = next_node(tree, at, by_row.data() + row * codes.n_features))
+                found = std::max(found, amounts.data[split_feature(tree, at) * codes.n_rows + row]);
+            most.data[row * forest.n_trees + number] = found;
+        }
+    });
+    return most;
 }
 
 // The leaf of each listed row of a table laid out row by row: arrive(i, node).

@@ -88,12 +88,14 @@ def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[
 
     The weight of a row is a mean over trees: its share of the leaf that the sample reaches, or 0 if it is in another.
     """
-    table = weight_table(question.now.forest, question.codes, training.codes, training.bags, most=k)
+    now = question.now
+    n_threads = now.threads(training.codes.shape[1] * now.forest.n_trees)
+    table = weight_table(now.forest, question.codes, training.codes, training.bags, most=k, n_threads=n_threads)
     rows, weights = heaviest_rows(table, k)
     found = []
     for near, heavy in zip(rows, weights, strict=True):
         pairs = [(int(row), float(weight)) for row, weight in zip(near, heavy, strict=True) if row >= 0]
-        found.append([_case(question.now, training, row, weight) for row, weight in pairs])
+        found.append([_case(now, training, row, weight) for row, weight in pairs])
     return found
 
 
@@ -109,7 +111,7 @@ def leaf_rules(question: Question, row: int) -> list[str]:
         lead = counts[:, label] - (others.max(axis=1) if others.shape[1] else 0)
         tree = int(lead.argmax())
         if lead[tree] > 0:
-            told.append(_rule(now, question.trees[tree], int(nodes[tree]), question.codes[:, row], counts[tree]))
+            told.append(_rule(now, now.fitted.tree(tree), int(nodes[tree]), question.codes[:, row], counts[tree]))
     return list(dict.fromkeys(told))
 
 

@@ -209,17 +209,7 @@ def distrust_of(question: Question, codes: Codes, excess: Floats) -> Floats | No
         return None
     with np.errstate(invalid="ignore"):
         far = np.where(np.isinf(excess), 1.0, excess / (1 + excess))
-    nodes = question.now.forest.leaf_nodes(np.ascontiguousarray(codes))
-    distrust = np.zeros(nodes.shape)
-    rows = np.flatnonzero((excess > 0).any(axis=0))
-    for number, tree in enumerate(question.trees):
-        at = tree.parent[nodes[rows, number]]
-        while (at >= 0).any():
-            asked = np.where(at >= 0, tree.feature[at], 0)
-            here = np.where(at >= 0, far[asked, rows], 0.0)
-            distrust[rows, number] = np.maximum(distrust[rows, number], here)
-            at = np.where(at >= 0, tree.parent[at], -1)
-    return distrust
+    return question.now.forest.path_most(np.ascontiguousarray(codes), far)
 
 
 def _with_missing(question: Question, marginals: Marginals, rows: NDArray[np.int64], excess: Floats) -> Floats:

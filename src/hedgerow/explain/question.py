@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, merge_states
 from hedgerow.forest.lift import lift_distinct
-from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.novelty import NoveltyOf
 from hedgerow.judge.trust import TrustingAnswers, discounted, trust
@@ -68,11 +67,6 @@ class Question:
     def leaf_nodes(self) -> NDArray[np.int32]:
         """(n, T): the node of the leaf reached in each tree."""
         return self.now.forest.leaf_nodes(self.codes)
-
-    @cached_property
-    def trees(self) -> list[Tree]:
-        """(T,): the trees, as objects whose nodes can be visited."""
-        return self.now.fitted.trees()
 
     @property
     def is_open(self) -> Bools:

@@ -19,6 +19,8 @@ ONE_BY_ONE = 16
 MOST_CLASSES = 8
 #: The caution is searched in this many steps, then in this many bisections.
 STEPS, HALVINGS = 16, 8
+#: So many halvings are decided by one question about all points that they may need, if the rule allows it.
+AT_ONCE = 4
 
 
 class Confirmed(NamedTuple):
@@ -92,17 +94,22 @@ def calm_caution(question: Question, rows: NDArray[np.int64]) -> list[Calm | Non
     now, counts = question.now, question.counts[rows]
     low, label = np.zeros(len(rows)), np.full(len(rows), -1)
     step = now.setting.caution / STEPS
-    for tried in range(STEPS if step > 0 and len(rows) else 0):
-        alone = only_class(now, counts, tried * step)
-        label = np.where(alone >= 0, alone, label)
-        low = np.where(alone >= 0, tried * step, low)
+    tried = np.arange(STEPS if step > 0 and len(rows) else 0) * step
+    for caution, alone in zip(tried, _alone_at(now, counts, np.tile(tried, (len(rows), 1))).T, strict=True):
+        label, low = np.where(alone >= 0, alone, label), np.where(alone >= 0, caution, low)
     found = np.flatnonzero(label >= 0)
     high = low + step
-    for _ in range(HALVINGS if len(found) else 0):
-        middle = (low[found] + high[found]) / 2
-        alone = _alone_at(now, counts[found], middle)
-        calm = alone >= 0
-        low[found[calm]], label[found[calm]], high[found[~calm]] = middle[calm], alone[calm], middle[~calm]
+    several = AT_ONCE if now.rule.scale_free else 1
+    grid = np.arange(1, 2**several) / 2**several  # all points that so many halvings may ask for
+    for _ in range(0, HALVINGS if len(found) else 0, several):
+        width = (high - low)[found]
+        alone, at = _alone_at(now, counts[found], low[found, None] + grid * width[:, None]), np.zeros_like(found)
+        for half in range(several):
+            middle = at + 2 ** (several - 1 - half)
+            there = alone[np.arange(len(found)), middle - 1]
+            at, label[found] = np.where(there >= 0, middle, at), np.where(there >= 0, there, label[found])
+        low[found] += at * width / 2**several
+        high[found] = low[found] + width / 2**several
     return [Calm(float(b), int(k)) if k >= 0 else None for b, k in zip(low, label, strict=True)]
 
 
@@ -142,13 +149,18 @@ def _likely(question: Question, row: int) -> list[int]:
 
 
 def _alone_at(now: ClassAnswers, counts: Floats, cautions: Floats) -> NDArray[np.int64]:
-    """Evidence (m, T, K), a caution above 0 for each (m,) -> (m,): the only class that remains, or -1."""
-    if now.rule.scale_free:  # more caution is fewer rows, so all samples can be asked at once
-        return only_class(now, counts * (now.setting.caution / cautions)[:, None, None])
-    alone = np.empty(len(counts), dtype=np.int64)
-    for caution in np.unique(cautions):
-        same = cautions == caution
-        alone[same] = only_class(now, counts[same], float(caution))
+    """Evidence (m, T, K), c cautions for each (m, c) -> (m, c): the only class that remains, or -1."""
+    alone, asked = np.empty(cautions.shape, dtype=np.int64), np.unique(cautions)
+    if now.rule.scale_free:  # more caution is fewer rows, so all cautions above 0 can be asked at once
+        rows, places = np.nonzero(cautions > 0)
+        block = max(1, BLOCK_CELLS // max(1, counts[0].size if len(counts) else 1))
+        for first in range(0, len(rows), block):
+            at = rows[first : first + block], places[first : first + block]
+            alone[at] = only_class(now, counts[at[0]] * (now.setting.caution / cautions[at])[:, None, None])
+        asked = asked[asked == 0]
+    for caution in asked:
+        rows, places = np.nonzero(cautions == caution)
+        alone[rows, places] = only_class(now, counts[rows], float(caution))
     return alone
 
 
@@ -156,12 +168,12 @@ def _fewest(
     now: ClassAnswers, counts: Floats, sample: NDArray[np.int64], label: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Samples and classes (m,) -> (m,): the number of cases after which only the class remains, else > MOST_CASES."""
-    number = np.full(len(sample), MOST_CASES + 1)
-    waiting = np.arange(len(sample))
-    for tried in range(1, ONE_BY_ONE + 1):
-        settled = _settles(now, counts, sample[waiting], label[waiting], np.full(len(waiting), tried))
-        number[waiting[settled]] = tried
-        waiting = waiting[~settled]
+    few = np.arange(1, ONE_BY_ONE + 1)
+    of_sample, of_label = np.repeat(sample, len(few)), np.repeat(label, len(few))
+    settled = _settles(now, counts, of_sample, of_label, np.tile(few, len(sample)))
+    settled = settled.reshape(len(sample), len(few))
+    number = np.where(settled.any(axis=1), 1 + settled.argmax(axis=1), MOST_CASES + 1)
+    waiting = np.flatnonzero(number > MOST_CASES)
     low, high = np.full(len(waiting), ONE_BY_ONE), np.full(len(waiting), 2 * ONE_BY_ONE)
     while (growing := np.flatnonzero((high <= 2 * MOST_CASES) & (number[waiting] > MOST_CASES))).size:
         at = waiting[growing]

@@ -27,6 +27,8 @@ from hedgerow.table.bins import Codes
 FEW_SAMPLES, SECONDS = 10, 1.0
 #: By default SHAP values are computed for all of up to this many samples; if there are more, only for undecided ones.
 SOME_SAMPLES = 100
+#: By default there are no SHAP values of a larger forest: every node is visited for each sample.
+MOST_NODES = 1_000_000
 
 
 def explain(
@@ -59,8 +61,9 @@ def explain(
     cases : int, default=5
         How many nearest training rows to show.
     shap : bool, default=None
-        Whether to compute what each feature adds. None does so for all samples if there are at most a hundred, and
-        otherwise only where several classes remain.
+        Whether to compute what each feature adds, for which every node of the forest is visited. None does so if the
+        forest has at most a million nodes: for all samples if there are at most a hundred, and otherwise only where
+        several classes remain.
     immutable, increasing, decreasing : iterables of int or str, default=()
         Features, by number or name, that the smallest change must not change, may only raise, or may only lower.
     wanted : class, default=None
@@ -123,12 +126,20 @@ def explain_codes(
         wanted=_label_of(now, wanted),
         seconds=float(seconds),
         now=now,
-        shap="all" if shap or (shap is None and n_samples <= SOME_SAMPLES) else "open" if shap is None else "none",
+        shap=_shap_for(now, shap, n_samples),
     )
     found: list[Explanation] = []
     for first, question in questions(now, columns, codes):
         found += _explain_block(asked, question, first)
     return found
+
+
+def _shap_for(now: ClassAnswers, asked: bool | None, n_samples: int) -> str:
+    """For which samples SHAP values are computed: "all", "open" or "none"."""
+    if asked is None:
+        small = len(now.forest.nodes) <= MOST_NODES
+        return "none" if not small else "all" if n_samples <= SOME_SAMPLES else "open"
+    return "all" if asked else "none"
 
 
 @dataclass

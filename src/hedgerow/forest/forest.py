@@ -200,6 +200,10 @@ class Forest:
         """Codes (p, n) -> (n, T): number of the node, within each tree, that is the leaf reached."""
         return self._reader.leaves(codes, n_threads, True)
 
+    def path_most(self, codes: Codes, amounts: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]:
+        """Codes (p, n), amounts >= 0 (p, n) -> (n, T): the largest amount of a feature on the path to the leaf."""
+        return self._reader.path_most(codes, np.ascontiguousarray(amounts), n_threads)
+
     def counts_reached(self, codes: Codes, n_threads: int = 1) -> NDArray[np.float64]:
         """Codes (p, n) -> (n, T, K): the counts of the leaves reached, those of all leaves together for unseen rows."""
         counts, unseen = self.evidence_at(self.leaves(codes, n_threads)), self.unseen_rows(codes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import COUNT_SENSES, Bags
 from hedgerow.table.bins import Codes
 
+#: The rows in all leaves are kept for the next call if they take about this many bytes at most.
+MEMBER_BUDGET = 256 << 20
 #: This many rows are compared with all others at once.
 BLOCK_ROWS = 1024
 
@@ -70,11 +73,9 @@ def weight_table(
     """Codes (p, n), codes of the training rows (p, m) -> (n, m): the weight of each training row in a prediction.
 
     The prediction is the mean of the leaves reached. Rows of the table sum to one, unless `most` leaves some weights
-    out.
+    out. Which rows are in which leaves is kept for the next call with the same array of training rows.
     """
-    leaves = _leaves(forest, training, n_threads)
-    sense = COUNT_SENSES[bags.leaf_counts if bags.mean > 0 else "all"]
-    known = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean)
+    known = _members(forest, training, bags, n_threads)
     return _joined(_meetings(forest, codes, known, _SHARE_OF_LEAF, most, n_threads), training.shape[1])
 
 
@@ -95,6 +96,20 @@ def leaf_table(forest: Forest, codes: Codes, n_threads: int = 1) -> sparse.csr_a
     columns = (forest.leaves(codes, n_threads) + forest.leaf_start[:-1]).ravel()
     start = np.arange(0, n_rows * forest.n_trees + 1, forest.n_trees)
     return sparse.csr_array((np.ones(len(columns)), columns, start), shape=(n_rows, n_leaves))
+
+
+def _members(forest: Forest, training: Codes, bags: Bags, n_threads: int) -> _core.RowsInLeaves:
+    """The training rows in each leaf; those of the last call are kept as long as their codes are, if they are few."""
+    kept = forest.__dict__.get("_members")
+    if kept is not None and kept[0]() is training and kept[1] == bags:
+        return kept[2]  # type: ignore[no-any-return]
+    leaves = _leaves(forest, training, n_threads)
+    sense = COUNT_SENSES[bags.leaf_counts if bags.mean > 0 else "all"]
+    found = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean)
+    if leaves.nbytes <= MEMBER_BUDGET:
+        forget = weakref.ref(training, lambda _: forest.__dict__.pop("_members", None))
+        forest.__dict__["_members"] = (forget, bags, found)
+    return found
 
 
 def _leaves(forest: Forest, codes: Codes, n_threads: int) -> NDArray[np.int32]:
