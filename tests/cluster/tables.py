@@ -34,6 +34,7 @@ each_kind = pytest.mark.parametrize(
         ("DecisionTreeClassifier", "two", None, {"monotonic_cst": {"a": 1}, "max_depth": 5}),
         ("RandomForestClassifier", "two", None, {"n_estimators": 2, "max_bins": 255}),
         ("RandomForestRegressor", "number", None, {"n_estimators": 2, "max_bins": None}),
+        ("RandomForestClassifier", "class", None, {"n_estimators": 2, "constant_features": "count"}),
         ("RandomForestRegressor", "number", None, {"n_estimators": 3}),
         ("RandomForestRegressor", "number", "weight", {"n_estimators": 2, "max_depth": 4}),
         ("ExtraTreesRegressor", "two", None, {"n_estimators": 2, "criterion": "poisson"}),

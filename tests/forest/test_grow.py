@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesClassifier as SklearnExtraTrees
 from sklearn.ensemble import RandomForestClassifier as SklearnForest
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 from tests.reference.grow import CRITERIA, Node, Twin, best_of_all_subsets, node_from_arrays
@@ -677,3 +678,27 @@ def test_out_of_bag_accuracy_on_real_data_is_that_of_scikit_learn(data_folder: P
     theirs = SklearnForest(200, oob_score=True, random_state=0, n_jobs=2).fit(X, y).oob_score_
     # The rows are the same, so most of the sampling error is shared.
     assert abs(ours - theirs) < 2 * math.sqrt(theirs * (1 - theirs) / len(y))
+
+
+# ---- which features count -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(RandomForestClassifier, SklearnForest), (ExtraTreesClassifier, SklearnExtraTrees)]
+)
+def test_constant_features_count_if_asked_as_they_do_in_scikit_learn(ours: type, theirs: type) -> None:
+    # One column of ten separates the classes, one is noise, eight are constant. With two features that count, the first
+    # is always found if constant ones are skipped. Otherwise it is among the first two with probability 1/5, and if
+    # neither of the two that vary is (28/45), each of them is as likely to come first.
+    y = np.repeat([0, 1], 30)
+    X = np.zeros((60, 10))
+    X[:, [3, 7]] = np.random.default_rng(0).random((60, 2))
+    X[:, 3] += 1000 * y
+    asked = {"n_estimators": 2000, "max_features": 2, "max_depth": 1, "bootstrap": False, "random_state": 0}
+    found = []
+    for counting in ("skip", "count"):
+        nodes = ours(**asked, constant_features=counting).fit(X, y).forest_.structure
+        found.append((nodes.feature[nodes.node_start[:-1]] == 3).mean())
+    found.append(np.mean([tree.tree_.feature[0] == 3 for tree in theirs(**asked).fit(X, y).estimators_]))
+    counted = 1 / 5 + 28 / 45 / 2
+    np.testing.assert_allclose(found, [1, counted, counted], atol=0.04)

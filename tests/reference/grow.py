@@ -6,8 +6,8 @@ something. Amounts (multiplicities, or weights in fixed point) are Python intege
 Rules that the formulas leave open, in the order in which they matter:
 
 * Features are drawn without replacement (a partial Fisher-Yates shuffle of 0 … p-1 from the node's own draws)
-  until `max_features` of those drawn vary in the node *and* some split has been found. A split into pure
-  sides ends the search.
+  until `max_features` of those drawn vary in the node *and* some split has been found; with
+  ``constant_features="count"`` those that do not vary count, too. A split into pure sides ends the search.
 * Of equally good splits the first one tried wins: features in the order drawn, missing values right before
   left, lower thresholds before higher. Splits are compared by a score in double precision: the sum of the
   qualities of the two sides, in which splits that are equal on paper may differ in the last bit; for the Gini
@@ -289,17 +289,18 @@ class Twin:
         draws = Draws(place.key)
         order = list(range(self.n_features))
         best: Split | None = None
-        n_varying = 0
+        n_counted = 0
         perfect = self._perfect_score(place)
         for drawn in range(self.n_features):
-            if n_varying >= self.settings.max_features and best is not None:
+            if n_counted >= self.settings.max_features and best is not None:
                 break
             other = drawn + draws.below(self.n_features - drawn)
             order[drawn], order[other] = order[other], order[drawn]
             feature = order[drawn]
-            if len({self._code(row, feature) for row in place.rows}) == 1:
+            varies = len({self._code(row, feature) for row in place.rows}) > 1
+            n_counted += varies or self.settings.constant_features == "count"
+            if not varies:
                 continue
-            n_varying += 1
             for scan in self._scans(place, feature, draws):
                 allowed = [split for split in scan if self._is_allowed(place, split)]
                 if not allowed:

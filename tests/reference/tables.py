@@ -131,6 +131,7 @@ def draw_settings(
         bag_mean=float(rng.choice([1.0, 0.5])) if resampled else 0.0,
         seed=int(rng.integers(0, 2**63)),
         monotonic=sometimes(signs, None) if constrained else None,
+        constant_features=sometimes("count", "skip"),
     )
 
 

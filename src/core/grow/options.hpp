@@ -15,6 +15,7 @@ struct GrowOptions {
     Splitter splitter = Splitter::best;
     CountSense count_sense = CountSense::all;
     std::uint32_t max_features = 1;
+    bool counts_constants = false;         // whether max_features counts drawn features that are constant in the node
     std::uint32_t max_depth = 0xffffffff;
     std::uint32_t min_samples_split = 2;
     std::uint32_t min_samples_leaf = 1;
@@ -30,6 +31,7 @@ struct GrowOptions {
         options.splitter = static_cast<Splitter>(given.choice("splitter", {"best", "random", "random_decision"}));
         options.count_sense = static_cast<CountSense>(given.choice("leaf_counts", {"all", "inbag", "distinct", "oob"}));
         options.max_features = given.number<std::uint32_t>("max_features");
+        options.counts_constants = given.choice("constant_features", {"skip", "count"}) == 1;
         options.max_depth = given.number<std::uint32_t>("max_depth");
         options.min_samples_split = given.number<std::uint32_t>("min_samples_split");
         options.min_samples_leaf = given.number<std::uint32_t>("min_samples_leaf");

@@ -34,15 +34,19 @@ private:
     std::uint32_t n_drawn_ = 0;
 };
 
-// Draws features until max_features of them vary in the node that the target has entered, and keeps the best split among
-// them. look(wanted) looks at up to `wanted` more features and returns how many of them vary.
+// Draws features until max_features of them vary in the node that the target has entered, or, with `counts_constants`, until
+// so many are drawn and one of them has a split; keeps the best split among them. look(wanted) looks at up to `wanted` more
+// features and returns how many of them vary.
 template <class Target, class Look>
-inline void search_features(const Target& target, FeatureOrder& order, std::uint32_t max_features, Split& best, Look&& look) {
+inline void search_features(const Target& target, FeatureOrder& order, std::uint32_t max_features, bool counts_constants,
+                            Split& best, Look&& look) {
     best.score = no_score;
     const double perfect = target.perfect_score();
-    std::uint32_t n_varying = 0;
-    while (order.n_left() > 0 && (n_varying < max_features || !best.found())) {
-        n_varying += look(n_varying < max_features ? max_features - n_varying : 1);
+    std::uint32_t n_counted = 0;
+    while (order.n_left() > 0 && (n_counted < max_features || !best.found())) {
+        const std::uint32_t n_left = order.n_left();
+        const std::uint32_t n_varying = look(n_counted < max_features ? max_features - n_counted : 1);
+        n_counted += counts_constants ? n_left - order.n_left() : n_varying;
         if (best.score >= perfect) break;
     }
     order.undo();

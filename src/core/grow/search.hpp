@@ -15,13 +15,13 @@
 
 namespace hedgerow {
 
-// Draws features of a node that the target has entered until max_features of them vary, and keeps the best split among
+// Draws features of a node that the target has entered until max_features of them count, and keeps the best split among
 // them. look(draws, wanted, best) looks at up to `wanted` more features. -> whether the split may be made
 template <class Target, class Look>
 inline bool find_split(Target& target, FeatureOrder& order, const std::vector<Feature>& features, const GrowOptions& options,
                        const SplitRules& rules, std::uint64_t key, std::uint32_t max_features, Split& best, double& gain, Look&& look) {
     Draws draws(key);
-    search_features(target, order, max_features, best, [&](std::uint32_t wanted) { return look(draws, wanted); });
+    search_features(target, order, max_features, options.counts_constants, best, [&](std::uint32_t wanted) { return look(draws, wanted); });
     gain = best.found() ? target.gain_from(best.score) : 0;
     if (best.found()) best.settle_threshold(features[best.feature]);
     return gains_enough<typename Target::Criterion>(best, gain, rules.total_amount, options.min_impurity_decrease);

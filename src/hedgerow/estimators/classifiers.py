@@ -61,6 +61,7 @@ class DecisionTreeClassifier(OneTree, TreesClassifier):
     criterion: Any = "gini"
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
+    constant_features: str = "skip"
     min_impurity_decrease: float = 0.0
     unseen: str = "shares"
     class_weight: Any = None
@@ -134,6 +135,7 @@ class RandomForestClassifier(TreesClassifier):
     criterion: Any = "gini"
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = "sqrt"
+    constant_features: str = "skip"
     min_impurity_decrease: float = 0.0
     bootstrap: bool = True
     max_samples: Any = None

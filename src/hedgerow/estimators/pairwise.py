@@ -148,6 +148,7 @@ class PairwiseTreesClassifier(TreesClassifier):
     criterion: Any = "belief"
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
+    constant_features: str = "skip"
     min_impurity_decrease: float = 0.0
     unseen: str = "shares"
     class_weight: Any = None

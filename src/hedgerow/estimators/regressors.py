@@ -58,6 +58,7 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
     criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
+    constant_features: str = "skip"
     min_impurity_decrease: float = 0.0
     unseen: str = "shares"
     monotonic_cst: Any = parameter(default=None, like=NUMBER_SIGNS)
@@ -122,6 +123,7 @@ class RandomForestRegressor(TreesRegressor):
     criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = 1.0
+    constant_features: str = "skip"
     min_impurity_decrease: float = 0.0
     bootstrap: bool = True
     max_samples: Any = None

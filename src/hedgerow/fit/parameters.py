@@ -161,8 +161,8 @@ class Parameters:
         default=None,
         init=False,
         kind='{"sqrt", "log2", "oob"}, int, float or None',
-        about="Number of features to look at for each split; only those that vary in the node count. None means all, a"
-        ' float is a share. "oob" chooses the number with the smallest out-of-bag error (``max_features_``; needs a'
+        about="Number of features to look at for each split; see ``constant_features``. None means all, a float is a"
+        ' share. "oob" chooses the number with the smallest out-of-bag error (``max_features_``; needs a'
         " bootstrap).",
         check=_must(
             "'sqrt', 'log2', 'oob', an int >= 1, a float in (0, 1] or None",
@@ -171,6 +171,15 @@ class Parameters:
         settle=lambda value, size: resolve_max_features(value, size.n_features),
         needs_bags=lambda value: _is(value, "oob"),
         needs_rows=lambda value: _is(value, "oob"),
+    )
+    constant_features: str = parameter(
+        default="skip",
+        init=False,
+        kind='{"skip", "count"}',
+        about='Whether drawn features that are constant in the node count for ``max_features``: "skip" draws others in'
+        ' their place, "count" counts them, as scikit-learn does, so that fewer features compete.',
+        check=_must("'skip' or 'count'", lambda value: _is(value, "skip", "count")),
+        settle=lambda value, size: value,
     )
     max_leaf_nodes: int | None = parameter(
         default=None,

@@ -25,6 +25,7 @@ class GrowSettings:
     criterion: Any  # a Criterion of classes, or the name of one of numbers
     leaf_counts: str
     max_features: int
+    constant_features: str
     max_depth: int
     min_samples_split: int
     min_samples_leaf: int

@@ -42,6 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "entropy": {"criterion": "entropy"},
     "log2 features per split": {"max_features": "log2"},
     "a third of the features per split": {"max_features": 1 / 3},
+    "constant features counted, as scikit-learn does": {"constant_features": "count"},
 }
 #: The same for decisions, which need no other forests.
 DECIDED: dict[str, dict[str, bool]] = {
