@@ -28,6 +28,15 @@ def test_page_is_written_and_says_so_on_standard_error(run, patients, model, pag
     assert "P30" in text
 
 
+def test_all_cases_are_explained_on_request(run, patients, model, page):
+    sizes = {}
+    for cases in ("some", "all"):
+        asked = ("--seconds", "0", "--target", "diagnosis", "--caution", "1000", "--cases", cases, "--force")
+        assert run("report", model, patients / "test.csv", *asked, "-o", page).exit_code == 0
+        sizes[cases] = page.read_text(encoding="utf-8").count('"sentence":')
+    assert 0 < sizes["some"] < sizes["all"]
+
+
 def test_target_is_found_where_only_one_column_can_be_it(run, patients, model, page):
     result = run("report", model, patients / "test.csv", "--seconds", "0", "-o", page, "--json")
     assert "note: true classes taken from 'diagnosis'" in result.stderr

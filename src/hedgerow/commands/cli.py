@@ -348,6 +348,9 @@ def report(
     train: Annotated[
         str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
     ] = None,
+    cases: Annotated[
+        Literal["some", "all"], typer.Option(help="Explain the hundred most doubtful and some of each place, or all.")
+    ] = "some",
     seconds: Annotated[
         float,
         typer.Option(min=0, metavar="NUMBER", help="Time to search for smallest changes of all rows; 0: no search."),
@@ -372,6 +375,7 @@ def report(
         id=id,
         title=title,
         train=train,
+        cases=cases,
         seconds=seconds,
         rule=rule,
         caution=caution,

@@ -136,7 +136,7 @@ class OfClasses(Kind):
             chosen=now.chosen(opinion),
             bounds=np.stack([opinion.lower, opinion.upper], axis=2),
             uncertainty={part: uncertainty[part] for part in PARTS if part in uncertainty},
-            novelty=novelty_of(now, read).p_value if has_novelty(now.fitted) else None,
+            novelty=novelty_of(now, read, codes).p_value if has_novelty(now.fitted) else None,
         )
 
     def undecided(self, n_rows: int) -> str:

@@ -13,7 +13,7 @@ from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
-from hedgerow.commands.talk import listed, number_of, say, write_json
+from hedgerow.commands.talk import listed, number_of, progress, say, write_json
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
 
@@ -29,6 +29,7 @@ class ReportOptions:
     id: str | None = None
     title: str | None = None
     train: str | None = None
+    cases: str = "some"
     seconds: float = 5.0
     rule: str | None = None
     caution: str | None = None
@@ -56,8 +57,12 @@ def report(options: ReportOptions) -> None:
     names = None if options.id is None else sheet.cells(options.id).tolist()
     train, y_train = _training(model, options, target)
     asked: dict[str, Any] = {"seconds": options.seconds, "train": train, "y_train": y_train, "first": 1}
+    asked["cases"] = options.cases
     asked["title"] = options.title or f"{_name_of(options.model)} on {_name_of(options.data)}"
-    made = model.report(table_for(model, sheet, other), y, names=names, **asked)
+    table = table_for(model, sheet, other)
+    with progress("explaining cases", 1, least=0) as done:
+        asked["progress"] = lambda explained, total: done(explained / total)
+        made = model.report(table, y, names=names, **asked)
     write_text(made.html, options.out)
     if options.as_json:
         write_json({"report": options.out, "target": target, **made.figures})

@@ -129,9 +129,9 @@ def score(value: float | None) -> str:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on a terminal while many bytes are read -> the function to call with the number of bytes done."""
-    if total < MANY_BYTES or not sys.stderr.isatty():
+def progress(what: str, total: float, least: float = MANY_BYTES) -> Iterator[Callable[[float], None]]:
+    """Show a bar on a terminal if there is much to do -> the function to call with how much of the total is done."""
+    if total < least or not sys.stderr.isatty():
         yield lambda done: None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn

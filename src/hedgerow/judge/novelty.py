@@ -31,7 +31,7 @@ from hedgerow.forest.hulls import (
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.fitted import Fitted
 from hedgerow.table import Table
-from hedgerow.table.bins import encode
+from hedgerow.table.bins import Codes, encode
 from hedgerow.table.meaning import Meaning
 
 Floats = NDArray[np.float64]
@@ -135,14 +135,15 @@ def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Mea
     return Novelty(hulls, total, single, np.sort(_smaller(by_all)))
 
 
-def novelty_of(now: Any, table: Table) -> NoveltyOf:
-    """The answers of a model and a table that has been read -> how unusual its rows are."""
+def novelty_of(now: Any, table: Table, codes: Codes | None = None) -> NoveltyOf:
+    """The answers of a model, a table that has been read and perhaps encoded -> how unusual its rows are."""
     fitted, threads = now.fitted, now.threads(table.n_rows)
     known = learned_novelty(fitted, threads)
     hulls, forest, meaning = known.hulls, fitted.forest, fitted.meaning
-    wanted = np.zeros(table.n_features, dtype=np.uint8)
-    wanted[hulls.used] = wanted[forest.used_features] = 1
-    codes = encode(table, fitted.bins, wanted=wanted, n_threads=threads)
+    if codes is None or fitted.wanted_features is not None:  # codes may be those of some features only
+        wanted = np.zeros(table.n_features, dtype=np.uint8)
+        wanted[hulls.used] = wanted[forest.used_features] = 1
+        codes = encode(table, fitted.bins, wanted=wanted, n_threads=threads)
     cells = cells_of_table(table, codes, hulls, meaning)
     block = max(1, _CELLS // max(len(hulls.used), forest.n_trees))
     parts = []

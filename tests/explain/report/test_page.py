@@ -166,6 +166,7 @@ def test_cases_are_all_or_the_undecided_first_and_evenly():
     assert set(range(0, 100, 10)) <= set(some.tolist())
     assert some.max() - some.min() > 90
     assert choose_cases(is_open, 4).tolist() == [0, 30, 60, 90]
+    assert choose_cases(is_open, 4, np.array([50, 7])).tolist() == [0, 7, 50, 90]
 
 
 def test_contents_of_a_case_are_met_in_as_many_trees_as_there_are(cancer):
@@ -183,6 +184,44 @@ def test_every_undecided_case_is_explained_and_no_other(report, cancer):
     for number, why in data["why"].items():
         assert why["sentence"] == found[int(number)].sentence
         assert [case[0] for case in why["near"]["cases"]] == [case.row for case in found[int(number)].cases[:4]]
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """A forest that leaves hundreds of rows open."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4))
+    y = (X[:, 0] + rng.normal(0, 0.7, len(X)) > 0).astype(int)
+    return RandomForestClassifier(20, caution=2.0, random_state=0).fit(X[:300], y[:300]), X[300:], y[300:]
+
+
+def test_many_undecided_cases_are_explained_if_doubtful_or_of_a_place(crowd):
+    forest, X, y = crowd
+    told: list[tuple[int, int]] = []
+    report = forest.report(X, y, seconds=0, max_cases=400, progress=lambda *done: told.append(done))
+    data = data_of(report)
+    rows = unpacked(data["rows"])
+    explained = {int(rows[int(number)]) for number in data["why"]}
+    lower, upper = forest.predict_bounds(X).transpose(2, 0, 1)
+    label, each = forest.predict_proba(X).argmax(axis=1), np.arange(len(X))
+    undecided = np.flatnonzero(forest.predict_set(X).sum(axis=1) > 1)
+    doubt = (upper[each, 1 - label] - lower[each, label])[undecided]
+    least = np.sort(doubt)[-100]
+    assert len(undecided) > 200
+    assert set(undecided[doubt > least].tolist()) <= explained <= set(undecided.tolist())
+    assert 100 <= len(explained) <= 100 + 5 * len(report.figures["places"])
+    assert data["unexplained"] == sum(len(members) > 1 for members in data["sets"]) - len(explained) > 0
+    assert told[-1] == (len(explained), len(explained))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_all_undecided_cases_of_the_page_are_explained_on_request(crowd):
+    forest, X, y = crowd
+    data = data_of(forest.report(X[:300], y[:300], seconds=0, cases="all"))
+    assert sorted(map(int, data["why"])) == [number for number, members in enumerate(data["sets"]) if len(members) > 1]
+    assert data["unexplained"] == 0
+    with pytest.raises(ValueError, match="cases must be 'some' or 'all', got 'none'"):
+        forest.report(X[:5], cases="none")
 
 
 def test_smallest_changes_are_looked_for_where_there_is_time(cancer):

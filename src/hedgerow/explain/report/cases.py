@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.plausibility import preference
-from hedgerow.explain.report.pack import packed
+from hedgerow.explain.report.pack import evenly, packed
 from hedgerow.forest.forest import Forest
 
 Floats = NDArray[np.float64]
@@ -79,30 +79,29 @@ def contents_of(forest: Forest, codes: NDArray[Any]) -> Contents:
     )
 
 
-def choose_cases(is_open: NDArray[np.bool_], most: int) -> Ints:
+def choose_cases(is_open: NDArray[np.bool_], most: int, wanted: Ints | None = None) -> Ints:
     """Which rows are undecided (n,), how many may be kept -> the rows to keep: all, or undecided rows first.
 
-    If there is not room for all undecided (or decided) rows, they are taken evenly from the table.
+    The wanted rows come before others. If there is not room for all other undecided (or decided) rows, they are taken
+    evenly from the table.
     """
     if len(is_open) <= most:
         return np.arange(len(is_open))
-    undecided, decided = np.flatnonzero(is_open), np.flatnonzero(~is_open)
-    first = _evenly(undecided, most)
-    return np.sort(np.concatenate([first, _evenly(decided, most - len(first))]))
+    rest = np.ones(len(is_open), dtype=bool)
+    kept = [np.empty(0, dtype=np.int64) if wanted is None else wanted[:most]]
+    rest[kept[0]] = False
+    for others in (np.flatnonzero(is_open & rest), np.flatnonzero(~is_open & rest)):
+        kept.append(evenly(others, most - sum(map(len, kept))))
+    return np.sort(np.concatenate(kept))
 
 
 def pack_cases(
-    forest: Forest, codes: NDArray[Any], is_open: NDArray[np.bool_], most: int
+    forest: Forest, codes: NDArray[Any], is_open: NDArray[np.bool_], most: int, wanted: Ints | None = None
 ) -> tuple[Ints, dict[str, Any]]:
-    """Forest, codes (p, n), undecided (n,) -> the rows that are kept, and their evidence within the budget."""
+    """Forest, codes (p, n), undecided (n,), rows to keep first -> those kept, and their evidence within the budget."""
     while True:
-        rows = choose_cases(is_open, most)
+        rows = choose_cases(is_open, most, wanted)
         evidence = contents_of(forest, np.ascontiguousarray(codes[:, rows])).pack()
         if most <= 1 or sum(len(array["d"]) for array in evidence.values()) <= EVIDENCE_BYTES:
             return rows, evidence
         most = len(rows) // 2
-
-
-def _evenly(rows: Ints, most: int) -> Ints:
-    """At most `most` of the rows, evenly spread."""
-    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, max(most, 0)).astype(np.int64)]

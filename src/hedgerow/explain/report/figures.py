@@ -114,12 +114,12 @@ def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
                 " leave it out if the classes are not known"
             )
         truth = columns_from_labels(given, len(now.classes), now.classes)[0]
-    novelty = novelty_of(now, table) if has_novelty(now.fitted) else None
+    novelty = novelty_of(now, table, codes) if has_novelty(now.fitted) else None
     return Said(codes, _columns_of(table), opinion, chosen_classes(now, opinion), truth, novelty)
 
 
-def figures_of(forest: Any, now: ClassAnswers, said: Said) -> Figures:
-    """A forest and its answers -> the figures of the report."""
+def figures_of(forest: Any, now: ClassAnswers, said: Said, importance: Floats) -> Figures:
+    """A forest, its answers and the importance of its features (p,) -> the figures of the report."""
     wrong, is_open = said.wrong, said.is_open
     values = _values(now.classes, said)
     return Figures(
@@ -130,10 +130,10 @@ def figures_of(forest: Any, now: ClassAnswers, said: Said) -> Figures:
         metrics=_told(values),
         values=values,
         confusion=None if said.truth is None else _confusion(now.classes, said),
-        places=undecided_places(_most_important(forest, said.table), is_open),
+        places=undecided_places(_most_important(importance, said.table), is_open),
         strangers=_strangers(forest, said),
         model=_model_facts(forest, now),
-        features=_features(forest, now, said),
+        features=_features(importance, now, said),
     )
 
 
@@ -150,9 +150,9 @@ def _strangers(forest: Any, said: Said) -> Strangers | None:
     return Strangers(level, len(order), listed)
 
 
-def _most_important(forest: Any, table: NamedColumns) -> NamedColumns:
+def _most_important(importance: Floats, table: NamedColumns) -> NamedColumns:
     """The most important columns, with names; rules about the others would be chance."""
-    order = np.argsort(-forest.feature_importances_, kind="stable")[:DESCRIBING].tolist()
+    order = np.argsort(-importance, kind="stable")[:DESCRIBING].tolist()
     names = tuple(name_of(table, number) for number in order)
     return NamedColumns(names, [table.listed[number] for number in order])
 
@@ -253,9 +253,8 @@ def _in_words(made: Any) -> str:
     return f"{made}: {' '.join(about.split())}"
 
 
-def _features(forest: Any, now: ClassAnswers, said: Said) -> list[Feature]:
+def _features(importance: Floats, now: ClassAnswers, said: Said) -> list[Feature]:
     """Answers -> the columns, the most important first."""
-    importance = forest.feature_importances_
     found = []
     for number in np.argsort(-importance, kind="stable").tolist():
         column = said.table.listed[number]

@@ -43,6 +43,11 @@ def safe_json(value: Any) -> str:
     return text
 
 
+def evenly(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """At most `most` of the rows, evenly spread."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, max(most, 0)).astype(np.int64)]
+
+
 def cut(value: Any, longest: int = LONGEST) -> str:
     """Any value -> text on one line, cut if it is too long."""
     words = " ".join(str(value).split())

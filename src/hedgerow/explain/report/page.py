@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -19,7 +20,7 @@ from hedgerow.explain.report.cases import pack_cases
 from hedgerow.explain.report.figures import Figures, Said, figures_of, name_of, said_of, training_range
 from hedgerow.explain.report.pack import cut, packed, safe_json
 from hedgerow.explain.report.settings import page_decision, page_rule
-from hedgerow.explain.report.why import explanations_of
+from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.safe.disk import write_whole
 from hedgerow.table import Factors
@@ -76,10 +77,12 @@ def make_report(
     names: Any = None,
     title: str = "What the forest knows, and what it does not",
     max_cases: int = MAX_CASES,
+    cases: str = "some",
     seconds: float = SECONDS,
     train: Any = None,
     y_train: Any = None,
     first: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Report:
     """A fitted forest and rows -> a page with metrics, where the undecided cases are, and the details of each case.
 
@@ -99,6 +102,9 @@ def make_report(
         The headline.
     max_cases : int, default=1000
         Most rows that are shown in detail, undecided ones first; fewer if their leaves take too much space.
+    cases : {"some", "all"}, default="some"
+        Which undecided rows are explained in words: the most doubtful hundred and a few of each place where undecided
+        rows are, as far as they fit into half a megabyte; or all that are shown in detail.
     seconds : float, default=5.0
         How long to search for the smallest changes that would settle undecided rows, for all rows together; 0 means no
         search. If this is too short, the changes found may not be the smallest, the page says so, and another run may
@@ -108,6 +114,8 @@ def make_report(
         as after loading.
     first : int, default=0
         Number of the first row, both of X and of the training rows.
+    progress : callable, default=None
+        Is called with the number of rows explained so far, and of all that will be.
 
     Returns
     -------
@@ -124,16 +132,23 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    now = _checked(forest, max_cases, seconds)
+    now = _checked(forest, max_cases, cases, seconds)
     said = said_of(now, X, y)
     called = _names(names, len(said.is_open))
-    figures = figures_of(forest, now, said)
-    rows, evidence = pack_cases(now.forest, said.codes, said.is_open, max_cases)
+    importance = forest.feature_importances_
+    figures = figures_of(forest, now, said, importance)
+    wanted = worth_explaining(said, figures.places)
+    rows, evidence = pack_cases(now.forest, said.codes, said.is_open, max_cases, wanted)
     undecided = rows[said.is_open[rows]]
-    why = explanations_of(forest, now, said, undecided, seconds=seconds, train=train, y_train=y_train, first=first)
-    data = _data(forest, now, said, called, rows, first) | {
+    asked: dict[str, Any] = {"room": WHY_BYTES, "seconds": seconds, "train": train, "y_train": y_train, "first": first}
+    if cases == "all":
+        wanted, asked["room"] = undecided, None
+    wanted = wanted[np.isin(wanted, rows)]
+    why = explanations_of(forest, now, said, wanted, progress=progress, **asked)
+    data = _data(now, said, called, rows, first, importance) | {
         "evidence": evidence,
         "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
+        "unexplained": len(undecided) - len(why),
     }
     called = called or [str(row + first) for row in range(len(said.is_open))]
     page = _rendered(forest, said, figures, data, called, title)
@@ -141,7 +156,12 @@ def make_report(
 
 
 def _data(
-    forest: Any, now: ClassAnswers, said: Said, called: list[str] | None, rows: NDArray[np.int64], first: int
+    now: ClassAnswers,
+    said: Said,
+    called: list[str] | None,
+    rows: NDArray[np.int64],
+    first: int,
+    importance: NDArray[np.float64],
 ) -> dict[str, Any]:
     """Answers -> the data of the page's script, without evidence and explanations."""
     truth = None if said.truth is None else packed(said.truth[rows])
@@ -160,14 +180,16 @@ def _data(
         "truth": truth,
         "label": packed(said.label[rows]),
         "sets": [np.flatnonzero(said.chosen[row]).tolist() for row in rows.tolist()],
-        "features": _values(forest, now, said, rows),
+        "features": _values(importance, now, said, rows),
     }
 
 
-def _values(forest: Any, now: ClassAnswers, said: Said, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+def _values(
+    importance: NDArray[np.float64], now: ClassAnswers, said: Said, rows: NDArray[np.int64]
+) -> list[dict[str, Any]]:
     """Rows -> their values in the most important features."""
     shown = []
-    for number in np.argsort(-forest.feature_importances_, kind="stable")[:SHOWN_FEATURES].tolist():
+    for number in np.argsort(-importance, kind="stable")[:SHOWN_FEATURES].tolist():
         column = said.table.listed[number]
         feature: dict[str, Any] = {"name": cut(name_of(said.table, number))}
         if isinstance(column, Factors):
@@ -258,7 +280,7 @@ def _names(names: Any, n_rows: int) -> list[str] | None:
     return called
 
 
-def _checked(forest: Any, max_cases: int, seconds: float) -> ClassAnswers:
+def _checked(forest: Any, max_cases: int, cases: str, seconds: float) -> ClassAnswers:
     """A forest as it answers now; models without classes and wrong options are refused."""
     now: ClassAnswers = answers_of(forest)
     if not now.combines_leaves:
@@ -267,6 +289,10 @@ def _checked(forest: Any, max_cases: int, seconds: float) -> ClassAnswers:
         )
     if not (isinstance(max_cases, int | np.integer) and max_cases >= 1):
         raise ValueError(f"max_cases must be a whole number >= 1, got {max_cases!r}; 1000 is usual")
+    if cases not in ("some", "all"):
+        raise ValueError(
+            f"cases must be 'some' or 'all', got {cases!r}; 'all' explains every undecided row of the page"
+        )
     if not seconds >= 0:
         raise ValueError(f"seconds must be a number >= 0, got {seconds!r}; 0 means no search")
     return now

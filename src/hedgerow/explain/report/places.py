@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.exchange.export.describe import Split, number_words, split_of
 from hedgerow.exchange.named import estimator_named
+from hedgerow.explain.report.pack import evenly
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import answers_of
 from hedgerow.table import Factors, NamedColumns
@@ -18,17 +19,20 @@ from hedgerow.table import Factors, NamedColumns
 MOST_PLACES = 5
 #: A place has at least this many undecided rows, and a share of them this many times that of all rows.
 FEWEST, CLEARLY = 2, 1.1
+#: So many undecided rows of a place are its examples.
+EXAMPLES = 5
 #: Name at most this many categories, and count the rest.
 MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
 class Place:
-    """Rows that meet some conditions: how many there are, and how many of them are undecided."""
+    """Rows that meet some conditions: how many there are, how many of them are undecided, and some of these."""
 
     conditions: tuple[str, ...]
     rows: int
     undecided: int
+    examples: tuple[int, ...] = ()
 
     @property
     def rate(self) -> float:
@@ -71,7 +75,9 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
     places = []
     for leaf in np.unique(reached).tolist():
         here = reached == leaf
-        place = Place(_conditions(tree, leaf, gaps), int(here.sum()), int(is_open[here].sum()))
+        undecided = np.flatnonzero(here & is_open)
+        examples = tuple(evenly(undecided, EXAMPLES).tolist())
+        place = Place(_conditions(tree, leaf, gaps), int(here.sum()), len(undecided), examples)
         if place.undecided >= FEWEST and place.rate >= CLEARLY * is_open.mean():
             places.append(place)
     # Sort by how many more rows are undecided than expected from the share of all rows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,39 @@ from hedgerow.explain.cases import training_rows, value_words
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.report.figures import Said
 from hedgerow.explain.report.pack import cut, safe_json
+from hedgerow.explain.report.places import Place
 from hedgerow.explain.text import shown_features
 from hedgerow.explain.why import explain_codes
 from hedgerow.explain.words import percents, settle_words
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table import Factors
 
-#: Most cases that are explained, and most bytes for all explanations in the page.
-MOST_EXPLAINED, WHY_BYTES = 200, 500_000
+#: Of the undecided cases, so many of the most doubtful ones are explained, besides a few of each place.
+MOST_DOUBTFUL = 100
+#: Most bytes for the explanations of these in the page.
+WHY_BYTES = 500_000
+#: Cases are explained in blocks of so many, and progress is told after each.
+AT_A_TIME = 20
+#: What each feature adds is computed if so many nodes have to be visited at most, which takes a few seconds.
+MOST_VISITS = 30_000_000
 #: Nearest training rows that are shown, and features shown with them.
 NEAREST, SHOWN = 4, 3
 #: Longer sentences are cut.
 LONGEST_SENTENCE = 400
+
+
+def worth_explaining(said: Said, places: list[Place]) -> NDArray[np.int64]:
+    """What a forest said, and where undecided rows are -> the most doubtful of them and a few of each place, in turn.
+
+    A row is the more doubtful the more the upper bounds of other classes exceed the lower bound of its label.
+    """
+    rows, label = np.flatnonzero(said.is_open), said.label
+    others = said.opinion.upper[rows].copy()
+    others[np.arange(len(rows)), label[rows]] = -np.inf
+    ahead = others.max(axis=1, initial=-np.inf) - said.opinion.lower[rows, label[rows]]
+    doubtful = rows[np.argsort(-ahead, kind="stable")[:MOST_DOUBTFUL]].tolist()
+    examples = [row for place in places for row in place.examples]
+    return np.array(list(dict.fromkeys(doubtful + examples)), dtype=np.int64)
 
 
 def explanations_of(
@@ -31,30 +53,33 @@ def explanations_of(
     said: Said,
     rows: NDArray[np.int64],
     *,
+    room: int | None,
     seconds: float,
     train: Any,
     y_train: Any,
     first: int,
+    progress: Callable[[int, int], None],
 ) -> dict[int, dict[str, Any]]:
-    """A forest, what it said, and the rows (m,) to explain -> {row: explanation}, as many as there is room for.
+    """A forest, what it said, and the rows (m,) to explain -> {row: explanation}, as many as fit into `room` bytes.
 
     The search for the smallest change of a row takes an equal part of the seconds.
     """
-    rows = rows[:MOST_EXPLAINED]
-    if not len(rows):
-        return {}
-    columns = [(column.codes if isinstance(column, Factors) else column)[rows] for column in said.table.listed]
-    codes, training = np.ascontiguousarray(said.codes[:, rows]), training_rows(now, train, y_train)
-    limit = min(1.0, seconds / len(rows))
-    found = explain_codes(forest, now, columns, codes, training, cases=NEAREST, time_limit=limit)
+    training = training_rows(now, train, y_train) if len(rows) else None
+    asked: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, seconds / max(1, len(rows)))}
+    asked["shap"] = len(now.forest.nodes) * len(rows) <= MOST_VISITS
     told: dict[int, dict[str, Any]] = {}
-    room = WHY_BYTES
-    for row, explanation in zip(rows.tolist(), found, strict=True):
-        words = _words(explanation, first)
-        room -= len(safe_json(words).encode())
-        if room < 0:
-            break
-        told[row] = words
+    for start in range(0, len(rows), AT_A_TIME):
+        some = rows[start : start + AT_A_TIME]
+        columns = [(column.codes if isinstance(column, Factors) else column)[some] for column in said.table.listed]
+        found = explain_codes(forest, now, columns, np.ascontiguousarray(said.codes[:, some]), training, **asked)
+        for row, explanation in zip(some.tolist(), found, strict=True):
+            words = _words(explanation, first)
+            if room is not None:
+                room -= len(safe_json(words).encode())
+                if room < 0:
+                    return told
+            told[row] = words
+        progress(start + len(some), len(rows))
     return told
 
 

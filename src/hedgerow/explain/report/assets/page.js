@@ -383,7 +383,10 @@ const unbroken = (text) => text.replace(/(\d) %/g, "$1\u00a0%");
 
 function whySections(number) {
   const why = data.why[number];
-  if (!why) return [];
+  if (!why) {
+    const wasOpen = data.sets[number].length > 1 && data.unexplained > 0;
+    return wasOpen ? [element("p", {class: "aside"}, "This case is not explained in words: the report explains the most doubtful hundred and a few of each place. Make it with --cases all to have all.")] : [];
+  }
   const changed = settings.rule !== (own.rule.name ?? "average") || settings.caution !== own.caution;
   const parts = [element("h4", {class: "why"}, changed ? "Why, at the model’s own settings" : "Why"), element("p", {}, unbroken(why.sentence))];
   const doubt = element("div", {class: "doubt"});
