@@ -207,7 +207,7 @@ def attack() -> Attack:
 
 @pytest.mark.parametrize("block", range(6))
 def test_a_crafted_file_is_refused_or_answers(attack: Attack, block: int) -> None:
-    outcomes = [attack.outcome(number) for number in range(50 * block, 50 * (block + 1))]
+    outcomes = [attack.outcome(number, attack.file(number)) for number in range(50 * block, 50 * (block + 1))]
     assert [wrong for outcome in outcomes for wrong in outcome.wrong] == []
     assert {outcome.what for outcome in outcomes} >= {"refused", "loaded"}
 

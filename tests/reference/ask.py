@@ -52,10 +52,7 @@ REFUSALS: dict[type[Exception], str] = {
 _RULES = tuple(sorted(rule_names()))
 _DECISIONS = tuple(name for name, decision in all_decisions().items() if not decision.needs_calibration)
 #: What every model is asked.
-CENTRAL = {
-    *("save", "apply", "predict", "predict_proba", "predict_set", "predict_bounds", "predict_interval", "transform"),
-    *("other rules", "other decisions"),
-}
+CENTRAL = {"apply", "predict", "predict_proba", "predict_bounds", "predict_interval", "transform", "other rules"}
 #: Questions that are answered with a picture, or take as long.
 DRAWN = {*plot.__all__, "report", "cluster_rows", "proximity_map"}
 

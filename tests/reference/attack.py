@@ -57,9 +57,8 @@ class Attack:
         data = chance.choice(self.files)
         return mutated(data, self.files, chance) if number % 6 == 0 else crafted(data, self.files, chance)
 
-    def outcome(self, number: int, *, turns: int = 1) -> Outcome:
+    def outcome(self, number: int, data: bytes, *, turns: int = 1) -> Outcome:
         """Load a file, and ask whatever loads: the central questions, and those whose turn it is of the others."""
-        data = self.file(number)
         if data in self.files:
             return Outcome("as it was")
         with warnings.catch_warnings():
