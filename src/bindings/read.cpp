@@ -195,7 +195,7 @@ public:
 
     nb::tuple next(std::size_t most) {
         NodeEntries::Block block = entries_.next(most);
-        return nb::make_tuple(to_numpy(std::move(block.start)), to_numpy(std::move(block.amounts)));
+        return nb::make_tuple(to_numpy(std::move(block.start)), to_numpy(std::move(block.labels)), to_numpy(std::move(block.amounts)));
     }
 
 private:

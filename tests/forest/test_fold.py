@@ -25,6 +25,7 @@ from hedgerow import RandomForestClassifier, combine
 from hedgerow.belief import Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
 from hedgerow.belief.rules import Average, Eva, Laplace
 from hedgerow.forest.counts import DENSE_CLASSES
+from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache
 from hedgerow.judge.answer import answers_of
@@ -456,11 +457,33 @@ def test_the_mean_out_of_bag_is_that_of_the_shares_in_leaves_without_the_row(n_c
 def test_out_of_bag_groups_give_the_same(rule, leaf_counts, monkeypatch):
     forest = fitted(9, "none", leaf_counts)[0]
     whole = replace(forest.oob_evidence_, cache=StateCache()).combine(rule)
-    monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 5_000)
+    monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", {"all": 100_000, "inbag": 5_000}[leaf_counts])
     monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 0)
     calls = count_kernel_calls(monkeypatch)
     assert_same_opinion(replace(forest.oob_evidence_, cache=StateCache()).combine(rule), whole)
     assert len(calls) > 1 or rule.merge == "stack"
+
+
+@pytest.mark.parametrize("weighting", ["none", "rows"])
+@ONE_OF_EACH_MERGE
+def test_cells_of_many_classes_are_lifted_row_by_row_with_the_same_bits(rule, weighting, monkeypatch):
+    forest = fitted(9, weighting)[0]
+    weights = weights_for(rule)
+    whole = replace(forest.oob_evidence_, cache=None).combine(rule, weights=weights)
+    monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 1_000)
+    calls = count_kernel_calls(monkeypatch)
+    assert_same_bits(replace(forest.oob_evidence_, cache=None).combine(rule, weights=weights), whole)
+    assert calls == []
+
+
+def test_memory_of_out_of_bag_evidence_does_not_grow_with_cells_times_classes(monkeypatch):
+    rng = np.random.default_rng(18)
+    X, y = rng.normal(size=(3000, 2)), rng.integers(0, 1500, 3000)
+    evidence = RandomForestClassifier(2, random_state=0).fit(X, y).oob_evidence_
+    monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 1 << 20)
+    asked, how = (evidence.forest, evidence.codes, Votes(), Setting.of(1500)), {"judges": evidence.judges}
+    peak, answer = peak_of(lambda: hedgerow.forest.fold.fold(*asked, **how)), 3000 * 1500 * 8
+    assert peak < 1.5 * answer  # the cells of one tree and all classes are as large as the answer
 
 
 @pytest.mark.parametrize("rule", ["average", "dempster", "median"])

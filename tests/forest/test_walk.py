@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
-from hedgerow.exchange.export import export_svg
-from hedgerow.exchange.export.svg import MOST_BOXES
+from hedgerow.exchange.export import export_graphviz, export_svg, export_text
+from hedgerow.exchange.export.svg import MOST_BOXES, lay_out
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.prune import pruning_path
@@ -357,6 +358,55 @@ def test_text_of_a_tree_controls_no_terminal() -> None:
     tree = DecisionTreeClassifier(categorical_features=[0], random_state=0).fit(X, ["u\x9b", "v"] * 4).tree_
     assert all(line.isprintable() for line in tree.to_text().splitlines())
     assert "u\\x9b: 4" in tree.to_text()
+
+
+@pytest.mark.parametrize("n_classes", [5, 40])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nodes_hold_the_rows_and_weights_of_their_tables(n_classes: int, weighted: bool) -> None:
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=(300, 3)), rng.integers(0, 6, 300)])
+    y, weights = rng.integers(0, n_classes, 300), rng.integers(1, 9, 300) if weighted else None
+    model = RandomDecisionTreesClassifier(2, categorical_features=[3], random_state=0).fit(X, y, weights)
+    for tree in model.trees_:
+        assert tree.rows.tolist() == tree.counts.sum(axis=1).tolist()
+        some = np.arange(tree.n_nodes) % 2 == 0
+        held = dict(tree.held(some))
+        assert list(held) == np.flatnonzero(some)[::-1].tolist()
+        for number, (labels, rows, heavy) in held.items():
+            assert labels.tolist() == np.flatnonzero(tree.counts[number]).tolist()
+            assert rows.tolist() == tree.counts[number, labels].tolist()
+            np.testing.assert_allclose(heavy, tree.weights[number, labels])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda tree: tree.to_text(),
+        lambda tree: export_text(tree, caution=1.0),
+        lambda tree: export_svg(tree, caution=1.0),
+        lambda tree: export_graphviz(tree, max_depth=5, caution=1.0),
+    ],
+)
+def test_drawing_takes_memory_by_what_leaves_hold(draw: Callable[[Any], str]) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4000, 3)), rng.integers(0, 2000, 4000)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y).tree_
+    tracemalloc.start()
+    drawn = draw(tree)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(drawn) < 2_000_000
+    assert peak < tree.n_nodes * 2000 * 8 // 4  # a table of all nodes and classes is four times as large
+
+
+def test_a_bar_of_many_classes_has_the_largest_and_the_others_in_grey() -> None:
+    y = np.repeat(np.arange(40), np.arange(40, 0, -1))
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0).fit(np.arange(len(y))[:, None] * 1.0, y).tree_
+    root = lay_out(tree, max_depth=0, decimals=2, caution=None, top=0.0)[0]
+    assert len(root.bar) == 21
+    assert [share for _, share in root.bar[:20]] == pytest.approx([(40 - k) / len(y) for k in range(20)])
+    assert sum(share for _, share in root.bar) == pytest.approx(1)
+    assert export_svg(tree, max_depth=0).count(root.bar[-1][0]) == 1
 
 
 # ---- importance of features, node by node -------------------------------------------------------------------

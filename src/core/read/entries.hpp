@@ -25,9 +25,10 @@ public:
         std::uint16_t label;
         double amount;
     };
-    // Some nodes, the last one first: where the amounts of each begin, and the amounts of the classes that it holds.
+    // Some nodes, the last one first: where the entries of each begin, the classes that it holds, and their amounts.
     struct Block {
         std::vector<std::int64_t> start{0};
+        std::vector<std::uint16_t> labels;
         std::vector<double> amounts;
     };
 
@@ -40,7 +41,10 @@ public:
         while (left_ > 0 && block.amounts.size() < most) {
             const auto at = static_cast<std::uint32_t>(--left_);
             held_[at] = is_leaf(tree_, at) ? of_leaf(leaf_number(tree_, at)) : of_children(at);
-            for (const Entry& entry : held_[at]) block.amounts.push_back(entry.amount);
+            for (const Entry& entry : held_[at]) {
+                block.labels.push_back(entry.label);
+                block.amounts.push_back(entry.amount);
+            }
             block.start.push_back(static_cast<std::int64_t>(block.amounts.size()));
         }
         return block;

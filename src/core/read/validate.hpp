@@ -22,6 +22,7 @@ struct Known {
     const std::uint8_t* nominal = nullptr;    // n_features
     std::size_t n_features = 0;
     std::int64_t n_entries = 0;               // length of entry_class, where leaves are sparse
+    const std::uint8_t* borrowed = nullptr;   // of every leaf, if the nodes have been checked before: then only leaves are
 
     static Known from(const Given& given) {
         const auto n_bins = given.array<std::int64_t>("n_bins");
@@ -50,13 +51,13 @@ public:
         n_words_ = size_of(forest_.set_start);
         if (n_nodes_ > Node::max_child) fail("must have fewer than 2^28 nodes, got " + std::to_string(n_nodes_));
         if (n_leaves_ > n_nodes_) fail("must have no more leaves than nodes, got " + std::to_string(n_leaves_));
-        level_.assign(n_nodes_, 0);
         seen_.assign(n_leaves_, Leaf::unseen);
-        level_[0] = 1;
-        for (std::uint32_t first = 0; first < n_nodes_; first += block) check_block(first);
-        const std::uint32_t deepest = *std::max_element(level_.begin(), level_.end());
-        if (expected_depth != static_cast<std::int64_t>(deepest) - 1)
-            fail("must be as deep as it says, got " + std::to_string(deepest - 1) + " and " + std::to_string(expected_depth));
+        if (known_.borrowed != nullptr) {
+            const std::uint8_t* borrowed = known_.borrowed + forest_.leaf_start[number_];
+            for (std::size_t leaf = 0; leaf < n_leaves_; ++leaf) seen_[leaf] = borrowed[leaf] ? Leaf::borrowed : Leaf::own;
+        } else {
+            check_nodes(expected_depth);
+        }
         std::uint64_t rows = 0;
         for (std::size_t leaf = 0; leaf < n_leaves_; ++leaf) {
             if (seen_[leaf] == Leaf::unseen) fail("must have a node for every leaf, got none for leaf " + std::to_string(leaf));
@@ -69,6 +70,15 @@ public:
 private:
     enum class Leaf : std::uint8_t { unseen, own, borrowed };
     static constexpr std::uint32_t block = 1024;
+
+    void check_nodes(std::int64_t expected_depth) {
+        level_.assign(n_nodes_, 0);
+        level_[0] = 1;
+        for (std::uint32_t first = 0; first < n_nodes_; first += block) check_block(first);
+        const std::uint32_t deepest = *std::max_element(level_.begin(), level_.end());
+        if (expected_depth != static_cast<std::int64_t>(deepest) - 1)
+            fail("must be as deep as it says, got " + std::to_string(deepest - 1) + " and " + std::to_string(expected_depth));
+    }
 
     std::size_t size_of(const std::int64_t* start) const { return static_cast<std::size_t>(start[number_ + 1] - start[number_]); }
 
@@ -202,8 +212,9 @@ inline std::vector<std::uint64_t> check_forest(const ForestView& forest, const L
 // have been checked before: they ascend from 0 to the lengths of the arrays.
 inline std::vector<std::uint64_t> check_forest(const Given& given, std::size_t n_threads, Control& control) {
     const ForestView forest = ForestView::from(given);
-    return check_forest(forest, LeafView::from(given), Known::from(given), given.array<std::int64_t>("depth", forest.n_trees), n_threads,
-                        control);
+    Known known = Known::from(given);
+    if (given.has("borrowed")) known.borrowed = given.array<std::uint8_t>("borrowed", static_cast<std::size_t>(forest.leaf_start[forest.n_trees]));
+    return check_forest(forest, LeafView::from(given), known, given.array<std::int64_t>("depth", forest.n_trees), n_threads, control);
 }
 
 }  // namespace hedgerow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.forest.entries import impurity_of_entries
+from hedgerow.forest.entries import held_at_nodes, impurity_of_entries
 from hedgerow.forest.foldable import Foldable
 from hedgerow.forest.leaves import Adding, Leaves
 from hedgerow.forest.lift import lift_distinct
@@ -110,6 +110,13 @@ class Counts(Leaves):
     def amount(self) -> Floats:
         """(L,): weight of the rows in each leaf; their number if rows have no weights."""
         return self.table(weighted=True).sum(axis=1).astype(np.float64)  # type: ignore[no-any-return]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """(L,): the number of rows in each leaf."""
+        if self.entry_start is None:
+            return np.asarray(self.counts.reshape(-1, self.n_classes).sum(axis=1, dtype=np.int64))
+        return np.diff(starts_of(self.counts.astype(np.int64))[self.entry_start])
 
     @property
     def cells(self) -> NDArray[np.int64]:
@@ -220,16 +227,21 @@ class Counts(Leaves):
         return Counts(self.n_classes, counts.ravel(), None, None, _raveled(weights))
 
     def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
-        """The leaves of a tree -> weight and impurity of each of its nodes, (N,) each.
-
-        With many classes, memory is linear in what leaves hold: a table of all nodes and classes could be a thousand
-        times as large.
-        """
+        """The leaves of a tree -> weight and impurity of each of its nodes, (N,) each."""
         if self.entry_start is None or self.entry_class is None:
             return super().impurity_at_nodes(tree, criterion)
-        amount = self.heavy.astype(np.float64)
-        entries = _core.NodeEntries(tree.bits, tree.payload, self.entry_start, self.entry_class, amount)
-        return impurity_of_entries(entries, resolve_criterion(criterion), self.n_classes)
+        return impurity_of_entries(self._entries(tree, self.heavy), resolve_criterion(criterion), self.n_classes)
+
+    def held_at_nodes(self, tree: Nodes) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+        """The leaves of a tree -> from its last node to the root, the classes that occur, their rows and weights."""
+        if self.entry_start is None:
+            return super().held_at_nodes(tree)
+        return held_at_nodes(self._entries(tree, self.counts), self._entries(tree, self.heavy))
+
+    def _entries(self, tree: Nodes, amount: NDArray[Any]) -> _core.NodeEntries:
+        """What nodes hold of the classes that occur; a table of all classes could be a thousand times as large."""
+        start, label = _there(self.entry_start), _there(self.entry_class)
+        return _core.NodeEntries(tree.bits, tree.payload, start, label, amount.astype(np.float64))
 
     def cut(self, nodes: NDArray[np.int64]) -> Counts:
         """The counts of all nodes of a tree -> the counts of some of them (m,), which become leaves."""
@@ -266,7 +278,8 @@ class Counts(Leaves):
 
     def words(self, number: int, classes: NDArray[Any], decimals: int) -> str:
         """The counts of the classes that occur, as text."""
-        held = zip(classes.tolist(), self.table(slice(number, number + 1))[0].tolist(), strict=True)
+        leaf = self.some(number, number + 1)
+        held = zip(classes[leaf.cells].tolist(), leaf.counts.tolist(), strict=True)
         return ", ".join(f"{label}: {count}" for label, count in held if count) or "no rows"
 
     def check(self) -> None:

@@ -1,6 +1,10 @@
-"""Entries: the classes that occur in each node of a tree -> weight and impurity of each node."""
+"""Entries: the classes that occur in each leaf of a tree -> those of each node, and its weight and impurity."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +21,22 @@ CELLS = 1 << 18
 
 def impurity_of_entries(entries: _core.NodeEntries, criterion: Criterion, n_classes: int) -> tuple[Floats, Floats]:
     """What nodes hold, from the last node to the root -> weight and impurity of each node, (N,) each."""
-    blocks = []
-    while len((block := entries.next(CELLS))[0]) > 1:
-        blocks.append(_of_block(*block, criterion, n_classes))
+    blocks = [_of_block(start, amounts, criterion, n_classes) for start, _, amounts in _blocks(entries)]
     amounts, impurities = zip(*blocks, strict=True)
     return np.concatenate(amounts)[::-1], np.concatenate(impurities)[::-1]
+
+
+def held_at_nodes(rows: _core.NodeEntries, weights: _core.NodeEntries) -> Iterator[tuple[Any, Floats, Floats]]:
+    """Rows and weights of the same leaves -> from the last node to the root, its classes, their rows and weights."""
+    for (start, labels, counts), (_, _, heavy) in zip(_blocks(rows), _blocks(weights), strict=True):
+        for first, last in pairwise(start.tolist()):
+            yield labels[first:last], counts[first:last], heavy[first:last]
+
+
+def _blocks(entries: _core.NodeEntries) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16], Floats]]:
+    """All nodes, some at a time: where the entries of each begin, their classes and amounts."""
+    while len((block := entries.next(CELLS))[0]) > 1:
+        yield block
 
 
 def _of_block(start: NDArray[np.int64], amounts: Floats, criterion: Criterion, n_classes: int) -> tuple[Floats, Floats]:

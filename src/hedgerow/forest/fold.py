@@ -74,7 +74,7 @@ def _along_one_path(plan: _Plan[Result], codes: Codes) -> Result:
         return plan.leaves_reached(codes)
     if what.merge == "stack":
         return plan.stacked(codes)
-    merged = plan.by_row(codes) if judges is not None and judges.own_weight is not None else plan.whole_trees(codes)
+    merged = plan.by_row(codes) if plan.lifts_by_row else plan.whole_trees(codes)
     if judges is not None and judges.as_forest and what.merge == "add":
         merged *= (forest.n_trees / np.maximum(judges.number(forest.n_trees), 1))[:, None]
     return finish_rows(what, merged, setting, n_threads)
@@ -176,6 +176,14 @@ class _Plan(Generic[Result]):
         """Whether a row is taken out of the leaves that have counted it."""
         return self.judges is not None and self.judges.own_class is not None
 
+    @property
+    def lifts_by_row(self) -> bool:
+        """Whether each row has added other weights to its leaves, or the cells of a tree would take too much memory."""
+        if not self.takes_out_own:
+            return self.judges is not None and self.judges.own_weight is not None
+        cells = np.diff(self.forest.evidence.cell_start(self.forest.leaf_start)).max()
+        return bool(cells * 8 * self.width > GROUP_BYTES)
+
     def is_small(self, n_rows: int) -> bool:
         """Whether so many rows reach so few leaves that lifting these alone costs less."""
         if self.judges is not None or self.forest.evidence.lifts_freely:
@@ -255,14 +263,20 @@ class _Plan(Generic[Result]):
     # ---- many rows -----------------------------------------------------------------------------
 
     def by_row(self, codes: Codes) -> Floats:
-        """For rows that have each added other weights to their leaves: lift states row by row -> merged (n, S)."""
+        """For rows that are taken out of their leaves: lift states row by row, some at a time -> merged (n, S)."""
         assert self.judges is not None
+        assert self.judges.own is not None
+        own, start, evidence = self.judges.own, self.forest.leaf_start, self.forest.evidence
         leaves = self.forest.leaves(codes, self.n_threads)
         merged = np.zeros((codes.shape[1], self.width * (2 if self.what.merge == "both" else 1)))
+        block = max(1, GROUP_BYTES // (8 * max(self.width, self.forest.n_classes)))
         for tree in range(self.forest.n_trees):
-            asked = (self.what, self.setting, self.judges)
-            rows, states = judged_states(self.forest, tree, leaves[:, tree], *asked)
-            merge_into(merged, rows, states if self.weights is None else states * self.weights[tree], self.what.merge)
+            judged = np.flatnonzero(self.judges.of(tree))
+            for rows in np.split(judged, range(block, len(judged), block)):
+                at = leaves[rows, tree] + start[tree]
+                states = evidence.lift_without(self.what, self.setting, at, own[rows])
+                heavy = states if self.weights is None else states * self.weights[tree]
+                merge_into(merged, rows, heavy, self.what.merge)
         return merged
 
     def whole_trees(self, codes: Codes) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -95,6 +95,11 @@ class Leaves(ABC):
         """(L,): weight of the rows in each leaf; their number if rows have no weights."""
 
     @property
+    @abstractmethod
+    def rows(self) -> NDArray[np.int64]:
+        """(L,): the number of rows in each leaf."""
+
+    @property
     def heavy(self) -> Floats:
         """The weights, or the counts if rows have no weights; shaped like counts."""
         return self.counts.astype(np.float64) if self.weights is None else self.weights
@@ -146,6 +151,13 @@ class Leaves(ABC):
     @abstractmethod
     def at_nodes(self, tree: Nodes) -> Self:
         """The leaves of a tree -> the evidence of each of its N nodes: all leaves below it, except borrowed ones."""
+
+    def held_at_nodes(self, tree: Nodes) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+        """The leaves of a tree -> from its last node to the root, the classes that occur, their rows and weights."""
+        held = self.at_nodes(tree)
+        for rows, weights in zip(held.table()[::-1], held.table(weighted=True)[::-1], strict=True):
+            labels = np.flatnonzero(rows + weights)
+            yield labels, rows[labels], weights[labels]
 
     def impurity_at_nodes(self, tree: Nodes, criterion: Any) -> tuple[Floats, Floats]:
         """The leaves of a tree -> weight and impurity of each of its nodes, (N,) each."""

@@ -122,6 +122,11 @@ class Moments(Leaves):
         return self.counts.astype(np.float64) if self.weights is None else self.weights
 
     @property
+    def rows(self) -> NDArray[np.int64]:
+        """(L,): the number of rows in each leaf."""
+        return self.counts.astype(np.int64)
+
+    @property
     def mean(self) -> Floats:
         """(L,): mean of the rows in each leaf."""
         return self.values if self.means is None else self.means

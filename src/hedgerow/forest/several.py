@@ -86,6 +86,11 @@ class SeveralLeaves(Leaves):
         """(L,): weight of the rows in each leaf, the same for all outputs."""
         return self.outputs[0].amount
 
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """(L,): the number of rows in each leaf, the same for all outputs."""
+        return self.outputs[0].rows
+
     def arrays(self) -> dict[str, Any]:
         """Name -> array; those of an output begin with its number."""
         held: dict[str, Any] = {"outputs": np.array([output.n_classes for output in self.outputs])}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hedgerow import _core
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import Moments
@@ -27,6 +28,14 @@ MOST_DEPTH = 200
 MOST_CATEGORIES = 20
 #: Importances of several trees are computed at once if they have at most this many nodes, which fit into the cache.
 NODES_AT_ONCE = 1 << 13
+
+
+class Held(NamedTuple):
+    """The classes that occur at a node (e,), in ascending order, with their rows and weights (e,)."""
+
+    labels: NDArray[Any]
+    rows: NDArray[Any]
+    weights: NDArray[Any]
 
 
 class TreeArrays:
@@ -100,10 +109,25 @@ class TreeArrays:
         """(N,) steps from the root."""
         return depths_of(self.parent)
 
+    @property
+    def leaf_evidence(self) -> Leaves:
+        """The evidence of the leaves."""
+        return self._forest.evidence.some(*self.leaves)
+
     @cached_property
     def evidence(self) -> Leaves:
         """The evidence of each of the N nodes: that of the leaves below it, without borrowed ones."""
-        return self._forest.evidence.some(*self.leaves).at_nodes(self.nodes)
+        return self.leaf_evidence.at_nodes(self.nodes)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """(N,) rows at each node."""
+        return np.asarray(_core.node_sums(self.nodes.bits, self.nodes.payload, self.leaf_evidence.rows[:, None])[:, 0])
+
+    def held(self, nodes: NDArray[np.bool_]) -> Iterator[tuple[int, Held]]:
+        """Which nodes (N,) -> these nodes, the last one first, and what they hold; no table of all classes is made."""
+        each = zip(range(self.n_nodes - 1, -1, -1), self.leaf_evidence.held_at_nodes(self.nodes), strict=True)
+        return ((number, Held(*held)) for number, held in each if nodes[number])
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -329,15 +353,17 @@ def _impurity(forest: Forest, number: int, criterion: Any, known: Floats | None)
 def _lines(tree: Tree, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None) -> Iterator[str]:
     """One line per branch, leaves with their counts."""
     waiting: list[tuple[str, int, int]] = [("", 0, 0)]  # the question that leads to a node, the node, its depth
+    leaves = tree.leaf_evidence
     while waiting:
         question, number, depth = waiting.pop()
         if depth:
             yield "|   " * (depth - 1) + "|--- " + question
         node, prefix = tree.at(number), "|   " * depth + "|--- "
         if node.is_leaf:
-            yield f"{prefix}{tree.evidence.words(number, tree.classes, decimals)}{note(node) if note else ''}"
+            words = leaves.words(int(tree.nodes.payload[number]), tree.classes, decimals)
+            yield f"{prefix}{words}{note(node) if note else ''}"
         elif depth > max_depth:
-            yield f"{prefix}… {int(tree.counts[number].sum())} rows"
+            yield f"{prefix}… {int(tree.rows[number])} rows"
         else:
             below = zip(_questions(node, decimals), node.children, strict=True)
             waiting += [(asked, child.number, depth + 1) for asked, child in below][::-1]

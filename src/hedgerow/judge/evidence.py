@@ -235,15 +235,8 @@ class Evidence:
 
     def uncertainty(self) -> UncertaintyParts:
         """Entropy, its aleatoric and epistemic parts, and the two uncertainties by relative likelihood, (n,) each."""
-        return fold(
-            self.forest,
-            self.codes,
-            Uncertainty(),
-            self._setting(None, None),
-            judges=self.judges,
-            cache=self.cache,
-            n_threads=self.n_threads,
-        )
+        asked = (self.forest, self.codes, Uncertainty(), self._setting(None, None))
+        return fold(*asked, judges=self.judges, cache=self.cache, n_threads=self.n_threads)
 
     def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
         """Class numbers (n,) -> tree weights (T,), learned on all samples, or on as many as memory allows."""
@@ -376,7 +369,8 @@ def try_out(
     require_certain(evidence.known)
     weights = evidence.learn_weights(labels, caution) if rule.needs_weights else None
     judged = evidence.judged & evidence.known
-    opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)[judged]
+    opinion = evidence.as_forest().combine(rule, caution=caution, weights=weights)
+    opinion = opinion if judged.all() else opinion[judged]
     if maps is not None and not cannot_be_mapped(rule):
         opinion = maps(opinion, labels[judged], None if row_weights is None else row_weights[judged])
     ready = calibrated(decision, opinion, labels[judged])
@@ -421,9 +415,11 @@ def oob_figures(
     calibration: Calibration,
 ) -> tuple[float, Floats]:
     """Out-of-bag evidence and a trial on the judged rows (n,) -> ``oob_score_`` and ``oob_decision_function_``."""
-    probability = evidence.combine(weights=trial.weights).probability
+    if calibration.why or (judged != evidence.judged).any():
+        probability = calibration.of(evidence.combine(weights=trial.weights).probability)
+    else:  # all that is not in the trial has no judge
+        probability = np.zeros((len(judged), len(classes)))
     if not calibration.why:
-        probability = calibration.of(probability)
         probability[judged] = trial.opinion.probability
     score = _score(metric, classes[rows.target.labels][judged], classes, probability[judged], trial)
     return score, _answers_for_all(rows, evidence, probability, trial, calibration)

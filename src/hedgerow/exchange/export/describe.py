@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import idm_bounds
-from hedgerow.forest.walk import Tree, TreeNode, as_limit
+from hedgerow.forest.walk import Held, Tree, TreeNode, as_limit
 
 Floats = NDArray[np.float64]
 
@@ -82,17 +82,20 @@ def check_caution(caution: float | None) -> None:
         raise ValueError(f"caution must be a finite number >= 0 or None, got {caution!r}; None shows no intervals")
 
 
-def interval_words(evidence: Floats, classes: list[Any], caution: float) -> str:
-    """Evidence (K,) -> the most probable class and the bounds of its probability."""
+def interval_words(held: Held, classes: NDArray[Any], caution: float) -> str:
+    """What a leaf holds -> the most probable class and the bounds of its probability."""
+    labels, rows, weights = held if len(held.labels) else (np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1))
+    evidence = rows.sum() * weights / (weights.sum() or 1.0)
     lower, upper = idm_bounds(evidence[None], caution)
     best = int(evidence.argmax())
-    return f"{classes[best]} in [{lower[0, best]:.2f}, {upper[0, best]:.2f}]"
+    return f"{classes[labels[best : best + 1]].tolist()[0]} in [{lower[0, best]:.2f}, {upper[0, best]:.2f}]"
 
 
-def count_words(counts: NDArray[Any], classes: list[Any], most: int) -> str:
-    """Counts (K,) -> the classes that occur with their rows, at most the `most` largest of them by name."""
-    order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
-    words = [f"{classes[k]}: {int(counts[k])}" for k in order[:most]]
+def count_words(held: Held, classes: NDArray[Any], most: int) -> str:
+    """What a node holds -> the classes with their rows, at most the `most` largest of them by name."""
+    order = [at for at in np.argsort(-held.rows, kind="stable").tolist() if held.rows[at]]
+    names = classes[held.labels[order[:most]]].tolist()
+    words = [f"{name}: {int(held.rows[at])}" for name, at in zip(names, order, strict=False)]
     return ", ".join(words + ([f"+{len(order) - most} more"] if len(order) > most else [])) or "no rows"
 
 

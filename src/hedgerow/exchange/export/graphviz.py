@@ -15,7 +15,6 @@ from hedgerow.exchange.export.describe import (
     title_words,
     tree_of,
 )
-from hedgerow.forest.fold import node_evidence
 from hedgerow.forest.walk import Tree
 
 #: A node names at most this many classes, and counts the rest.
@@ -65,22 +64,21 @@ def export_graphviz(tree: Any, *, max_depth: int | None = None, decimals: int = 
         'edge [fontname="Helvetica"];',
     ]
     deepest = found.n_nodes if max_depth is None else max_depth
-    nodes, edges = list(_nodes(found, deepest, decimals, caution)), list(_edges(found, deepest))
+    nodes, edges = [*_nodes(found, deepest, decimals, caution)][::-1], list(_edges(found, deepest))
     return "\n".join([*head, *nodes, *edges, "}"])
 
 
 def _nodes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> Iterator[str]:
-    """One line per node down to the depth `deepest`."""
-    evidence, classes = node_evidence(tree), tree.classes.tolist()
-    for number in (tree.node_depth <= deepest).nonzero()[0].tolist():
+    """One line per node down to the depth `deepest`, the last node first."""
+    for number, held in tree.held(tree.node_depth <= deepest):
         node = tree.at(number)
-        lines = [count_words(tree.counts[number], classes, _NAMED_CLASSES)]
+        lines = [count_words(held, tree.classes, _NAMED_CLASSES)]
         if not node.is_leaf:
             lines.insert(0, title_words(split_of(node), decimals))
             if tree.node_depth[number] == deepest:
                 lines.append("…")
         elif caution is not None:
-            lines.append(interval_words(evidence[number], classes, caution))
+            lines.append(interval_words(held, tree.classes, caution))
         yield f'{number} [label="{_quoted(lines)}"];'
 
 

@@ -20,11 +20,12 @@ from hedgerow.exchange.export.describe import (
     title_words,
     tree_of,
 )
-from hedgerow.forest.fold import node_evidence
-from hedgerow.forest.walk import Tree
+from hedgerow.forest.walk import Held, Tree
 
 #: Colours that colour-blind readers can tell apart (Okabe and Ito); further classes repeat them, paler.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
+#: The colour of all classes of a node that are too many for a bar.
+_OTHERS = "#dddddd"
 #: A picture has at most this many nodes.
 MOST_BOXES = 10_000
 
@@ -37,11 +38,12 @@ _NARROW, _WIDE = set("ijltfr.,:;|!()[]{}' "), set("mwMW@%…")
 
 @dataclass
 class Box:
-    """A node in the drawing: its text, and the centre of its upper edge."""
+    """A node in the drawing: its text, colours and shares of its classes, and the centre of its upper edge."""
 
     number: int
     lines: list[str]
     tooltip: str
+    bar: list[tuple[str, float]]
     width: float
     children: list[int]
     x: float = 0.0
@@ -113,23 +115,31 @@ def lay_out(tree: Tree, *, max_depth: int | None, decimals: int, caution: float 
 
 def _boxes(tree: Tree, deepest: int, decimals: int, caution: float | None) -> dict[int, Box]:
     """A tree -> {node: box without a place}, parents before children."""
-    evidence, classes = node_evidence(tree), tree.classes.tolist()
     below = _nodes_below(tree)
     boxes = {}
-    for number in np.flatnonzero(tree.node_depth <= deepest).tolist():
-        node, counts = tree.at(number), tree.counts[number]
-        words = count_words(counts, classes, _NAMED_CLASSES)
-        full = count_words(counts, classes, _TOLD_CLASSES)
+    for number, held in tree.held(tree.node_depth <= deepest):
+        node, bar = tree.at(number), _shares(held)
+        words = count_words(held, tree.classes, _NAMED_CLASSES)
+        full = count_words(held, tree.classes, _TOLD_CLASSES)
         if node.is_leaf:
-            lines = [words] if caution is None else [words, interval_words(evidence[number], classes, caution)]
-            boxes[number] = Box(number, _cut(lines), full, _width(lines), [])
+            lines = [words] if caution is None else [words, interval_words(held, tree.classes, caution)]
+            boxes[number] = Box(number, _cut(lines), full, bar, _width(lines), [])
             continue
         hidden = tree.node_depth[number] == deepest
-        last = f"… {below[number]} nodes below" if hidden else f"{int(counts.sum())} rows"
+        last = f"… {below[number]} nodes below" if hidden else f"{int(tree.rows[number])} rows"
         lines = [words, last] if hidden else [title_words(split_of(node), decimals), last]
         children = [] if hidden else [child.number for child in node.children]
-        boxes[number] = Box(number, _cut(lines), "\n".join([*node.questions, full]), _width(lines), children)
-    return boxes
+        boxes[number] = Box(number, _cut(lines), "\n".join([*node.questions, full]), bar, _width(lines), children)
+    return dict(reversed(boxes.items()))
+
+
+def _shares(held: Held) -> list[tuple[str, float]]:
+    """What a node holds -> colours and shares of its classes; of many classes the largest, and the others in grey."""
+    shares = held.weights / (held.weights.sum() or 1.0)
+    told = np.sort(np.argsort(-shares, kind="stable")[:_TOLD_CLASSES])
+    bar = [(colour_of(k), share) for k, share in zip(held.labels[told].tolist(), shares[told].tolist(), strict=True)]
+    rest = 1.0 - sum(share for _, share in bar)
+    return [each for each in bar if each[1]] + ([(_OTHERS, rest)] if len(shares) > len(told) else [])
 
 
 def _place(boxes: dict[int, Box], tree: Tree, top: float) -> None:
@@ -181,7 +191,7 @@ def _left_to_right(boxes: dict[int, Box]) -> list[int]:
 
 def _edges(tree: Tree, boxes: dict[int, Box]) -> list[str]:
     """Curves from each box to its children, and the answers that lead there above them."""
-    rows = tree.counts.sum(axis=1)
+    rows = tree.rows
     paths: list[str] = []
     labels: list[str] = []
     for box in boxes.values():
@@ -223,21 +233,20 @@ def _drawn(tree: Tree, box: Box) -> Iterator[str]:
     )
     for i, line_of_text in enumerate(box.lines):
         yield _text(box.x, box.y + _PAD + _LINE * (i + 0.75), line_of_text, grey=not leaf and i > 0)
-    yield from _bar(tree, box, left + _PAD, box.y + box.height - _PAD - _BAR + 3)
+    yield from _bar(box, left + _PAD, box.y + box.height - _PAD - _BAR + 3)
     yield "</g>"
 
 
-def _bar(tree: Tree, box: Box, left: float, y: float) -> Iterator[str]:
+def _bar(box: Box, left: float, y: float) -> Iterator[str]:
     """The class shares of a node, side by side; an empty leaf has an empty bar."""
-    weights, room = tree.weights[box.number], box.width - 2 * _PAD
-    total = weights.sum()
-    if total <= 0:
+    room = box.width - 2 * _PAD
+    if not box.bar:
         yield f'<rect x="{left:.1f}" y="{y:.1f}" width="{room:.1f}" height="{_BAR:g}" fill="none" stroke="#b8b8b8"/>'
         return
     at = left
-    for k in np.flatnonzero(weights).tolist():
-        width = room * float(weights[k] / total)
-        yield f'<rect x="{at:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_BAR:g}" fill="{colour_of(k)}"/>'
+    for colour, share in box.bar:
+        width = room * share
+        yield f'<rect x="{at:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_BAR:g}" fill="{colour}"/>'
         at += width
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.exchange.export.describe import check_caution, interval_words, tree_of
-from hedgerow.forest.fold import node_evidence
-from hedgerow.forest.walk import TreeNode
+from hedgerow.forest.walk import MOST_DEPTH, TreeNode
 
 
 def export_text(tree: Any, *, max_depth: int = 10, decimals: int = 2, caution: float | None = None) -> str:
@@ -43,9 +42,10 @@ def export_text(tree: Any, *, max_depth: int = 10, decimals: int = 2, caution: f
     found = tree_of(tree)
     if caution is None:
         return found.to_text(max_depth=max_depth, decimals=decimals)
-    evidence, classes = node_evidence(found), found.classes.tolist()
+    shown = found.is_leaf & (found.node_depth <= min(max_depth, MOST_DEPTH) + 1)
+    words = {number: interval_words(held, found.classes, caution) for number, held in found.held(shown)}
 
     def note(leaf: TreeNode) -> str:
-        return f" ({interval_words(evidence[leaf.number], classes, caution)})"
+        return f" ({words[leaf.number]})"
 
     return found.to_text(max_depth=max_depth, decimals=decimals, note=note)

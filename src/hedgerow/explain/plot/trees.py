@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from hedgerow.exchange.export.describe import answer_words, check_caution, split_of, tree_of
-from hedgerow.exchange.export.svg import Box, colour_of, lay_out
+from hedgerow.exchange.export.svg import Box, lay_out
 from hedgerow.explain.plot.canvas import INK, SOFT, Display, class_legend, class_names, patches
 from hedgerow.forest.walk import Tree
 
@@ -135,7 +135,7 @@ class TreeDisplay(Display):
 
     def _edges(self, ax: Any) -> None:
         """Draw curves from each box to its children, thicker where more rows go, and the answers that lead there."""
-        path, rows = import_module("matplotlib.path").Path, self.tree.counts.sum(axis=1)
+        path, rows = import_module("matplotlib.path").Path, self.tree.rows
         for box in self.boxes_.values():
             if not box.children:
                 continue
@@ -164,12 +164,11 @@ class TreeDisplay(Display):
         for line, words in enumerate(box.lines):
             colour = SOFT if line and not leaf else INK
             self._words(ax, box.x, box.y + _PAD + _LINE * (line + 0.72), words, _LETTERS, colour, box.width - _PAD)
-        weights, at = self.tree.weights[box.number], left + _PAD
-        total = float(weights.sum())
-        for k in np.flatnonzero(weights).tolist():
-            width = (box.width - 2 * _PAD) * float(weights[k]) / total
+        at = left + _PAD
+        for colour, share in box.bar:
+            width = (box.width - 2 * _PAD) * share
             bar = (at, box.y + box.height - _PAD - _BAR + 3)
-            ax.add_artist(patches().Rectangle(bar, width, _BAR, facecolor=colour_of(k), linewidth=0, zorder=3))
+            ax.add_artist(patches().Rectangle(bar, width, _BAR, facecolor=colour, linewidth=0, zorder=3))
             at += width
 
     def _words(
