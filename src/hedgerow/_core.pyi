@@ -47,6 +47,7 @@ def check_forest(
     n_classes: int,
     n_bins: NDArray[np.int64],
     nominal: NDArray[np.uint8],
+    borrowed: NDArray[np.uint8] | None,
     n_threads: int,
 ) -> NDArray[np.uint64]: ...
 def quantiles(

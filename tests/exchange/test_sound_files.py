@@ -15,6 +15,8 @@ from tests.reference.craft import CHANGES, Parts, put_together, settle, taken_ap
 from tests.reference.models import EVERY_MODEL, MODELS, labels, numbers
 
 import hedgerow
+from hedgerow import _core
+from hedgerow.exchange.files import novelty, state
 from hedgerow.exchange.files.values import text_to_arrays
 from hedgerow.rules import Belief, CdmAve
 
@@ -167,6 +169,43 @@ def test_estimators_of_one_output_do_not_have_several(estimator: str) -> None:
     parts = parts_of("outputs")
     parts.model["estimator"] = estimator
     with pytest.raises(hedgerow.ModelFileError, match="must be of one output, got several"):
+        loaded(parts)
+
+
+@pytest.mark.parametrize("name", ["outputs", "outputs-framed", "number-outputs"])
+def test_what_outputs_share_is_read_and_checked_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, called, nodes_checked = parts_of(name), [], []
+    parts.model["outputs"] *= 20  # of arrays that all share, none is written more than once
+    n_outputs = len(parts.model["outputs"])
+    for held in [held for held in parts.arrays if held.partition(".")[0].isdigit()]:
+        number, _, rest = held.partition(".")
+        own = {f"{k}.{rest}": parts.arrays[held] for k in range(int(number), n_outputs, n_outputs // 20)}
+        parts.arrays.update(own)
+    for module, read in ((state, "schema_from_arrays"), (state, "bins_from_arrays"), (novelty, "_hulls_from")):
+        real = getattr(module, read)
+        monkeypatch.setattr(module, read, lambda *given, real=real, read=read: (called.append(read), real(*given))[1])
+    check = _core.check_forest
+    monkeypatch.setattr(
+        _core, "check_forest", lambda **given: (nodes_checked.append(given["borrowed"] is None), check(**given))[1]
+    )
+    assert len(loaded(parts).outputs_) == n_outputs
+    assert len(called) == len({*called})
+    assert nodes_checked == [True] + [False] * (len(nodes_checked) - 1)
+
+
+def test_outputs_with_a_table_of_their_own_are_refused() -> None:
+    parts = parts_of("outputs")
+    kinds = parts.arrays.pop("table.kind")
+    parts.arrays.update({f"{k}.table.kind": kinds for k in range(len(parts.model["outputs"]))})
+    with pytest.raises(hedgerow.ModelFileError, match="must share table, trees and bags"):
+        loaded(parts)
+
+
+def test_leaves_of_later_outputs_are_checked_too() -> None:
+    parts = parts_of("outputs")
+    last = len(parts.model["outputs"]) - 1
+    with_cell(f"{last}.forest.counts", 0, 1_000)(parts)
+    with pytest.raises(hedgerow.ModelFileError, match="counts must add up to the rows of each tree"):
         loaded(parts)
 
 

@@ -388,22 +388,32 @@ def some_trees(forest: Forest, first: int, last: int) -> Forest:
     return Forest(forest.structure.some(first, last), forest.evidence.some(*leaves))
 
 
-def counted_rows(forest: Forest, bins: Bins, n_threads: int = 1) -> NDArray[np.uint64]:
-    """Check a forest -> (T,): rows that each tree counts; a ValueError says what is wrong with the arrays."""
-    first, *others = (_rows_of_output(output, bins, n_threads) for output in forest.outputs())
+def counted_rows(
+    forest: Forest, bins: Bins, n_threads: int = 1, borrowed: NDArray[np.uint8] | None = None
+) -> NDArray[np.uint64]:
+    """Check a forest -> (T,): rows that each tree counts; a ValueError says what is wrong with the arrays.
+
+    `borrowed` (L,) says which leaves are borrowed, if the nodes have been checked before; then only leaves are checked.
+    """
+    output, *outputs = forest.outputs()
+    first = _rows_of_output(output, bins, n_threads, borrowed)
+    known = forest.structure.borrowed_leaves() if outputs else None
+    others = [_rows_of_output(output, bins, n_threads, known) for output in outputs]
     forest.evidence.check()
     if not all(np.array_equal(rows, first) for rows in others):
         raise ValueError("all outputs must count the same rows, got different numbers of them")
     return first
 
 
-def _rows_of_output(forest: Forest, bins: Bins, n_threads: int) -> NDArray[np.uint64]:
+def _rows_of_output(
+    forest: Forest, bins: Bins, n_threads: int, borrowed: NDArray[np.uint8] | None
+) -> NDArray[np.uint64]:
     """The same for a forest of one output."""
     _check_types(forest)  # the core does not check types, lengths, and where trees begin
     forest.evidence.check()
     forest.structure.check(forest.evidence.n_leaves)
     names = [*Nodes.TYPES, *Counts.TYPES, "n_classes"]
-    arrays: dict[str, Any] = {name: getattr(forest, name) for name in names}
+    arrays: dict[str, Any] = {name: getattr(forest, name) for name in names} | {"borrowed": borrowed}
     return _core.check_forest(**arrays, n_bins=bins.n_bins, nominal=bins.nominal, n_threads=n_threads)
 
 

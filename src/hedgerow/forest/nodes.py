@@ -151,6 +151,12 @@ class Nodes:
         """(N,): the number of each leaf over all trees; meaningless for inner nodes."""
         return self.payload + self._of_tree(self.leaf_start)
 
+    def borrowed_leaves(self) -> NDArray[np.uint8]:
+        """(L,): 1 for each borrowed leaf."""
+        borrowed = np.zeros(int(self.leaf_start[-1]), dtype=np.uint8)
+        borrowed[self.leaf_number[self.is_borrowed]] = 1
+        return borrowed
+
     def arrays(self) -> dict[str, Any]:
         """Name -> array, under the names they have in files."""
         return {name: getattr(self, "bits" if name == "nodes" else name) for name in self.TYPES}

@@ -25,7 +25,7 @@ from hedgerow.exchange.files.state import (
     state_from_contents,
     state_to_contents,
 )
-from hedgerow.exchange.files.values import Array, Arrays, labels_from_arrays, labels_to_arrays, take
+from hedgerow.exchange.files.values import Array, Arrays, Once, labels_from_arrays, labels_to_arrays, take
 from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.calibration import rule_key
@@ -67,14 +67,14 @@ def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     return contents, arrays | of_fit | encoder.arrays
 
 
-def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
+def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> Any:
     """The inverse of `classifier_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     classes = labels_from_arrays("classes", given["classes"], arrays)
     check_classes(classes)
     decoder = Decoder(arrays, len(classes))
     model = decoder.estimator(given["parameters"], kind)
     leaf_classes, n_trees = model.__tree_shape__(len(classes))
-    state = state_from_contents(given, arrays, leaf_classes)
+    state = state_from_contents(given, arrays, leaf_classes, once)
     if n_trees not in (None, state.forest.n_trees):
         raise ModelFileError(
             f"a {kind.__name__} of {len(classes)} classes must have {n_trees} trees, got {state.forest.n_trees}"
@@ -93,7 +93,7 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays)
         figures=_figures_from(reported, arrays, state.schema.n_features, len(classes), decoder),
         learned=_learned_from(reported, arrays, state.forest.n_trees),
     )
-    novelty_from_contents(fitted.learned, state, reported, arrays)
+    novelty_from_contents(fitted.learned, state, reported, arrays, once)
     with_fitted(model, fitted)
     mapped = calibration_from_contents(reported, arrays, len(classes))
     if mapped is not None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
+
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
 from hedgerow.errors import ModelFileError
-from hedgerow.exchange.files.values import Arrays, take
+from hedgerow.exchange.files.values import Arrays, Once, take
 from hedgerow.forest.counts import DENSE_CLASSES
 from hedgerow.forest.forest import TYPES, Forest, counted_rows
+from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.unseen import Unseen
 from hedgerow.table.bins import Bins
 
@@ -26,15 +30,44 @@ def forest_to_arrays(forest: Forest, bins: Bins) -> Arrays:
 
 
 def forest_from_arrays(
-    arrays: Arrays, bins: Bins, n_classes: int, *, weighted: bool, moments: tuple[str, ...] = ()
+    arrays: Arrays, bins: Bins, n_classes: int, once: Once, *, weighted: bool, moments: tuple[str, ...] = ()
 ) -> tuple[Forest, NDArray[np.uint64]]:
     """The inverse of `forest_to_arrays`, everything checked -> the forest, and the rows each tree counts."""
-    absent = set() if n_classes > DENSE_CLASSES else {"entry_start", "entry_class"}
+    trees = once.read(("trees", id(bins)), arrays, lambda: _trees_from(arrays, len(bins.n_bins)))
+    key = ("leaves", id(trees), n_classes, weighted, moments)
+    return once.read(key, arrays, lambda: _with_leaves(trees, arrays, bins, n_classes, weighted, moments))
+
+
+@dataclass
+class _Trees:
+    """The nodes of all trees, and whether they have been checked."""
+
+    nodes: Nodes
+    checked: bool = False
+
+    @cached_property
+    def borrowed(self) -> NDArray[np.uint8]:
+        """(L,): which leaves are borrowed."""
+        return self.nodes.borrowed_leaves()
+
+
+def _trees_from(arrays: Arrays, n_features: int) -> _Trees:
+    """The nodes of all trees, not yet checked."""
+    given = {name: take(arrays, f"forest.{name}", dtype) for name, dtype in Nodes.TYPES.items()}
+    return _Trees(replace(Nodes.from_arrays(given), unseen=_unseen_from_arrays(arrays, n_features)))
+
+
+def _with_leaves(
+    trees: _Trees, arrays: Arrays, bins: Bins, n_classes: int, weighted: bool, moments: tuple[str, ...]
+) -> tuple[Forest, NDArray[np.uint64]]:
+    """Nodes, and arrays with leaves -> the forest, checked, and the rows each tree counts."""
+    absent = set(Nodes.TYPES) if n_classes > DENSE_CLASSES else {*Nodes.TYPES, "entry_start", "entry_class"}
     absent |= set() if weighted else {"weights"}
     absent |= {"values", "means", "variances"} - set(moments)
-    given = {name: take(arrays, f"forest.{name}", dtype) for name, dtype in TYPES.items() if name not in absent}
-    forest = Forest.from_arrays(n_classes, given).with_unseen(_unseen_from_arrays(arrays, len(bins.n_bins)))
-    counted = tree_rows(forest, bins)
+    leaves = {name: take(arrays, f"forest.{name}", dtype) for name, dtype in TYPES.items() if name not in absent}
+    forest = replace(Forest.from_arrays(n_classes, leaves | trees.nodes.arrays()), structure=trees.nodes)
+    counted = tree_rows(forest, bins, trees.borrowed if trees.checked else None)
+    trees.checked = True
     rows = take(arrays, "forest.rows", np.uint64, length=forest.n_trees)
     if not np.array_equal(rows, counted):
         raise ModelFileError("counts must add up to the rows of each tree, got other sums")
@@ -59,9 +92,12 @@ def _unseen_from_arrays(arrays: Arrays, n_features: int) -> Unseen | None:
     return Unseen((given > 0).astype(np.uint8), _POLICIES[numbers.pop() if numbers else 1])
 
 
-def tree_rows(forest: Forest, bins: Bins) -> NDArray[np.uint64]:
-    """A forest -> (T,): rows that each tree counts; a ModelFileError says what is wrong with a tree."""
+def tree_rows(forest: Forest, bins: Bins, borrowed: NDArray[np.uint8] | None = None) -> NDArray[np.uint64]:
+    """A forest, perhaps its borrowed leaves if its nodes have been checked -> (T,): rows that each tree counts.
+
+    A ModelFileError says what is wrong with a tree.
+    """
     try:
-        return counted_rows(forest, bins, max(1, min(cpu_count(), len(forest.nodes) // _NODES_PER_THREAD)))
+        return counted_rows(forest, bins, max(1, min(cpu_count(), len(forest.nodes) // _NODES_PER_THREAD)), borrowed)
     except ValueError as reason:
         raise ModelFileError(str(reason)) from None

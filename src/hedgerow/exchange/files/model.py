@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
     keys: frozenset[str]
     write: Callable[[Any], tuple[dict[str, Any], Arrays]]
-    read: Callable[[Any, dict[str, Any], Arrays], Any]
+    read: Callable[..., Any]
 
 
 _CLASSIFIER = Kind(classifiers.KEYS, classifiers.classifier_to_contents, classifiers.classifier_from_contents)

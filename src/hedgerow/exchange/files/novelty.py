@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import State, checked_number
-from hedgerow.exchange.files.values import Array, Arrays, take
+from hedgerow.exchange.files.values import Array, Arrays, Once, take
 from hedgerow.fit.run import MAX_ROWS
 from hedgerow.forest.hulls import Hulls, Usual, check_marks
 from hedgerow.judge.fitted import Fitted, Learned
@@ -33,16 +33,24 @@ def novelty_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
     return {"novelty": usual.n_rows}, arrays | {f"novelty.{name}": vars(known)[name] for name in _SCORES}
 
 
-def novelty_from_contents(learned: Learned, state: State, given: dict[str, Json], arrays: Arrays) -> None:
+def novelty_from_contents(
+    learned: Learned, state: State, given: dict[str, Json], arrays: Arrays, once: Once | None = None
+) -> None:
     """The inverse of `novelty_to_contents`, everything checked; what is there becomes known to `learned`."""
-    if "novelty" not in given:
-        return
-    hulls = _hulls_from(state, checked_number("novelty", given["novelty"], int, 1, MAX_ROWS), arrays)
+    if "novelty" in given:
+        n_rows = checked_number("novelty", given["novelty"], int, 1, MAX_ROWS)
+        key = ("novelty", id(state.forest.structure), n_rows)
+        learned.put("novelty", None, (once or Once()).read(key, arrays, lambda: _novelty_from(state, n_rows, arrays)))
+
+
+def _novelty_from(state: State, n_rows: int, arrays: Arrays) -> Novelty:
+    """What a forest knows of its training rows."""
+    hulls = _hulls_from(state, n_rows, arrays)
     total, single, both = (take(arrays, f"novelty.{name}", np.float64).copy() for name in _SCORES)
     alike = len(total) == len(single) == len(both) <= MAX_SCORES
     if not alike or not all(np.isfinite(each).all() and (np.diff(each) >= 0).all() for each in (total, single, both)):
         raise ModelFileError(f"scores of novelty must be finite and ascend, at most {MAX_SCORES} each, got others")
-    learned.put("novelty", None, Novelty(hulls, total, single, both))
+    return Novelty(hulls, total, single, both)
 
 
 def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> Hulls:

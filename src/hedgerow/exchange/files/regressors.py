@@ -19,7 +19,7 @@ from hedgerow.exchange.files.state import (
     state_from_contents,
     state_to_contents,
 )
-from hedgerow.exchange.files.values import Array, Arrays, check_starts, take
+from hedgerow.exchange.files.values import Array, Arrays, Once, check_starts, take
 from hedgerow.fit.parameters import NUMBER_CRITERION, check_once_fitted
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import MOST_WEIGHT
@@ -67,12 +67,12 @@ def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
     return contents, arrays | of_fit | encoder.arrays
 
 
-def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
+def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, once: Once | None = None) -> Any:
     """The inverse of `regressor_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
     decoder = Decoder(arrays, 1)
     model = decoder.estimator(given["parameters"], kind)
     moments = ("values", "means", "variances") if given["has_means"] is True else ("values", "variances")
-    state = state_from_contents(given, arrays, 1, moments=moments)
+    state = state_from_contents(given, arrays, 1, once, moments=moments)
     reported = given["fitted"]
     check_known(reported, _REPORTED)
     criterion = _checked_criterion(reported.get("criterion_", model.criterion))
@@ -91,7 +91,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays) 
         learned.put("impurities", None, _impurities_from(arrays, len(state.forest.nodes)))
     if "leaf_rows" in reported:
         learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, about))
-    novelty_from_contents(learned, state, reported, arrays)
+    novelty_from_contents(learned, state, reported, arrays, once)
     origins, forest = origins_from_contents(state.forest, reported, arrays)
     _check_reading(model)
     fitted = Fitted(

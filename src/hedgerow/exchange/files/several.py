@@ -11,7 +11,7 @@ import numpy as np
 
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import checked_number
-from hedgerow.exchange.files.values import Arrays
+from hedgerow.exchange.files.values import Arrays, Once
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.several import SeveralLeaves
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
@@ -39,21 +39,20 @@ def outputs_to_contents(
     return {"outputs": [contents for contents, _ in each], "oob_score_": score}, arrays
 
 
-def outputs_from_contents(
-    read: Callable[[Any, dict[str, Json], Arrays], Any], kind: type, given: dict[str, Json], arrays: Arrays
-) -> Any:
+def outputs_from_contents(read: Callable[..., Any], kind: type, given: dict[str, Json], arrays: Arrays) -> Any:
     """The inverse of `outputs_to_contents`, with checks; arrays that are used are removed from `arrays`."""
-    shared = _shared(arrays)
-    models, left = [], dict(shared)
-    for number in range(len(checked_outputs(given))):
-        contents, own = output_of(given, arrays, number)
-        models.append(read(kind, contents, own))
-        left = {name: array for name, array in left.items() if name in own}
-        if own.keys() - left.keys():
+    parts, once, models = _parts(arrays), Once(), []
+    shared = parts.pop("", {})
+    for number, contents in enumerate(checked_outputs(given)):
+        held = _joined(number, parts.get(str(number), {}), shared)
+        models.append(read(kind, contents, held, once))
+        if held.keys() - shared.keys():
             raise ModelFileError(f"output {number} of a model file must hold only its own arrays, got others too")
-        for name in [name for name in arrays if name.startswith(f"{number}.")]:
-            del arrays[name]
-    for name in shared.keys() - left.keys():
+        for name in parts.get(str(number), ()):
+            del arrays[f"{number}.{name}"]
+        if number == 0:  # what the first output does not use belongs to none
+            shared = {name: array for name, array in shared.items() if name not in held}
+    for name in shared:
         del arrays[name]
     score = given["oob_score_"]
     score = None if score is None else checked_number("oob_score_", score, float, -math.inf, math.inf)
@@ -73,27 +72,37 @@ def checked_outputs(given: dict[str, Json]) -> list[dict[str, Json]]:
 
 def output_of(given: dict[str, Json], arrays: Arrays, number: int) -> tuple[dict[str, Json], Arrays]:
     """JSON and arrays of a model of several outputs -> those of one output."""
-    prefix, shared = f"{number}.", _shared(arrays)
-    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    parts = _parts(arrays)
+    return checked_outputs(given)[number], _joined(number, parts.get(str(number), {}), parts.get("", {}))
+
+
+def _parts(arrays: Arrays) -> dict[str, Arrays]:
+    """Arrays -> those of each output, by its number and without it, and under "" those that all outputs share."""
+    parts: dict[str, Arrays] = {}
+    for name, array in arrays.items():
+        number, _, rest = name.partition(".")
+        parts.setdefault(number if number.isdigit() else "", {})[rest if number.isdigit() else name] = array
+    return parts
+
+
+def _joined(number: int, own: Arrays, shared: Arrays) -> Arrays:
+    """The arrays of an output, and those that all share."""
     if own.keys() & shared.keys():
         raise ModelFileError(f"output {number} of a model file must not hold arrays that all share, got some")
-    return checked_outputs(given)[number], own | shared
-
-
-def _shared(arrays: Arrays) -> Arrays:
-    """The arrays that all outputs share."""
-    return {name: array for name, array in arrays.items() if not name.partition(".")[0].isdigit()}
+    return own | shared
 
 
 def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
     """The fits of all outputs, which must have the same trees -> one fit of all outputs."""
     first = outputs[0]
-    trees = first.forest.structure.arrays()
     for output in outputs[1:]:
-        own = output.forest.structure.arrays()
-        same = all(np.array_equal(trees[name], own[name]) for name in trees)
-        if not same or (output.seed, output.fingerprint) != (first.seed, first.fingerprint):
-            raise ModelFileError("all outputs of a model file must be of the same trees and bags, got different ones")
+        same = output.forest.structure is first.forest.structure  # it was read once
+        if (
+            not same
+            or output.bins is not first.bins
+            or (output.seed, output.fingerprint) != (first.seed, first.fingerprint)
+        ):
+            raise ModelFileError("all outputs of a model file must share table, trees and bags, got different ones")
     leaves = SeveralLeaves(tuple(output.forest.evidence for output in outputs))
     about = AboutSeveral(first.about.names, tuple(output.about for output in outputs))
     figures = replace(first.figures, oob_score=score, oob_answers=None)

@@ -11,7 +11,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.forests import forest_from_arrays, forest_to_arrays
 from hedgerow.exchange.files.parameters import Decoder
 from hedgerow.exchange.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
-from hedgerow.exchange.files.values import Arrays
+from hedgerow.exchange.files.values import Arrays, Once
 from hedgerow.fit.run import MAX_ROWS
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import COUNT_SENSES
@@ -41,13 +41,20 @@ def state_to_contents(fitted: Fitted) -> tuple[dict[str, Json], Arrays]:
 
 
 def state_from_contents(
-    given: dict[str, Json], arrays: Arrays, n_classes: int, *, moments: tuple[str, ...] = ()
+    given: dict[str, Json],
+    arrays: Arrays,
+    n_classes: int,
+    once: Once | None = None,
+    *,
+    moments: tuple[str, ...] = (),
 ) -> State:
     """The inverse of `state_to_contents`, everything checked; arrays that are used are removed from `arrays`."""
-    schema = schema_from_arrays(given["table"], arrays)
-    bins = bins_from_arrays(arrays, schema)
+    once = once or Once()
+    table = given["table"]
+    schema = once.read(("table", repr(table)), arrays, lambda: schema_from_arrays(table, arrays))
+    bins = once.read(("bins", id(schema)), arrays, lambda: bins_from_arrays(arrays, schema))
     weighted = given.get("weighted") is True
-    forest, rows = forest_from_arrays(arrays, bins, n_classes, weighted=weighted, moments=moments)
+    forest, rows = forest_from_arrays(arrays, bins, n_classes, once, weighted=weighted, moments=moments)
     fingerprint = _bag_from_json(given["bag"], rows)
     return State(schema, bins, forest, checked_number("seed", given["seed"], int, 0, 2**63 - 1), fingerprint)
 

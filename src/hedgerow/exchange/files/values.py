@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,32 @@ from hedgerow.forest.nodes import ascends
 
 Array: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = dict[str, Array]
+Made = TypeVar("Made")
 
 #: Most bytes that NumPy may take for labels of fixed width; without a limit a small file could ask for any memory.
 MAX_LABEL_BYTES = 1 << 25
 
 _NUMBERS = {f"{kind}{8 * size}" for kind, sizes in (("int", (1, 2, 4, 8)), ("uint", (1, 2, 4, 8))) for size in sizes}
 _NUMBERS |= {"float16", "float32", "float64"}
+
+
+class Once:
+    """What the outputs of a file share is read and checked once, so that loading takes time linear in the file."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[Any, Arrays]] = {}
+
+    def read(self, key: Hashable, arrays: Arrays, make: Callable[[], Made]) -> Made:
+        """What `make` makes of arrays that it removes from `arrays`, or made before of the same ones under this key."""
+        made, used = self._known.get(key, (None, {}))
+        if used and all(arrays.get(name) is array for name, array in used.items()):
+            for name in used:
+                del arrays[name]
+            return made  # type: ignore[no-any-return]
+        before = dict(arrays)
+        made = make()
+        self._known[key] = made, {name: array for name, array in before.items() if name not in arrays}
+        return made
 
 
 def take(
