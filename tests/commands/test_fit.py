@@ -9,6 +9,7 @@ from tests.reference.answers import read_patients, rows_of
 
 import hedgerow
 from hedgerow.exchange.files import describe_file
+from hedgerow.judge.fitted import fitted_of
 
 SMALL = "a,b,y\n" + "".join(f"{i},{'xz'[i % 2]},{i % 2}\n" for i in range(20))
 
@@ -107,6 +108,17 @@ def test_columns_can_be_dropped_or_made_nominal(run, write, tmp_path):
     assert all(isinstance(value, str) for value in schema.categories[0])
 
 
+@pytest.mark.parametrize(
+    ("asked", "max_bins", "n_bins"), [("auto", "auto", 255), ("300", 300, 300), ("all", None, 5_000)]
+)
+def test_the_number_of_bins_can_be_chosen(run, write, tmp_path, asked, max_bins, n_bins):
+    table = "a,y\n" + "\n".join(f"{row},{row % 2}" for row in range(5_000))
+    out = tmp_path / "m.hedge"
+    assert run("fit", write(table), "--target", "y", "--trees", 1, "--max-bins", asked, "-o", out).exit_code == 0
+    assert describe_file(out).parameters["max_bins"] == max_bins
+    assert fitted_of(hedgerow.load(out)).bins.n_bins.tolist() == [n_bins]
+
+
 def test_a_model_keeps_no_progress_bar(model):
     assert describe_file(model).parameters["verbose"] == 0
 
@@ -130,6 +142,9 @@ def test_a_model_keeps_no_progress_bar(model):
         (["-o", "no/such/folder/m.hedge"], "a folder that exists"),
         (["--trees", "0"], "--trees"),
         (["--model", "oak"], "--model"),
+        (["--max-bins", "254"], "--max-bins must be a number from 255 to 65535, 'auto' or 'all', got '254'"),
+        (["--max-bins", "many"], "--max-bins must be"),
+        (["--max-bins", "2e4"], "--max-bins must be"),
     ],
 )
 def test_words_that_cannot_be_meant_are_usage_errors_and_write_nothing(run, write, tmp_path, words, reason):

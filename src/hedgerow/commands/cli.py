@@ -95,9 +95,7 @@ def fit(
         Literal["forest", "extra", "tree", "random-decision"],
         typer.Option(metavar="KIND", help="What to grow: forest, extra, tree or random-decision."),
     ] = "forest",
-    regression: Annotated[
-        bool, typer.Option("--regression", help="The target is a number to estimate, not a class.")
-    ] = False,
+    regression: Annotated[bool, typer.Option("--regression", help="The target is a number, not a class.")] = False,
     trees: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="Number of trees; 100 by default.")] = None,
     caution: Annotated[
         str,
@@ -113,6 +111,7 @@ def fit(
         Literal["all", "inbag", "distinct", "oob"] | None,
         typer.Option(metavar="WHICH", help="Rows a leaf counts: all, inbag, distinct or oob; all by default."),
     ] = None,
+    max_bins: Annotated[str, typer.Option(metavar="NUMBER", help="Most bins of a column; auto, or all.")] = "auto",
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="The same seed gives the same model file.")
     ] = 0,
@@ -150,6 +149,7 @@ def fit(
         rule=rule,
         decision=decision,
         leaf_counts=leaf_counts,
+        max_bins=max_bins,
         seed=seed,
         jobs=jobs,
         drop=tuple(drop or ()),

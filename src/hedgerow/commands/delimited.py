@@ -82,6 +82,10 @@ class DelimitedSheet(Sheet):
         self.prepare(*((), [name]) if text else ([name],))
         return self._held[name]
 
+    def forget(self, name: str) -> None:
+        """Let go of a column, which is read again if it is asked for."""
+        self._held.pop(name, None)
+
     def where(self, row: int) -> str:
         """The line a row begins at, counting from 1."""
         return f"line {self._lines[row]}"

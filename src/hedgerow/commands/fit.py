@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,11 @@ from hedgerow.errors import CheckpointError
 from hedgerow.exchange.files.parameters import MAX_THREADS
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.fields import Parameter, parameters_of
-from hedgerow.table import Factors, NamedColumns
+from hedgerow.fit.settings import how_to_bin
+from hedgerow.forest.threads import thread_count
+from hedgerow.table import Factors
+from hedgerow.table.binned import BinnedTable, bin_columns
+from hedgerow.table.bins import MAX_BINS, MOST_BINS
 
 #: A nominal column with more categories than this share of its rows probably names the rows.
 NAMES_ROWS = 0.5
@@ -42,6 +47,7 @@ _OPTIONS = (
     ("--rule", "rule", "rule"),
     ("--decision", "decision", "decision"),
     ("--leaf-counts", "leaf_counts", "leaf_counts"),
+    ("--max-bins", "max_bins", "max_bins"),
 )
 
 
@@ -59,6 +65,7 @@ class FitOptions:
     rule: str = "average"
     decision: str = "auto"
     leaf_counts: str | None = None
+    max_bins: str = "auto"
     seed: int = 0
     jobs: int = -1
     drop: tuple[str, ...] = ()
@@ -76,9 +83,10 @@ def fit(options: FitOptions) -> None:
     check_output(options, [options.data])
     _check_checkpoint(options)
     sheet = read_sheet(options.data, options.missing)
-    table = _features(sheet, options)
+    table, cells = _binned(sheet, options, estimator)
     kind = kind_for(options.regression)
     y = kind.read_target(sheet, options.target)
+    del sheet
     _look_at_target(y, options)
     start = time.perf_counter()
     try:
@@ -92,7 +100,7 @@ def fit(options: FitOptions) -> None:
     seconds = time.perf_counter() - start
     if estimator.verbose:
         estimator.set_params(verbose=0)
-    report = _report(estimator, table, y) | kind.summary(estimator, y)
+    report = _report(estimator, cells, y) | kind.summary(estimator, y)
     report |= {"seconds": round(seconds, 3), "model": options.out}
     save_model(estimator, options.out)
     if options.as_json:
@@ -134,9 +142,9 @@ def _type_of(options: FitOptions) -> Any:
 def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[str, Any]:
     """Options other than the defaults -> parameters; options that the model does not have are refused."""
     plain, told = FitOptions("", "", ""), {}
-    for option, field, name in _OPTIONS:
-        value = getattr(options, field)
-        if value == getattr(plain, field):
+    for option, asked, name in _OPTIONS:
+        value = getattr(options, asked)
+        if value == getattr(plain, asked):
             continue
         if name not in rows:
             raise UsageError(f"{option} must not be used with a {model}, got {value!r}; leave it out")
@@ -146,8 +154,20 @@ def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[s
             checked_rule(value)
         elif name == "decision":
             checked_decision(value)
+        elif name == "max_bins":
+            value = _checked_bins(value)
         told[name] = value
     return told
+
+
+def _checked_bins(text: str) -> int | None:
+    """Text -> the most bins of a column; None for all, which is as many as two bytes can tell apart."""
+    if text == "all":
+        return None
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
+    if not MAX_BINS <= number <= MOST_BINS:
+        raise UsageError(f"--max-bins must be a number from {MAX_BINS} to {MOST_BINS}, 'auto' or 'all', got {text!r}")
+    return number
 
 
 def check_output(options: FitOptions, data: list[str]) -> None:
@@ -172,8 +192,38 @@ def _check_checkpoint(options: FitOptions) -> None:
         raise UsageError(f"--{reason}") from None
 
 
-def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:
-    """All columns except the target, the id and those to drop."""
+@dataclass
+class _Cells:
+    """What the report says of the columns that have been read."""
+
+    nominal: list[bool] = field(default_factory=list)
+    gaps: list[int] = field(default_factory=list)
+
+
+def _binned(sheet: Sheet, options: FitOptions, estimator: Any) -> tuple[BinnedTable, _Cells]:
+    """All columns to learn from -> codes and counts; a column is forgotten when the next one is read."""
+    names, cells = _features(sheet, options), _Cells()
+
+    def columns() -> Iterator[Array | Factors]:
+        for name in names:
+            column = sheet.column(name, nominal=True if name in options.nominal else None)
+            sheet.forget(name)
+            _look_at_feature(name, column, sheet.n_rows)
+            cells.nominal.append(isinstance(column, Factors))
+            cells.gaps.append(_n_missing(column))
+            yield column
+            del column
+
+    n_threads = thread_count(estimator.n_jobs)
+    try:
+        table = bin_columns(names, columns(), sheet.n_rows, **how_to_bin(estimator), n_threads=n_threads)
+    except ValueError as reason:  # the options have been checked, so the data are wrong
+        raise DataError(str(reason)) from None
+    return table, cells
+
+
+def _features(sheet: Sheet, options: FitOptions) -> tuple[str, ...]:
+    """The names of all columns except the target, the id and those to drop; they are read together."""
     sheet.require(options.target, "--target")
     others = [("--id", options.id)] if options.id else []
     for option, name in [*others, *(("--drop", each) for each in options.drop)]:
@@ -188,10 +238,7 @@ def _features(sheet: Sheet, options: FitOptions) -> NamedColumns:
         )
     as_text = [*options.nominal, *([] if options.regression else [options.target])]
     sheet.prepare([*names, options.target], as_text)
-    columns = [sheet.column(name, nominal=True if name in options.nominal else None) for name in names]
-    for name, column in zip(names, columns, strict=True):
-        _look_at_feature(name, column, sheet.n_rows)
-    return NamedColumns(names, columns)
+    return names
 
 
 def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
@@ -228,10 +275,9 @@ def save_model(estimator: Any, out: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _report(estimator: Any, table: NamedColumns, y: Array) -> dict[str, Any]:
-    """A fitted model, its table and its target -> what the command reports."""
-    nominal = [isinstance(column, Factors) for column in table.listed]
-    gaps = [_n_missing(column) for column in table.listed]
+def _report(estimator: Any, cells: _Cells, y: Array) -> dict[str, Any]:
+    """A fitted model, the counts of its table and its target -> what the command reports."""
+    nominal, gaps = cells.nominal, cells.gaps
     return {
         "rows": len(y),
         "features": {

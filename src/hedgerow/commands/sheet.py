@@ -52,6 +52,9 @@ class Sheet(ABC):
     def prepare(self, names: Iterable[str], texts: Iterable[str] = ()) -> None:  # noqa: B027
         """Say which columns will be used, and which of them as text, so that a file is read only once."""
 
+    def forget(self, name: str) -> None:  # noqa: B027
+        """Let go of a column, which is read again if it is asked for."""
+
     def require(self, name: str, role: str) -> None:
         """Refuse the name of a column that the table does not have."""
         if name not in self.names:

@@ -38,6 +38,10 @@ class TypedSheet(Sheet):
             self._last = name, _held(self.columns(name))
         return self._last[1]
 
+    def forget(self, name: str) -> None:
+        """Let go of a column, which is read again if it is asked for."""
+        self._last = None
+
     def where(self, row: int) -> str:
         """The number of a row, counting from 1."""
         return f"row {row + 1}"

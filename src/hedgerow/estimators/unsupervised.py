@@ -29,7 +29,8 @@ from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, with_fitted
 from hedgerow.table import Table, read_training_table
-from hedgerow.table.bins import Bins, Codes, encode, find_bins
+from hedgerow.table.binned import bins_and_codes
+from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import AboutRows, Labels
 from hedgerow.target.class_target import ClassTarget
 from hedgerow.target.number_target import number_target
@@ -164,8 +165,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         settings = resolve_settings(self, table.n_rows, table.n_features, table.schema.names, 1)
         settings = replace(settings, leaf_counts="inbag")
         noise = np.random.default_rng(settings.seed).random(table.n_rows)  # all different: only limits end a branch
-        bins = find_bins(table, max_bins=self.max_bins, n_threads=n_threads)
-        codes = encode(table, bins, n_threads=n_threads)
+        bins, codes = bins_and_codes(table, max_bins=self.max_bins, n_threads=n_threads)
         rows = TrainingRows.of(codes, None, number_target(noise, None, "squared_error"), settings)
         begun = self._published(X, rows, table, bins, settings)
         fitted = replace(
@@ -280,8 +280,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         """
         table, n_threads = self._read(X), thread_count(self.n_jobs)
         settings = resolve_settings(self, 2 * table.n_rows, table.n_features, table.schema.names, 2)
-        bins = find_bins(table, max_bins=self.max_bins, n_threads=n_threads)
-        real = encode(table, bins, n_threads=n_threads)
+        bins, real = bins_and_codes(table, max_bins=self.max_bins, n_threads=n_threads)
         codes = np.concatenate([real, _permuted(real, settings.seed)], axis=1)
         labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
         target = ClassTarget(np.array(self.__leaf_names__), Labels(labels, None, 1.0, 2))

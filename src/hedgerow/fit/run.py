@@ -12,7 +12,7 @@ from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.parameters import check_parameters
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar
 from hedgerow.fit.refine import refine, settings_for_shares
-from hedgerow.fit.settings import TO_BE_CHOSEN, most_trees, resolve_max_features
+from hedgerow.fit.settings import TO_BE_CHOSEN, how_to_bin, most_trees, resolve_max_features
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.forest.impurity import impurities_of
@@ -25,7 +25,8 @@ from hedgerow.judge.choose import choose_lam, feature_numbers
 from hedgerow.judge.fitted import Figures, Fitted, with_fitted
 from hedgerow.judge.oob import is_flat, stages, warn_of_unjudged
 from hedgerow.table import Schema, Table, read_table, read_training_table
-from hedgerow.table.bins import Bins, Codes, encode, find_bins
+from hedgerow.table.binned import BinnedTable, bins_and_codes
+from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.several import columns_of
 
 #: Rows are numbered in 32 bits.
@@ -191,11 +192,9 @@ def fit(
         settings = replace(settings, seed=saved.seed(model.random_state, settings.seed))
     check_constraints(settings, table.schema)
     n_threads = thread_count(model.n_jobs)
-    gaps = settings.splitter == "random_decision"
-    bins = (
-        before.bins if before else find_bins(table, rows=kept, max_bins=model.max_bins, gaps=gaps, n_threads=n_threads)
-    )
-    rows = TrainingRows.of(encode(table, bins, n_threads=n_threads), kept, target, settings)
+    known = before.bins if before else None
+    bins, codes = bins_and_codes(table, known, rows=kept, **how_to_bin(model), n_threads=n_threads)
+    rows = TrainingRows.of(codes, kept, target, settings)
     rows, settings = with_shares(model, rows, bins, settings)
     fingerprint = _shared_fingerprint(model, rows, before)
     begun = Fit(model, rows, table.schema, bins, settings, fingerprint, before, (X, y), task, checkpoint=saved)
@@ -286,11 +285,12 @@ def _earlier(model: Any) -> Fitted | None:
     return replace(before, fingerprint=before.fingerprint._replace(rows=before.rows.checksums()))
 
 
-def _read(model: Any, X: Any, before: Fitted | None) -> Table:
+def _read(model: Any, X: Any, before: Fitted | None) -> Table | BinnedTable:
     """The table of a first fit, or one with the columns of an earlier fit."""
+    table: Table | BinnedTable = X
     if before:
         table = read_table(X, before.schema)
-    else:
+    elif not isinstance(X, BinnedTable):
         table = read_training_table(X, categorical_features=model.categorical_features)
     if table.n_rows >= MAX_ROWS:
         raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")

@@ -30,6 +30,11 @@ def seed_from(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
 
 
+def how_to_bin(model: Any) -> dict[str, Any]:
+    """How the columns of an estimator's training table are cut, as `find_bins` takes it."""
+    return {"max_bins": model.max_bins, "gaps": model.__splitter__ == "random_decision"}
+
+
 def resolve_max_features(value: Any, n_features: int) -> int:
     """A word, share or number -> how many features that vary a split looks at."""
     if value is None:

@@ -106,6 +106,14 @@ def bins_from_columns(
     return Bins(nominal, n_bins, cuts, cut_start, centers, center_start)
 
 
+def join_bins(parts: list[Bins]) -> Bins:
+    """Bins of some features each -> the bins of all, left to right."""
+    cuts, cut_start = _join([(part.cuts, part.cut_start) for part in parts])
+    centers, center_start = _join([(part.centers, part.center_start) for part in parts])
+    nominal, n_bins = (np.concatenate([getattr(part, name) for part in parts]) for name in ("nominal", "n_bins"))
+    return Bins(nominal, n_bins, cuts, cut_start, centers, center_start)
+
+
 def encode(table: Table, bins: Bins, *, wanted: NDArray[np.uint8] | None = None, n_threads: int = 1) -> Codes:
     """Replace values by codes.
 
