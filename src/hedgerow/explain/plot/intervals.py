@@ -7,7 +7,18 @@ from typing import Any, Self
 import numpy as np
 
 from hedgerow.exchange.export.svg import colour_of
-from hedgerow.explain.plot.canvas import INK, TRACK, Display, Floats, calm, class_legend, class_names, cut, percent_axis
+from hedgerow.explain.plot.canvas import (
+    INK,
+    TRACK,
+    Display,
+    Floats,
+    calm,
+    class_legend,
+    class_names,
+    cut,
+    patches,
+    percent_axis,
+)
 from hedgerow.explain.question import chosen_classes
 from hedgerow.judge.answer import answers_of
 
@@ -136,6 +147,9 @@ class IntervalDisplay(Display):
         for row in range(n_rows):
             for k in range(n_classes):
                 self._bar(ax, row, k, row * step + k)
+        if self.probability is not None:
+            y = (np.arange(n_rows)[:, None] * step + np.arange(n_classes)).ravel()
+            ax.vlines(self.probability.ravel(), y - 0.45, y + 0.45, color=INK, linewidth=1.2, zorder=3)
         ax.set_yticks([row * step + (n_classes - 1) / 2 for row in range(n_rows)], self.names)
         ax.set_ylim(n_rows * step - 1.0, -0.9)
         ax.set_xlim(0, 1)
@@ -147,13 +161,10 @@ class IntervalDisplay(Display):
         class_legend(ax, self.classes, loc="lower left", bbox_to_anchor=(0, 1), ncols=min(n_classes, 4))
 
     def _bar(self, ax: Any, row: int, k: int, y: float) -> None:
-        """Draw the interval of one class of one row."""
+        """Draw the interval of one class of one row; `barh`, which looks for limits, takes six times as long."""
         kept = self.chosen is None or bool(self.chosen[row, k])
-        ax.barh(y, 1, height=0.3, color=TRACK, zorder=1)
         low, high = self.lower[row, k], self.upper[row, k]
-        ax.barh(
-            y, max(high - low, 0.004), left=low, height=0.72, color=colour_of(k), alpha=1 if kept else 0.3, zorder=2
-        )
-        if self.probability is not None:
-            at = self.probability[row, k]
-            ax.plot([at, at], [y - 0.45, y + 0.45], color=INK, linewidth=1.2, zorder=3)
+        ax.add_artist(patches().Rectangle((0, y - 0.15), 1, 0.3, facecolor=TRACK, zorder=1))
+        size = (max(high - low, 0.004), 0.72)
+        alpha = 1 if kept else 0.3
+        ax.add_artist(patches().Rectangle((low, y - 0.36), *size, facecolor=colour_of(k), alpha=alpha, zorder=2))
