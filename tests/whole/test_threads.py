@@ -124,7 +124,7 @@ def test_what_is_learned_on_bags_is_learned_once_however_many_ask() -> None:
 
 #: A process to which the system gives a thread or two fits, answers and loads with many.
 UNDER_A_LIMIT = """
-import hashlib, io, os, resource, sys
+import hashlib, io, os, resource, sys, threading
 import numpy as np
 from hedgerow import RandomForestClassifier, load
 X = np.random.default_rng(0).normal(size=(3000, 6))
@@ -139,6 +139,16 @@ else:
     if os.getuid() == 0:  # whom no such limit binds
         os.setuid(65534)
     resource.setrlimit(resource.RLIMIT_NPROC, (3, 3))
+may_end, waiting = threading.Event(), [threading.Thread(target=lambda: may_end.wait()) for _ in range(7)]
+try:
+    for thread in waiting:
+        thread.start()
+except RuntimeError:
+    print("limited")
+may_end.set()
+for thread in waiting:
+    if thread.ident is not None:
+        thread.join()
 fitted = RandomForestClassifier(64, random_state=0, n_jobs=8).fit(X, X[:, 0] > X[:, 1])
 for model in (fitted, load(io.BytesIO(data)).set_params(n_jobs=8)):
     print(hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest())
@@ -168,4 +178,5 @@ def test_those_that_start_do_the_work_of_those_that_cannot(limit: str, tmp_path:
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest()] * 2
+    answer = hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest()
+    assert done.stdout.split() == ["limited", answer, answer]
