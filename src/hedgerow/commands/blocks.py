@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hedgerow.commands.narrow import Narrow, narrowed
 from hedgerow.commands.sheet import Array, parse_texts
 from hedgerow.table import Factors
 
@@ -18,7 +20,7 @@ from hedgerow.table import Factors
 FIRST_BYTES, BLOCK_BYTES = 1 << 18, 1 << 23
 
 #: What is known of a column: numbers (n,), NaN where missing; or all its texts, those for missing values too.
-Part = Array | Factors
+Part = Array | Narrow | Factors
 
 _QUOTE, _LINE_END = ord('"'), (ord("\n"), ord("\r"))
 _IN_NUMBERS = frozenset("0123456789.+-eE \t")
@@ -63,9 +65,31 @@ class Wanted:
             if name not in self.mixed:
                 parts.append(part)
 
-    def columns(self) -> dict[str, Part]:
-        """Each column of which all blocks are of one kind; blocks are let go as they are joined."""
+    def columns(self) -> dict[str, Column]:
+        """Each column of which all blocks are of one kind; blocks of texts are let go as they are joined."""
         return {name: _joined(self._parts.pop(name)) for name in list(self._parts) if name not in self.mixed}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers in parts, most of them in fewer bytes than floats."""
+
+    parts: list[Array | Narrow]
+
+    def as_floats(self) -> NDArray[np.float64]:
+        """(n,): the numbers."""
+        sizes = [len(part.whole) if isinstance(part, Narrow) else len(part) for part in self.parts]
+        numbers = np.empty(sum(sizes), dtype=np.float64)
+        for part, place in zip(self.parts, np.split(numbers, np.cumsum(sizes)[:-1]), strict=True):
+            if isinstance(part, Narrow):
+                part.into(place)
+            else:
+                place[:] = part
+        return numbers
+
+
+#: A whole column.
+Column = Numbers | Factors
 
 
 def part_from_texts(texts: Sequence[str], missing: frozenset[str], as_text: bool) -> Part:
@@ -73,7 +97,7 @@ def part_from_texts(texts: Sequence[str], missing: frozenset[str], as_text: bool
     code_of: dict[str, int] = {}
     codes = np.fromiter((code_of.setdefault(text, len(code_of)) for text in texts), np.int32, len(texts))
     found = Factors(codes, np.fromiter(code_of, dtype=object, count=len(code_of)))
-    return found if as_text else _narrowed(found, missing)
+    return found if as_text else _numbers_if_all(found, missing)
 
 
 def read_by_arrow(file: BinaryIO, layout: Layout, wanted: Wanted) -> Iterator[int]:
@@ -153,11 +177,11 @@ def _columns_of(
         found, n_rows = _converted(block, layout, names, frozenset(names))
     except ArrowInvalid:
         raise NotPlain from None
-    narrowed = {
-        name: part if name in texts or not isinstance(part, Factors) else _narrowed(part, layout.missing)
+    parts = {
+        name: part if name in texts or not isinstance(part, Factors) else _numbers_if_all(part, layout.missing)
         for name, part in found.items()
     }
-    return narrowed, n_rows
+    return parts, n_rows
 
 
 def _require_plain(block: bytes, delimiter: str) -> None:
@@ -226,10 +250,10 @@ def _part(column: Any) -> Part:
     numbers: Array = column.to_numpy(zero_copy_only=False)
     if np.isnan(numbers).sum() != column.null_count:
         raise _Doubtful
-    return numbers
+    return narrowed(numbers)  # a copy, so that pyarrow can use its memory for the next block
 
 
-def _narrowed(found: Factors, missing: frozenset[str]) -> Part:
+def _numbers_if_all(found: Factors, missing: frozenset[str]) -> Part:
     """Texts -> numbers, if all of them are numbers as most programs write them."""
     values = [text for text in found.values.tolist() if text not in missing]
     if not _IN_NUMBERS.issuperset(" ".join(values)):
@@ -238,12 +262,11 @@ def _narrowed(found: Factors, missing: frozenset[str]) -> Part:
     return found if bad.any() else numbers[found.codes]
 
 
-def _joined(parts: list[Part]) -> Part:
+def _joined(parts: list[Part]) -> Column:
     """The parts of a column, one below the other."""
     numbers = [part for part in parts if not isinstance(part, Factors)]
     if numbers:
-        parts.clear()
-        return np.concatenate(numbers)
+        return Numbers(numbers)
     code_of: dict[str, int] = {}
     codes = []
     for part in parts:

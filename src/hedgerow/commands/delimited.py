@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from hedgerow.commands.blocks import Layout, NotPlain, Part, Wanted, part_from_texts, read_by_arrow
+from hedgerow.commands.blocks import Column, Layout, NotPlain, Wanted, part_from_texts, read_by_arrow
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import MOST_NAMED, Array, Sheet
 from hedgerow.commands.talk import progress
@@ -37,14 +37,15 @@ _HEAD = 100_000
 class DelimitedSheet(Sheet):
     """A CSV file of which columns are read when they are first asked for, those of `prepare` together.
 
-    A column in which every value is a number is kept as numbers; others, and those asked for as text, are kept as
-    their distinct texts and codes. The text of the file is never kept.
+    A column in which every value is a number is kept as numbers, in few bytes; others, and those asked for as text, are
+    kept as their distinct texts and codes. The text of the file is never kept.
     """
 
     data: bytes | Path
     layout: Layout
     offset: int  # bytes before the first row
-    _held: dict[str, Part] = field(default_factory=dict)
+    _held: dict[str, Column] = field(default_factory=dict)
+    _last: tuple[str, Array] | None = None  # the numbers asked for last
     _n_rows: int | None = None
     typed = False
 
@@ -77,14 +78,21 @@ class DelimitedSheet(Sheet):
             self._held |= found.columns()
             wanted = as_text = found.mixed
 
-    def held(self, name: str, *, text: bool = False) -> Part:
+    def held(self, name: str, *, text: bool = False) -> Array | Factors:
         """Numbers (n_rows,), or texts with codes; always texts with `text`."""
         self.prepare(*((), [name]) if text else ([name],))
-        return self._held[name]
+        column = self._held[name]
+        if isinstance(column, Factors):
+            return column
+        if self._last is None or self._last[0] != name:
+            self._last = name, column.as_floats()
+        return self._last[1]
 
     def forget(self, name: str) -> None:
-        """Let go of a column, which is read again if it is asked for."""
-        self._held.pop(name, None)
+        """Let go of a column of numbers, which is read again if it is asked for; texts stay, to be written out."""
+        if not isinstance(self._held.get(name), Factors):
+            self._held.pop(name, None)
+        self._last = None
 
     def where(self, row: int) -> str:
         """The line a row begins at, counting from 1."""

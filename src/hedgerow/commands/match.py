@@ -95,7 +95,9 @@ def _by_position(sheet: Sheet, n_features: int, other: tuple[str, ...]) -> tuple
 def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Factors:
     """A column -> numbers, or factors of the type that the model's categories have."""
     if categories is None:
-        return sheet.numbers(name)
+        numbers = sheet.numbers(name)
+        sheet.forget(name)
+        return numbers
     if categories.dtype == object:
         factors = sheet.factors(name)
         return Factors(factors.codes, np.array([str(value) for value in factors.values.tolist()], dtype=object))

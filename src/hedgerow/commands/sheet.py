@@ -53,7 +53,7 @@ class Sheet(ABC):
         """Say which columns will be used, and which of them as text, so that a file is read only once."""
 
     def forget(self, name: str) -> None:  # noqa: B027
-        """Let go of a column, which is read again if it is asked for."""
+        """Let go of a column of numbers, which is read again if it is asked for."""
 
     def require(self, name: str, role: str) -> None:
         """Refuse the name of a column that the table does not have."""
