@@ -131,6 +131,13 @@ RULES: dict[str, Told] = {
         r"W_k = \max_{t : \hat k_t = k} -\log(1 - s_t), \qquad \mathrm{Bel}(k) \text{ as in Dempster's rule}",
         "For trees grown on the same rows: repeated evidence counts once. A single confident tree can decide.",
     ),
+    "dubois_prade": Told(
+        "Dubois and Prade",
+        r"m(\{k : \text{some leaf supports } k\}), \text{ each leaf supporting } \hat k_t \text{ with } s_t;"
+        r" \quad \overline p_k = 1 - e^{-W_k}\bigl(1 - e^{-\sum_{j \ne k} W_j}\bigr)",
+        "If leaves that contradict each other should leave their classes open, and no others. Yager's rule, which"
+        " leaves all classes open, is `Dempster(normalised=False)`.",
+    ),
     "eva": Told(
         "EVA",
         r"p_k \propto P(k) \prod_t \frac{(n_{tk} + \epsilon) / (n_t + K\epsilon)}{P(k)}",

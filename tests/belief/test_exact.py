@@ -6,7 +6,7 @@ import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ from hedgerow.rules import (
     ConfidenceBounds,
     Dempster,
     DominanceVote,
+    DuboisPrade,
     Eva,
     GeneralisedMixture,
     IntervalConjunction,
@@ -296,6 +297,24 @@ def test_cdm_vote_finds_the_best_of_all_subsets_and_the_smallest_of_these(name, 
         assert len(found) == size
         sizes.add(size)
     assert len(sizes) > 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_dubois_and_prade_keep_together_what_contradicts(n_classes):
+    counts = samples(24, n_classes, 40, n_trees=5)
+    opinion = combine(counts, DuboisPrade(), caution=0.0)
+    for row, sample in enumerate(counts):
+        leaf = preference(sample.astype(float))
+        support = -np.expm1(-leaf.weight)
+        mass: dict[frozenset[int], float] = {}
+        for voting in product([False, True], repeat=len(sample)):
+            named = frozenset(leaf.winner[list(voting)].tolist()) or frozenset(range(n_classes))
+            mass[named] = mass.get(named, 0.0) + float(np.where(voting, support, 1 - support).prod())
+        for k in range(n_classes):
+            assert opinion.lower[row, k] == pytest.approx(mass.get(frozenset({k}), 0.0), abs=1e-12)
+            assert opinion.upper[row, k] == pytest.approx(sum(m for s, m in mass.items() if k in s), abs=1e-12)
+            shared = sum(m / len(s) for s, m in mass.items() if k in s)
+            assert opinion.probability[row, k] == pytest.approx(shared, abs=1e-12)
 
 
 def test_cdm_vote_beyond_ten_classes_misses_no_set_of_two():

@@ -21,7 +21,7 @@ from hedgerow.belief import (
     rule_names,
 )
 from hedgerow.belief.learn import _indicators, _Objective
-from hedgerow.belief.rules.evidence import _faint_lower_beliefs, _lower_beliefs, masses_from_weights
+from hedgerow.belief.rules.evidence import _faint_lower_beliefs, lower_beliefs, masses_from_weights
 from hedgerow.rules import (
     Average,
     Belief,
@@ -435,4 +435,4 @@ def test_beliefs_hold_their_digits_beside_a_weight_that_drowns_them(n_classes):
     discounted = weight * rng.random(weight.shape)
     top = weight.max(axis=1, keepdims=True)
     slowly = _faint_lower_beliefs(weight, discounted, top)
-    np.testing.assert_allclose(_lower_beliefs(weight, discounted, normalised=True), slowly, rtol=1e-11, atol=1e-50)
+    np.testing.assert_allclose(lower_beliefs(weight, discounted, normalised=True), slowly, rtol=1e-11, atol=1e-50)

@@ -650,3 +650,28 @@ def test_extra_trees_draw_their_thresholds() -> None:
     forest = ExtraTreesRegressor(10, random_state=0).fit(table, y + table[:, 0])
     thresholds = [tree.threshold[0] for tree in forest.trees_]
     assert len(set(thresholds)) > 5
+
+
+def test_the_variance_of_predictions_is_the_infinitesimal_jackknife():
+    rng = np.random.default_rng(0)
+    table, numbers = rng.normal(size=(40, 2)), rng.normal(size=40)
+    forest = RandomForestRegressor(60, max_depth=3, max_samples=0.8, random_state=0).fit(table, numbers)
+    found, bags = forest.predict_variance(table[:7]), fitted_of(forest).rows.bags
+    reached = zip(forest.trees_, forest.apply(table[:7]).T, strict=True)
+    said = np.array([tree.evidence.values[leaves] for tree, leaves in reached])
+    times = np.array([bags.times(tree) for tree in range(60)])
+    covariance = ((times - bags.mean)[:, :, None] * (said - said.mean(axis=0))[:, None]).mean(axis=0)
+    between = said.var(axis=0, ddof=1)
+    limit = np.maximum((covariance**2).sum(axis=0) - 40 * bags.mean * between / 60, 0)
+    np.testing.assert_allclose(found.limit, limit, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.forest, limit + between / 60, rtol=1e-9)
+    np.testing.assert_allclose(found.tree, limit + between, rtol=1e-9)
+    with pytest.raises(AttributeError, match="bootstrap=True"):
+        RandomForestRegressor(3, bootstrap=False).fit(table, numbers).predict_variance(table)
+
+
+def test_the_variance_of_a_mean_is_that_of_statistics():
+    numbers = np.random.default_rng(0).normal(size=50)
+    table = np.zeros((50, 1))  # there is nothing to split on: every tree predicts the mean of its bag
+    limit = RandomForestRegressor(4000, random_state=0).fit(table, numbers).predict_variance(table[:1]).limit[0]
+    assert limit == pytest.approx(numbers.var() / 50, rel=0.1)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.inspection import permutation_importance as sklearn_importance
 from sklearn.utils import check_random_state
 from tests.explain.test_shap import mixed_table
@@ -31,6 +31,7 @@ from hedgerow.explain import (
     importance_test,
     oob_permutation_importance,
     permutation_importance,
+    split_counts,
 )
 from hedgerow.labels import from_plausibilities
 
@@ -114,6 +115,17 @@ def test_debiased_importance_of_a_regressor_is_what_its_definition_says():
     forest, X, y = number_forest()
     expected = slow_gains(forest, X, y[:, None], X.shape[1])
     np.testing.assert_allclose(debiased_importance(forest).per_tree, expected, rtol=1e-10, atol=1e-11)
+
+
+def test_splits_and_roots_are_counted():
+    X, y = load_iris(return_X_y=True)
+    for model in (RandomForestClassifier(20, random_state=0), RandomForestRegressor(5, random_state=0)):
+        forest = model.fit(X, y)
+        expected = np.zeros((2, 4), dtype=int)
+        for tree in forest.trees_:
+            np.add.at(expected[0], tree.feature[~tree.is_leaf], 1)
+            np.add.at(expected[1], tree.feature[:1][~tree.is_leaf[:1]], 1)
+        np.testing.assert_array_equal(split_counts(forest), expected)
 
 
 def test_first_use_depth_is_what_its_definition_says():

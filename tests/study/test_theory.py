@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
+from sklearn.datasets import load_iris
 
-from hedgerow import bootstrap, theory
+from hedgerow import RandomForestClassifier, bootstrap, theory
+from hedgerow.study.theory.ranks import groups_alike
 
 
 def enumerated_jury(answers: list[Fraction], n_voters: int) -> Fraction:
@@ -190,3 +193,58 @@ def test_the_same_seed_draws_the_same_resamples() -> None:
     first, second = (bootstrap(np.median, x, n_resamples=30, random_state=4).resampled for _ in range(2))
     assert np.array_equal(first, second)
     assert repr(bootstrap(np.median, x, n_resamples=3)) == "Bootstrapped(3 resamples of a statistic of shape ())"
+
+
+# ---- forests and methods ----------------------------------------------------------------------------------------
+
+
+def test_strength_and_correlation_are_breimans():
+    X, y = load_iris(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(size=X.shape)
+    forest = RandomForestClassifier(25, leaf_counts="inbag", random_state=0).fit(X, y)
+    found = theory.strength_of(forest)
+    outside = forest.oob_evidence_.may_judge
+    votes = np.stack(
+        [_vote(tree, leaves) for tree, leaves in zip(forest.trees_, forest.apply(X).T, strict=True)], axis=1
+    )
+    margins, rivals = np.full(150, np.nan), np.zeros(150, dtype=int)
+    for row in range(150):
+        share = votes[row, outside[row]].mean(axis=0)
+        others = [-1.0 if k == y[row] else share[k] for k in range(3)]
+        rivals[row] = int(np.argmax(others))
+        margins[row] = share[y[row]] - max(others)
+    deviations = []
+    for tree in range(25):
+        rows = np.flatnonzero(outside[:, tree])
+        right, wrong = (votes[rows, tree, each[rows]].mean() for each in (y, rivals))
+        deviations.append(np.sqrt(right + wrong - (right - wrong) ** 2))
+    np.testing.assert_allclose(found.margin, margins)
+    assert found.strength == pytest.approx(margins.mean())
+    assert found.correlation == pytest.approx(margins.var() / np.mean(deviations) ** 2)
+    assert found.bound == pytest.approx(found.correlation * (1 - found.strength**2) / found.strength**2)
+    with pytest.raises(AttributeError, match="bootstrap=True"):
+        theory.strength_of(RandomForestClassifier(5, bootstrap=False).fit(X, y))
+
+
+def _vote(tree, leaves):
+    counts = tree.counts[leaves]
+    tied = counts == counts.max(axis=1, keepdims=True)
+    return tied / tied.sum(axis=1, keepdims=True)
+
+
+def test_methods_are_compared_as_demsar_does():
+    # his example: 4 methods on 14 sets have a critical difference of 2.569 sqrt(4 * 5 / (6 * 14)) = 1.25
+    scores = np.random.default_rng(0).normal(size=(14, 4))
+    found = theory.compare_methods(scores)
+    assert found.critical_difference == pytest.approx(2.569 * np.sqrt(20 / 84), abs=1e-3)
+    ranks = found.ranks
+    assert ranks.sum() == pytest.approx(10)
+    statistic = 12 * 14 / (4 * 5) * ((ranks**2).sum() - 4 * 5**2 / 4)
+    assert found.p_value == pytest.approx(chi2.sf(statistic, 3))
+    assert theory.compare_methods(np.ones((5, 3))).p_value == 1.0
+    assert groups_alike([1.0, 1.4, 1.9, 3.5], 1.0) == [(0, 2)]
+    for wrong in ([[1, 2]], [[1, 2], [3, 4]], [[1, 2, np.nan]] * 3):
+        with pytest.raises(ValueError, match="scores must be"):
+            theory.compare_methods(wrong)
+    with pytest.raises(ValueError, match="names must have"):
+        theory.plot_critical_difference(scores, ["one"])

@@ -1,6 +1,7 @@
 """Belief: counts of leaves -> opinions, and masses over sets of classes; it works on any counts and needs no trees."""
 
 from hedgerow.belief.combine import combine
+from hedgerow.belief.entropies import lower_entropy, upper_entropy
 from hedgerow.belief.leaf import (
     class_shares,
     confidence_scores,
@@ -99,6 +100,7 @@ __all__ = [
     "jousselme_distance",
     "laplace_shares",
     "learn_tree_weights",
+    "lower_entropy",
     "mass_from_belief",
     "mass_from_commonality",
     "mass_from_conjunctive_weights",
@@ -130,6 +132,7 @@ __all__ = [
     "total_uncertainty",
     "total_uncertainty_from_counts",
     "undominated",
+    "upper_entropy",
     "venn_abers",
     "vote_shares",
 ]

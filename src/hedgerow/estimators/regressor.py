@@ -19,6 +19,7 @@ from hedgerow.fit.run import Task, fit
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.number_answers import NumberAnswers, VarianceOf
 from hedgerow.judge.several import answers_for
+from hedgerow.judge.variance import VarianceOf as ForestVariance
 
 Floats = NDArray[np.float64]
 
@@ -128,6 +129,32 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         """
         now = self.__answers__()
         return now.variance(now.read(X))
+
+    def predict_variance(self, X: Any) -> ForestVariance:
+        """How much the predictions would differ with another training table of the same kind.
+
+        The variance of a forest of B trees is ρσ² + (1 − ρ)σ²/B, where σ² is the variance of one tree and ρ the
+        correlation of two. ρσ² is estimated by the infinitesimal jackknife, less what chance adds to it with so few
+        trees [1]_; the rest is measured between the trees. The root of ``forest`` is a standard error of the
+        prediction, not of the target.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        VarianceOf
+            ``forest``, ``tree`` (σ²), ``correlation`` (ρ), ``limit`` (ρσ²), (n_samples,) each; noisy unless there are
+            about as many trees as training rows.
+
+        References
+        ----------
+        .. [1] S. Wager, T. Hastie, B. Efron: Confidence intervals for random forests. JMLR 15, 2014.
+        """
+        now = self.__answers__()
+        return now.jackknife(now.read(X))
 
     def predict_bounds(self, X: Any) -> Floats:
         """Lower and upper prediction: if every leaf had ``caution`` more rows, all with the smallest or largest target.

@@ -7,6 +7,7 @@
 `permutation_importance`       what the forest loses on any rows, as scikit-learn measures it
 `debiased_importance`          decrease of impurity on the rows outside the bags: zero for a useless feature
 `first_use_depth`              depth of the first split on a feature
+`split_counts`                 how often trees split on a feature, and begin with it
 `correlated_groups`            features that should be permuted together
 `importance_test`              p-values of importances, from forests grown where the null hypothesis is true
 `correct_pvalues`              p-values -> p-values corrected for their number
@@ -30,6 +31,7 @@ from hedgerow.explain.importance import (
 )
 from hedgerow.explain.pvalues import ImportanceTest, correct_pvalues, importance_test
 from hedgerow.explain.shap import ShapValues, shap_values
+from hedgerow.explain.usage import SplitCounts, split_counts
 from hedgerow.explain.why import explain
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "ImportanceTest",
     "PermutationImportance",
     "ShapValues",
+    "SplitCounts",
     "correct_pvalues",
     "correlated_groups",
     "debiased_importance",
@@ -47,4 +50,5 @@ __all__ = [
     "oob_permutation_importance",
     "permutation_importance",
     "shap_values",
+    "split_counts",
 ]

@@ -29,7 +29,9 @@ from hedgerow.judge.intervals import (
     scaled_interval,
     scaled_quantiles,
 )
+from hedgerow.judge.jackknife import jackknife_variance
 from hedgerow.judge.oob import Trace
+from hedgerow.judge.variance import VarianceOf as ForestVariance
 from hedgerow.metrics import NumberTally, tally_numbers
 from hedgerow.table.bins import Codes
 from hedgerow.target.base import AboutNumbers
@@ -204,6 +206,16 @@ class NumberAnswers(Answers):
         return tally_numbers(y, predicted, self.interval(codes, COVERAGE if coverage is None else coverage))
 
     # ---- out of bag -----------------------------------------------------------------------------
+
+    def jackknife(self, codes: Codes) -> ForestVariance:
+        """Codes (p, n) -> how much predictions would differ with another training table."""
+        rows = self.fitted.rows_with_judges
+        if rows is None:
+            raise AttributeError(
+                "predict_variance must be asked of a forest fitted here with bootstrap=True, got one without a"
+                " bootstrap, unpickled or loaded, or warm-started on other rows or bags; fit it again"
+            )
+        return jackknife_variance(self.forest, codes, rows.bags, self.threads(codes.shape[1]))
 
     @property
     def has_residuals(self) -> bool:

@@ -103,6 +103,10 @@ class SeveralAnswers(Answers):
         """Codes (p, n) -> the variances of each output."""
         return [output.variance(codes) for output in self.outputs]
 
+    def jackknife(self, codes: Codes) -> list[Any]:
+        """Codes (p, n) -> for each output, how much predictions would differ with another training table."""
+        return [output.jackknife(codes) for output in self.outputs]
+
     def standard_deviation(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, m)."""
         return np.column_stack([output.standard_deviation(codes) for output in self.outputs])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 from sklearn.base import BaseEstimator, clone
 
-from hedgerow.belief import discord, mass_from_counts, non_specificity, total_uncertainty_from_counts
+from hedgerow.belief import discord, mass_from_counts, non_specificity, total_uncertainty_from_counts, upper_entropy
 
 __all__ = [
     "CRITERIA",
@@ -18,6 +18,7 @@ __all__ = [
     "Entropy",
     "Gini",
     "ImpreciseGain",
+    "NpiGain",
     "resolve_criterion",
 ]
 
@@ -240,6 +241,29 @@ class ImpreciseGain(Criterion):
         return super().in_core(n_classes) | {"caution": float(self.caution)}
 
 
+class NpiGain(Criterion):
+    """The largest entropy that nonparametric predictive inference allows in a node (Abellán, Baker and Coolen, 2011).
+
+    The probability of a class of n_k rows lies between (n_k - 1)/n and (n_k + 1)/n. So there is nothing to choose:
+    doubt is worth one row, whatever the number of classes. It is computed in Python and therefore slow.
+
+    Examples
+    --------
+    >>> NpiGain().impurity(np.array([[4.0, 0.0, 0.0], [2.0, 2.0, 0.0]])).round(4)
+    array([1.0613, 1.5613])
+    """
+
+    name = "npi"
+
+    def impurity(self, counts: Floats) -> Floats:
+        """(N, K) -> (N,): upper entropy in bits."""
+        rows = np.asarray(counts, dtype=np.float64)
+        total = rows.sum(axis=1, keepdims=True)
+        amount = np.where(total > 0, total, 1.0)
+        lower, upper = np.maximum(rows - 1, 0.0) / amount, np.minimum(rows + 1, amount) / amount
+        return np.where(total[:, 0] > 0, upper_entropy(lower, upper), 0.0)
+
+
 #: Names of criteria; "log_loss" is scikit-learn's other name for entropy.
 CRITERIA: dict[str, type[Criterion]] = {
     "gini": Gini,
@@ -247,6 +271,7 @@ CRITERIA: dict[str, type[Criterion]] = {
     "log_loss": Entropy,
     "belief": BeliefGain,
     "imprecise": ImpreciseGain,
+    "npi": NpiGain,
 }
 
 

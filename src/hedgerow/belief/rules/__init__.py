@@ -23,6 +23,7 @@ from hedgerow.belief.rules.order import GeneralisedMixture, Median, SignedMaximu
 from hedgerow.belief.rules.registry import all_rules, register, resolve_rule, rule_names
 from hedgerow.belief.rules.sets import CdmAve, Cr, Ndc
 from hedgerow.belief.rules.uncertainty import Uncertainty, UncertaintyParts
+from hedgerow.belief.rules.union import DuboisPrade
 
 __all__ = [
     "Average",
@@ -35,6 +36,7 @@ __all__ = [
     "Cr",
     "Dempster",
     "DominanceVote",
+    "DuboisPrade",
     "EpistemicWeighted",
     "Eva",
     "GeneralisedMixture",

@@ -76,7 +76,7 @@ class Dempster(Rule):
         weight, discounted = state[:, : setting.n_classes], state[:, setting.n_classes :]
         singles, _, empty = masses_from_weights(weight)
         probability = pignistic_from_weights(weight)
-        lower = _lower_beliefs(weight, np.minimum(discounted, weight), self.normalised)
+        lower = lower_beliefs(weight, np.minimum(discounted, weight), self.normalised)
         opinion = opinion_from_lower(
             probability,
             lower,
@@ -291,7 +291,7 @@ def log_sum_of_others(logs: Floats) -> Floats:
     return others
 
 
-def _lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Floats:
+def lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Floats:
     """Full and discounted weights (n, K) -> belief in each class, its own weight discounted, its rivals' in full."""
     if not normalised:
         rivals = weight.sum(axis=1, keepdims=True) - weight

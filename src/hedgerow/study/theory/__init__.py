@@ -1,19 +1,35 @@
-"""Theory: the error of one learner -> the error of many combined; formulas to call and to plot."""
+"""Theory: the error of one learner -> the error of many combined; formulas to call and to plot.
+
+Also what theory says of a forest (`strength_of`) and of scores on many data sets (`compare_methods`).
+"""
 
 from hedgerow.study.theory.averages import averaged_error, averaged_variance, mean_error
 from hedgerow.study.theory.bags import inclusion_probability
 from hedgerow.study.theory.juries import condorcet, plurality
-from hedgerow.study.theory.plots import plot_averaged_error, plot_condorcet, plot_inclusion, plot_plurality
+from hedgerow.study.theory.plots import (
+    plot_averaged_error,
+    plot_condorcet,
+    plot_critical_difference,
+    plot_inclusion,
+    plot_plurality,
+)
+from hedgerow.study.theory.ranks import Comparison, compare_methods
+from hedgerow.study.theory.strength import Strength, strength_of
 
 __all__ = [
+    "Comparison",
+    "Strength",
     "averaged_error",
     "averaged_variance",
+    "compare_methods",
     "condorcet",
     "inclusion_probability",
     "mean_error",
     "plot_averaged_error",
     "plot_condorcet",
+    "plot_critical_difference",
     "plot_inclusion",
     "plot_plurality",
     "plurality",
+    "strength_of",
 ]

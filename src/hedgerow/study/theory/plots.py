@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow.study.theory.averages import averaged_variance
 from hedgerow.study.theory.bags import inclusion_probability
 from hedgerow.study.theory.juries import condorcet, plurality
+from hedgerow.study.theory.ranks import compare_methods, groups_alike
 
 
 def plot_condorcet(p: Sequence[float] = (0.4, 0.5, 0.55, 0.6, 0.7), *, n_voters: int = 101, ax: Any = None) -> Any:
@@ -130,6 +132,49 @@ def plot_inclusion(n_rows: int = 50, *, ax: Any = None) -> Any:
     limit = float(inclusion_probability(1, poisson=True))
     ax.axhline(limit, color="grey", linestyle="--", label=f"1 − 1/e = {limit:.3f}")
     return _finished(ax, "rows N", "probability of being in the bag", "Who is in the bag?", (0.6, 1.02))
+
+
+def plot_critical_difference(
+    scores: ArrayLike, names: Sequence[str] | None = None, *, alpha: float = 0.05, ax: Any = None
+) -> Any:
+    """Plot the mean ranks of methods; a bar joins those that Nemenyi's test cannot tell apart.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_sets, n_methods)
+        A score of each method on each data set; larger is better.
+    names : sequence of str, default=None
+        Names of the methods; None numbers them.
+    alpha : float, default=0.05
+        The level of the test.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> axes = plot_critical_difference([[3, 2, 1], [3, 2, 1], [3, 1, 2], [3, 2, 1]], ["a", "b", "c"])
+    >>> [text.get_text() for text in axes.get_yticklabels()]
+    ['a', 'b', 'c']
+    """
+    found = compare_methods(scores, alpha=alpha)
+    named = [str(number) for number in range(len(found.ranks))] if names is None else [str(name) for name in names]
+    if len(named) != len(found.ranks):
+        raise ValueError(f"names must have one name for each of {len(found.ranks)} methods, got {len(named)}")
+    ax, order = _axes(ax), np.argsort(found.ranks, kind="stable")
+    places = np.arange(len(order))
+    ax.plot(found.ranks[order], places, "o")
+    for first, last in groups_alike(found.ranks, found.critical_difference):
+        ends = found.ranks[order[[first, last]]]
+        ax.hlines(places[first : last + 1].mean(), *ends, linewidth=3, alpha=0.4)
+    ax.set_yticks(places, [named[place] for place in order])
+    ax.invert_yaxis()
+    ax.set_xlabel("mean rank")
+    ax.set_title(f"Friedman p = {found.p_value:.2g}, critical difference {found.critical_difference:.2f}")
+    return ax
 
 
 def _axes(ax: Any) -> Any:

@@ -1,0 +1,103 @@
+"""Entropies: lower and upper probabilities of classes -> the smallest and the largest entropy between them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.belief.leaf import Floats, entropy
+
+#: Up to this many classes the smallest entropy is found whatever the bounds are.
+MOST_CLASSES = 10
+_TIE = 1e-12
+
+
+def upper_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
+    """The largest Shannon entropy, in bits, of a distribution between bounds.
+
+    What the lower bounds leave open is poured onto the least probable classes, which rise to one level, each at most to
+    its upper bound.
+
+    Parameters
+    ----------
+    lower, upper : array-like (n, K)
+        Bounds of the probabilities, between which there is a distribution.
+
+    Returns
+    -------
+    float64 (n,)
+
+    Examples
+    --------
+    >>> upper_entropy([[0.5, 0.0, 0.0]], [[1.0, 0.5, 0.5]])
+    array([1.5])
+    """
+    low, high = _checked(lower, upper)
+    n_classes = low.shape[1]
+    ends = np.sort(np.hstack([low, high]), axis=1)  # between two of these the sum is linear in the level
+    filled = np.clip(ends[:, :, None], low[:, None, :], high[:, None, :]).sum(axis=2)
+    at = np.clip((filled < 1.0).sum(axis=1), 1, 2 * n_classes - 1)[:, None]
+    below, above = (np.take_along_axis(filled, at - step, axis=1) for step in (1, 0))
+    start, end = (np.take_along_axis(ends, at - step, axis=1) for step in (1, 0))
+    part = np.divide(1.0 - below, above - below, out=np.zeros_like(below), where=above > below)
+    level = start + np.clip(part, 0.0, 1.0) * (end - start)
+    return entropy(np.clip(level, low, high))
+
+
+def lower_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
+    """The smallest Shannon entropy, in bits, of a distribution between bounds.
+
+    It is reached where all classes but one are at one of their bounds. If all intervals are equally wide and the upper
+    bounds leave room for everything that is open, the most probable class takes it all. Otherwise all such
+    distributions are compared, which is possible for up to ten classes.
+
+    Parameters
+    ----------
+    lower, upper : array-like (n, K)
+        Bounds of the probabilities, between which there is a distribution.
+
+    Returns
+    -------
+    float64 (n,)
+
+    Examples
+    --------
+    >>> lower_entropy([[0.5, 0.25, 0.0]], [[0.75, 0.5, 0.25]]).round(6)
+    array([0.811278])
+    """
+    low, high = _checked(lower, upper)
+    n_classes = low.shape[1]
+    spare = 1.0 - low.sum(axis=1, keepdims=True)
+    if (high >= low + spare - _TIE).all():
+        best = low.copy()
+        np.put_along_axis(best, low.argmax(axis=1)[:, None], low.max(axis=1, keepdims=True) + spare, axis=1)
+        return entropy(best)
+    if n_classes > MOST_CLASSES:
+        raise ValueError(
+            f"lower_entropy must have at most {MOST_CLASSES} classes if intervals are not equally wide, got"
+            f" {n_classes}; use upper_entropy"
+        )
+    least = np.full(len(low), np.inf)
+    for raised in range(1 << n_classes):
+        at_upper = (raised >> np.arange(n_classes)) & 1 == 1
+        corner = np.where(at_upper, high, low)
+        for free in np.flatnonzero(~at_upper):
+            rest = 1.0 - np.delete(corner, free, axis=1).sum(axis=1)
+            allowed = (rest >= low[:, free] - _TIE) & (rest <= high[:, free] + _TIE)
+            point = corner.copy()
+            point[:, free] = np.clip(rest, low[:, free], high[:, free])
+            least = np.where(allowed, np.minimum(least, entropy(point)), least)
+    return least
+
+
+def _checked(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
+    """Bounds as (n, K) each; refused if no distribution lies between them."""
+    low, high = (np.asarray(bound, dtype=np.float64) for bound in (lower, upper))
+    if low.ndim != 2 or low.shape != high.shape:
+        raise ValueError(f"lower and upper must have the shape (n, K), got {low.shape} and {high.shape}")
+    slack = 1e-9
+    sound: NDArray[np.bool_] = (low >= -slack) & (high <= 1 + slack) & (low <= high + slack)
+    room = (low.sum(axis=1) <= 1 + slack) & (high.sum(axis=1) >= 1 - slack)
+    if not (sound.all() and room.all()):
+        raise ValueError("lower and upper must have a distribution between them, got bounds without one; see reachable")
+    return low, high

@@ -1,0 +1,46 @@
+"""Jackknife: a bootstrapped forest of numbers and samples -> how its predictions would vary with the training table.
+
+The infinitesimal jackknife (Efron 2014; Wager, Hastie and Efron 2014) asks how the mean of all trees would change if a
+row were drawn a little more often: that is the covariance of how often bags hold the row and what their trees predict.
+The sum of its squares over rows estimates the variance of a forest of infinitely many trees. With B trees, chance alone
+adds n · (mean of a draw) · (variance between trees) / B to it, which is taken off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.forest import Forest
+from hedgerow.forest.rows import Bags
+from hedgerow.judge.variance import BLOCK_BYTES, VarianceOf
+from hedgerow.table.bins import Codes
+
+Floats = NDArray[np.float64]
+
+
+def jackknife_variance(forest: Forest, samples: Codes, bags: Bags, n_threads: int = 1) -> VarianceOf:
+    """Samples (p, m), and the bags of the trees -> the variance of each prediction, (m,) each."""
+    if forest.n_trees < 2:
+        raise ValueError("variance must be computed for a forest of two trees or more, got one tree; grow more")
+    block = max(1, BLOCK_BYTES // (8 * bags.n_rows))
+    firsts = range(0, samples.shape[1], block)
+    parts = [_of_block(forest, np.ascontiguousarray(samples[:, i : i + block]), bags, n_threads) for i in firsts]
+    limit, between = (np.concatenate(each) for each in zip(*parts, strict=True))
+    tree = limit + between
+    correlation = np.divide(limit, tree, out=np.zeros_like(tree), where=tree > 0)
+    return VarianceOf(limit + between / forest.n_trees, tree, correlation, limit)
+
+
+def _of_block(forest: Forest, samples: Codes, bags: Bags, n_threads: int) -> tuple[Floats, Floats]:
+    """Samples (p, m) -> the variance that all trees have in common and the variance between them, (m,) each."""
+    assert forest.values is not None
+    said = forest.values[forest.leaves(samples, n_threads) + forest.leaf_start[:-1]]
+    centred = said - said.mean(axis=1, keepdims=True)
+    between = np.asarray(centred.var(axis=1, ddof=1))
+    together = np.zeros((bags.n_rows, len(said)))
+    for tree in range(forest.n_trees):
+        together += (bags.times(tree) - bags.mean)[:, None] * centred[None, :, tree]
+    raw = ((together / forest.n_trees) ** 2).sum(axis=0)
+    chance = bags.n_rows * bags.mean * between / forest.n_trees
+    return np.maximum(raw - chance, 0.0), between
