@@ -417,3 +417,22 @@ def test_estimates_stand_on_a_real_table() -> None:
     assert errors.ensemble < errors.err632 < errors.out_of_bag  # trees together are better than trees alone
     assert forest.oob_trace_[-1] == pytest.approx(errors.ensemble, abs=1e-12)
     assert forest.oob_trace_[0] > forest.oob_trace_[-1]
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+def test_errors_of_regression_trees_are_what_their_definitions_say(criterion):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + rng.normal(size=60)
+    forest = RandomForestRegressor(12, criterion=criterion, max_depth=4, random_state=0).fit(X, y)
+    errors = forest.oob_errors_
+    leaves = forest.apply(X)
+    said = np.stack([tree.evidence.values[leaves[:, t]] for t, tree in enumerate(forest.trees_)], axis=1)
+    loss = np.abs if criterion == "absolute_error" else np.square
+    outside = np.stack([fitted_of(forest).rows.bags.outside(t) for t in range(12)], axis=1)
+    for name, counted in (("out_of_bag", outside), ("resubstitution", ~outside)):
+        each = [loss(said[row, counted[row]] - y[row]).mean() for row in range(60) if counted[row].any()]
+        assert getattr(errors, name) == pytest.approx(np.mean(each))
+    assert errors.no_information == pytest.approx(np.mean([loss(a - said[:, t]).mean() for a in y for t in range(12)]))
+    assert errors.ensemble == pytest.approx(forest.oob_trace_[-1])
+    assert errors.resubstitution < errors.err632 < errors.out_of_bag

@@ -105,6 +105,18 @@ def test_utility_of_a_right_pair_is_z():
         assert metrics.utility([0, 1], [[True, True], [True, True]], z=z) == pytest.approx(z)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_information_is_nothing_for_guesses_and_for_all_classes(n_classes):
+    y = np.arange(n_classes)
+    every = np.ones((n_classes, n_classes), dtype=bool)
+    assert metrics.mic(y, every) == 0.0
+    assert metrics.mic(y, np.eye(n_classes, dtype=bool)) == pytest.approx(np.log(n_classes))
+    guesses = np.eye(n_classes, dtype=bool)[np.zeros(n_classes, dtype=int)]  # always the first class
+    assert metrics.mic(y, guesses) == pytest.approx(0.0, abs=1e-12)
+    pairs = np.eye(n_classes, dtype=bool) | np.roll(np.eye(n_classes, dtype=bool), 1, axis=1)
+    assert metrics.mic(y, pairs) == pytest.approx(np.log(n_classes / 2))
+
+
 def test_half_is_the_price_at_which_utility_is_discounted_accuracy():
     y, sets = [0, 1, 2], [[True, True, False], [False, True, False], [True, True, True]]
     assert metrics.utility(y, sets, z=0.5) == pytest.approx(metrics.discounted_accuracy(y, sets))

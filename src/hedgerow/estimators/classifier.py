@@ -20,7 +20,6 @@ from hedgerow.fit.run import Task, fit
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.evidence import Evidence, UncertaintyOf
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
-from hedgerow.judge.oob import BootstrapErrors
 from hedgerow.judge.several import answers_for, side_by_side
 from hedgerow.judge.trust import TrustingAnswers
 from hedgerow.judge.tune import CAUTIONS, tried
@@ -375,24 +374,6 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
         with or_not_there():
             return self.__answers__().oob_evidence()
-
-    @property
-    def oob_errors_(self) -> BootstrapErrors:
-        """How often the forest and its single trees are wrong about training rows, inside and outside the bags.
-
-        ``out_of_bag`` (Err*), ``resubstitution``, ``err632``, ``err632plus``, and ``ensemble``, that of the forest.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from hedgerow import RandomForestClassifier
-        >>> forest = RandomForestClassifier(random_state=0).fit(*load_iris(return_X_y=True))
-        >>> errors = forest.oob_errors_
-        >>> errors.resubstitution < errors.err632 < errors.out_of_bag
-        True
-        """
-        with or_not_there():
-            return self.__answers__().oob_errors()
 
     @property
     def classes_(self) -> NDArray[Any]:

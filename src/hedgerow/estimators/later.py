@@ -19,6 +19,7 @@ from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.newcomers import compare, newcomers
 from hedgerow.judge.novelty import keep_novelty, novelty_of
+from hedgerow.judge.oob import BootstrapErrors
 
 Floats = NDArray[np.float64]
 
@@ -186,6 +187,25 @@ class LaterEstimator(TreesEstimator):
         """
         with or_not_there():
             return np.array(self.__answers__().oob_trace())
+
+    @property
+    def oob_errors_(self) -> BootstrapErrors:
+        """How wrong the forest and its single trees are about training rows, inside and outside the bags.
+
+        ``out_of_bag`` (Err*), ``resubstitution``, ``err632``, ``err632plus``, and ``ensemble``, that of the forest.
+        Errors are those of `oob_trace_`: shares of wrong classes, squared or absolute errors.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import RandomForestClassifier
+        >>> forest = RandomForestClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+        >>> errors = forest.oob_errors_
+        >>> errors.resubstitution < errors.err632 < errors.out_of_bag
+        True
+        """
+        with or_not_there():
+            return self.__answers__().oob_errors()  # type: ignore[no-any-return]
 
     @property
     def feature_importances_(self) -> Floats:

@@ -15,7 +15,7 @@ from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.impurity import impurities_of
-from hedgerow.forest.prune import prune_grown
+from hedgerow.forest.prune import prune_by_rows
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.answer import answers_of
@@ -186,7 +186,7 @@ class _Again:
         fitted, settings = self.fitted, replace(self.settings, seed=rows.bags.seed)
         size = {"n_trees": fitted.forest.n_trees, "n_threads": self.n_threads}
         trees = grow_forest(rows.codes, fitted.bins, rows.target.for_core(), settings, **size)
-        return prune_grown(trees, rows, settings.criterion, self.alpha, 0, self.n_threads)
+        return prune_by_rows(trees, rows, settings.criterion, self.alpha, 0, self.n_threads)
 
     def importance(self, trees: Forest, rows: TrainingRows) -> Floats:
         """Trees and the rows they were grown on -> importances (p,)."""

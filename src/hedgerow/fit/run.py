@@ -16,7 +16,7 @@ from hedgerow.fit.settings import TO_BE_CHOSEN, how_to_bin, most_trees, resolve_
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.forest.impurity import impurities_of
-from hedgerow.forest.prune import prune_grown
+from hedgerow.forest.prune import prune_by_rows
 from hedgerow.forest.rows import Origin
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
@@ -250,7 +250,7 @@ def grow_pruned(begun: Fit, **which: Any) -> Forest:
     labels = rows.target.for_core()
     forest = grow_forest(rows.codes, begun.bins, labels, settings, n_threads=begun.n_threads, **which)
     first, alpha = which.get("first_tree", 0), begun.model.ccp_alpha
-    return prune_grown(forest, rows, settings.criterion, alpha, first, begun.n_threads)
+    return prune_by_rows(forest, rows, settings.criterion, alpha, first, begun.n_threads)
 
 
 def with_shares(

@@ -113,7 +113,7 @@ def prune(forest: Forest, criterion: str | Criterion, ccp_alpha: float, rows: Le
     return join_forests(*(cut_tree(tree, _costly(tree, criterion, ccp_alpha)) for tree in trees))
 
 
-def prune_grown(
+def prune_by_rows(
     forest: Forest, rows: TrainingRows, criterion: str | Criterion, ccp_alpha: float, first_tree: int, n_threads: int
 ) -> Forest:
     """The same for trees from number `first_tree` on that have just been grown on rows."""

@@ -27,20 +27,19 @@ def jackknife_variance(forest: Forest, samples: Codes, bags: Bags, n_threads: in
     firsts = range(0, samples.shape[1], block)
     parts = [_of_block(forest, np.ascontiguousarray(samples[:, i : i + block]), bags, n_threads) for i in firsts]
     limit, between = (np.concatenate(each) for each in zip(*parts, strict=True))
-    tree = limit + between
-    correlation = np.divide(limit, tree, out=np.zeros_like(tree), where=tree > 0)
-    return VarianceOf(limit + between / forest.n_trees, tree, correlation, limit)
+    return VarianceOf.of(limit, between, forest.n_trees)
 
 
 def _of_block(forest: Forest, samples: Codes, bags: Bags, n_threads: int) -> tuple[Floats, Floats]:
     """Samples (p, m) -> the variance that all trees have in common and the variance between them, (m,) each."""
     assert forest.values is not None
-    said = forest.values[forest.leaves(samples, n_threads) + forest.leaf_start[:-1]]
+    # Rows of samples are contiguous, so that a sum over trees or rows has the same order for one sample and for many.
+    said = np.ascontiguousarray(forest.values[forest.leaves(samples, n_threads) + forest.leaf_start[:-1]])
     centred = said - said.mean(axis=1, keepdims=True)
     between = np.asarray(centred.var(axis=1, ddof=1))
-    together = np.zeros((bags.n_rows, len(said)))
+    together = np.zeros((len(said), bags.n_rows))
     for tree in range(forest.n_trees):
-        together += (bags.times(tree) - bags.mean)[:, None] * centred[None, :, tree]
-    raw = ((together / forest.n_trees) ** 2).sum(axis=0)
+        together += centred[:, tree, None] * (bags.times(tree) - bags.mean)
+    raw = ((together / forest.n_trees) ** 2).sum(axis=1)
     chance = bags.n_rows * bags.mean * between / forest.n_trees
     return np.maximum(raw - chance, 0.0), between

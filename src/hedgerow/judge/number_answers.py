@@ -30,7 +30,7 @@ from hedgerow.judge.intervals import (
     scaled_quantiles,
 )
 from hedgerow.judge.jackknife import jackknife_variance
-from hedgerow.judge.oob import Trace
+from hedgerow.judge.oob import BootstrapErrors, Trace, number_errors
 from hedgerow.judge.variance import VarianceOf as ForestVariance
 from hedgerow.metrics import NumberTally, tally_numbers
 from hedgerow.table.bins import Codes
@@ -274,6 +274,13 @@ class NumberAnswers(Answers):
             return np.array(trace.errors)
 
         return self.fitted.learned.get("trace", None, make)
+
+    def oob_errors(self) -> BootstrapErrors:
+        """How wrong the forest and its trees are about rows inside and outside the bags."""
+        ensemble = float(self.oob_trace()[-1])  # refused without training rows
+        rows = self.fitted.rows_with_judges
+        assert rows is not None
+        return number_errors(self.forest, rows, ensemble, self.threads(rows.n_rows))
 
     def judged(self) -> Fitted:
         """The fit, with what it reports on out-of-bag rows."""

@@ -118,6 +118,41 @@ def bootstrap_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_thre
     )
 
 
+def number_errors(forest: Forest, rows: TrainingRows, ensemble: float, n_threads: int = 1) -> BootstrapErrors:
+    """Training rows of a regressor, and the error of the whole forest -> errors, in one pass over the trees."""
+    target, every = rows.target, np.arange(rows.n_rows)
+    lost, judges = np.zeros((2, rows.n_rows)), np.zeros((2, rows.n_rows))
+    chance = 0.0
+    for tree in range(forest.n_trees):
+        one = some_trees(forest, tree, tree + 1)
+        assert one.values is not None
+        said = one.values[one.leaves(rows.codes, n_threads)[:, 0]]
+        losses, outside = target.losses(said, every), rows.bags.outside(tree)
+        for place, counted in enumerate((outside, ~outside)):
+            lost[place] += np.where(counted, losses, 0.0)
+            judges[place] += counted
+        chance += _crossed_loss(target.values, said, target.criterion) / forest.n_trees
+    means = [
+        float(np.mean(sums[n > 0] / n[n > 0])) if n.any() else math.nan for sums, n in zip(lost, judges, strict=True)
+    ]
+    return BootstrapErrors(out_of_bag=means[0], resubstitution=means[1], ensemble=ensemble, no_information=chance)
+
+
+def _crossed_loss(values: Floats, said: Floats, criterion: str) -> float:
+    """Targets (n,), predictions (n,) -> the mean loss over all pairs of a target and a prediction."""
+    if criterion != "absolute_error":
+        return float(values.var() + said.var() + (values.mean() - said.mean()) ** 2)
+    both = np.sort(np.concatenate([values, said]))  # E|x - y| from the three mean differences within x, y and both
+    n = len(values)
+    return (_spread(both) * (2 * n) ** 2 - (_spread(values) + _spread(said)) * n**2) / (2 * n**2)
+
+
+def _spread(values: Floats) -> float:
+    """Numbers (n,) -> the mean of |x - y| over all pairs, a number with itself included."""
+    ordered, n = np.sort(values), len(values)
+    return float(2 * ((2 * np.arange(1, n + 1) - n - 1) * (ordered / n)).sum() / n)
+
+
 def ensemble_error(
     forest: Forest,
     rows: TrainingRows,

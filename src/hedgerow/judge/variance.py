@@ -40,6 +40,13 @@ class VarianceOf(NamedTuple):
     correlation: Floats
     limit: Floats
 
+    @classmethod
+    def of(cls, limit: Floats, between: Floats, n_trees: int) -> VarianceOf:
+        """The variance that all trees have in common, and that between them -> all parts."""
+        tree = limit + between
+        correlation = np.divide(limit, tree, out=np.zeros_like(tree), where=tree > 0)
+        return cls(limit + between / n_trees, tree, correlation, limit)
+
 
 def forest_variance(
     forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
@@ -58,9 +65,7 @@ def forest_variance(
         part = np.ascontiguousarray(samples[:, first : first + block])
         parts.append(_variance_of_block(forest, part, codes, labels, bags, n_threads))
     limit, between = (np.concatenate(each) for each in zip(*parts, strict=True))
-    tree = limit + between
-    correlation = np.divide(limit, tree, out=np.zeros_like(tree), where=tree > 0)
-    return VarianceOf(limit + between / forest.n_trees, tree, correlation, limit)
+    return VarianceOf.of(limit, between, forest.n_trees)
 
 
 def _variance_of_block(

@@ -124,6 +124,29 @@ def f_beta_of_sets(
     return _mean(rows.hit * f_beta_utility(rows.size, beta), rows.weight)
 
 
+def mic(
+    y: ArrayLike,
+    sets: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """y (n,), sets (n, K) -> mean information, in nats, of imprecise classification (Abellán and Masegosa, 2012).
+
+    A set that holds the true class is worth log(K / |A|), a wrong one costs log(K) / (K - 1). So a guess at random and
+    the set of all classes are worth nothing on average, and a correct class is worth log(K).
+
+    Examples
+    --------
+    >>> round(mic([0, 1, 1], [[True, False], [True, True], [True, False]]), 3)
+    0.0
+    """
+    rows = _judge(y, sets, classes, sample_weight)
+    n_classes = np.asarray(sets).shape[1]
+    cost = np.log(n_classes) / max(n_classes - 1, 1)
+    return _mean(np.where(rows.hit, np.log(n_classes / rows.size), -cost), rows.weight)
+
+
 def coverage(
     y: ArrayLike,
     sets: ArrayLike,

@@ -299,7 +299,7 @@ def lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Float
         return held
     top = weight.max(axis=1, keepdims=True)  # subtracted first, because exp of a sum over 1e4 trees overflows
     scale = np.exp(discounted - top)
-    room = scale + _sum_of_others(-np.expm1(-weight) * np.exp(weight - top))
+    room = scale + sum_of_others(-np.expm1(-weight) * np.exp(weight - top))
     lower: Floats = -np.expm1(-discounted) * scale / np.maximum(room, FAINT)
     faint = (room < FAINT).any(axis=1)
     if faint.any():
@@ -315,7 +315,7 @@ def _faint_lower_beliefs(weight: Floats, discounted: Floats, top: Floats) -> Flo
     return lower
 
 
-def _sum_of_others(values: Floats) -> Floats:
+def sum_of_others(values: Floats) -> Floats:
     """(n, K) -> (n, K): sum over the other columns, without subtraction."""
     others = np.zeros_like(values)
     others[:, 1:] = np.cumsum(values[:, :-1], axis=1)
