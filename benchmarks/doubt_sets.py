@@ -195,7 +195,8 @@ def _utility(name: str) -> Callable[[Sets, Rows], float]:
 
 
 def _size(said: Sets, y: Rows) -> float:
-    return float(said["coverage"].sum(axis=1).mean())
+    """Mean number of classes; an empty set, which some peers give, counts as one: somebody must decide."""
+    return float(np.maximum(said["coverage"].sum(axis=1), 1).mean())
 
 
 def _held(said: Sets, y: Rows) -> Bools:
