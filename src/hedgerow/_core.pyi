@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 def find_bins(
-    columns: list[NDArray[Any]],
+    columns: list[NDArray[Any]] | NDArray[Any],
     chosen: NDArray[np.uint32] | None,
     sample_rows: int,
     max_bins: int,
@@ -13,7 +13,7 @@ def find_bins(
     gaps: bool = False,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]: ...
 def encode_into(
-    columns: list[NDArray[Any]],
+    columns: list[NDArray[Any]] | NDArray[Any],
     first_feature: int,
     cuts: NDArray[np.float64],
     cut_start: NDArray[np.int64],

@@ -347,10 +347,37 @@ def test_states_of_several_rules_are_kept_while_they_fit(monkeypatch):
 def test_rows_that_come_one_by_one_are_lifted_for_good_in_the_end(monkeypatch):
     forest, X, _, _ = fitted(3)
     calls, cache = count_kernel_calls(monkeypatch), StateCache()
-    rows = forest.forest_.leaf_start[-1] // (4 * N_TREES) + 2
+    rows = forest.forest_.leaf_start[-1] // (64 * N_TREES) + 3
     for i in range(rows):
         replace(forest.evidence(X[i : i + 1]), cache=cache).combine("vote")
     assert 0 < len(calls) < 4
+
+
+@pytest.mark.parametrize("rule", ["average", "pool", "vote", "laplace"])
+def test_uncertainty_and_an_opinion_in_one_pass_are_those_of_two(rule):
+    forest, X, _, _ = fitted(3)
+    rule = resolve_rule(rule)
+    for some in (X[:1], X):
+        evidence = replace(forest.evidence(some), cache=StateCache())
+        opinion, parts = evidence.uncertainty_and(rule)
+        assert_same_bits(opinion, evidence.combine(rule))
+        for name, expected in vars(evidence.uncertainty()).items():
+            np.testing.assert_array_equal(getattr(parts, name), expected)
+
+
+@pytest.mark.parametrize("n_trees", [1, 7, 8, 13])
+@pytest.mark.parametrize("kind", ["numbers", "gaps", "categories"])
+def test_few_rows_reach_the_leaves_that_they_reach_among_many(kind, n_trees):
+    X, y = draw_rows(300, 3, seed=5)
+    if kind == "gaps":
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    if kind == "categories":
+        X[:, 0] = np.random.default_rng(0).integers(0, 9, len(X))
+    nominal = [0] if kind == "categories" else None
+    forest = RandomForestClassifier(n_trees, random_state=0, categorical_features=nominal).fit(X, y)
+    among_many = forest.apply(X)
+    for n_rows in (1, 2, 7, 8, 9):
+        np.testing.assert_array_equal(forest.apply(X[:n_rows]), among_many[:n_rows])
 
 
 @EVERY_RULE

@@ -39,7 +39,7 @@ def columns_of(table):
     columns = []
     for first, block in table.column_blocks():
         assert first == len(columns)
-        columns += block
+        columns += list(block)
     assert len(columns) == table.n_features == table.schema.n_features
     for column, nominal in zip(columns, table.schema.nominal, strict=True):
         assert column.shape == (table.n_rows,)

@@ -95,19 +95,42 @@ void for_row_blocks(const ForestView& forest, const Code* by_column, std::size_t
     });
 }
 
+// Sends a block of rows down trees first_tree, …; arrived(place of the tree among these, its view, row, node) is called for
+// each row and tree, for a row in the order of the trees.
+template <class Code, class Arrived>
+void route_block(const ForestView& forest, std::size_t first_tree, std::size_t n_trees, const RowView<Code>& view, std::size_t rows,
+                 std::vector<std::uint32_t>& at, Arrived&& arrived) {
+    if (rows >= trees_in_step) {
+        at.resize(rows);
+        for (std::size_t place = 0; place < n_trees; ++place) {
+            const TreeView tree = forest.tree(first_tree + place);
+            route_rows(tree, view, nullptr, rows, at.data());
+            for (std::size_t i = 0; i < rows; ++i) arrived(place, tree, i, at[i]);
+        }
+        return;
+    }
+    for (std::size_t start = 0; start < n_trees; start += trees_in_step) {
+        const std::size_t n = std::min(trees_in_step, n_trees - start);
+        TreeView trees[trees_in_step];
+        std::uint32_t nodes[trees_in_step];
+        for (std::size_t lane = 0; lane < trees_in_step; ++lane) trees[lane] = forest.tree(first_tree + start + std::min(lane, n - 1));
+        for (std::size_t i = 0; i < rows; ++i) {
+            route_row(trees, view, i, nodes);
+            for (std::size_t lane = 0; lane < n; ++lane) arrived(start + lane, trees[lane], i, nodes[lane]);
+        }
+    }
+}
+
 // leaves[row · n_trees + tree] = number of the leaf (or of its node) that the row reaches in that tree.
 template <class Code>
 void find_leaves(const ForestView& forest, const Code* by_column, std::size_t n_rows, std::size_t n_features,
                  std::size_t n_threads, bool as_nodes, std::int32_t* leaves, Control& control) {
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
-        std::vector<std::uint32_t> at(rows);
-        for (std::size_t number = 0; number < forest.n_trees; ++number) {
-            const TreeView tree = forest.tree(number);
-            route_rows(tree, view, nullptr, rows, at.data());
-            for (std::size_t i = 0; i < rows; ++i)
-                leaves[(first + i) * forest.n_trees + number] = as_nodes ? static_cast<std::int32_t>(at[i]) : tree.payload[at[i]];
-        }
+        std::vector<std::uint32_t> at;
+        route_block(forest, 0, forest.n_trees, view, rows, at, [&](std::size_t number, const TreeView& tree, std::size_t i, std::uint32_t node) {
+            leaves[(first + i) * forest.n_trees + number] = as_nodes ? static_cast<std::int32_t>(node) : tree.payload[node];
+        });
     });
 }
 
@@ -206,24 +229,22 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
     std::vector<std::uint32_t> judged, at(rows), found(rows * trees_together);
     for (std::size_t start = 0; start < table.n_trees; start += trees_together) {
         const std::size_t n_trees = std::min(trees_together, table.n_trees - start);
-        if (outside) std::fill(found.begin(), found.end(), no_state);
-        for (std::size_t place = 0; place < n_trees; ++place) {
+        const auto arrived = [&](std::size_t place, const TreeView& tree, std::size_t row, std::uint32_t node) {
+            const std::uint16_t* label = outside && outside->labels ? outside->labels + first + row : nullptr;
+            const std::int64_t leaf = forest.leaf_start[table.first_tree + start + place] + tree.payload[node];
+            found[row * trees_together + place] = state_row(leaves, table, leaf, first_leaf, label);
+        };
+        if (!outside) route_block(forest, table.first_tree + start, n_trees, view, rows, at, arrived);
+        else std::fill(found.begin(), found.end(), no_state);
+        for (std::size_t place = 0; outside && place < n_trees; ++place) {
             const std::size_t number = table.first_tree + start + place;
             const TreeView tree = forest.tree(number);
-            if (outside) {
-                const Bag bag(outside->seed, number, n_rows_in_all, outside->bag_mean);
-                judged.clear();
-                for (std::size_t i = 0; i < rows; ++i)
-                    if (bag.multiplicity(first + i) == 0) judged.push_back(static_cast<std::uint32_t>(i));
-            }
-            const std::size_t n_judged = outside ? judged.size() : rows;
-            route_rows(tree, view, outside ? judged.data() : nullptr, n_judged, at.data());
-            for (std::size_t i = 0; i < n_judged; ++i) {
-                const std::size_t row = outside ? judged[i] : i;
-                const std::uint16_t* label = outside && outside->labels ? outside->labels + first + row : nullptr;
-                const std::int64_t leaf = forest.leaf_start[number] + tree.payload[at[i]];
-                found[row * trees_together + place] = state_row(leaves, table, leaf, first_leaf, label);
-            }
+            const Bag bag(outside->seed, number, n_rows_in_all, outside->bag_mean);
+            judged.clear();
+            for (std::size_t i = 0; i < rows; ++i)
+                if (bag.multiplicity(first + i) == 0) judged.push_back(static_cast<std::uint32_t>(i));
+            route_rows(tree, view, judged.data(), judged.size(), at.data());
+            for (std::size_t i = 0; i < judged.size(); ++i) arrived(place, tree, judged[i], at[i]);
         }
         const double* weights = table.tree_weights ? table.tree_weights + start : nullptr;
         if (merge == Merge::largest) take_in<Merge::largest, false>(table, weights, found.data(), rows, n_trees, merged, stride);
@@ -296,15 +317,12 @@ void average_shares(const ForestView& forest, const LeafView& leaves, const Code
     const std::uint32_t n_classes = leaves.n_classes;
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
-        std::vector<std::uint32_t> heard(rows), at(rows);
+        std::vector<std::uint32_t> heard(rows), at;
         double* block = probability + first * n_classes;
         std::fill(block, block + rows * n_classes, 0.0);
-        for (std::size_t number = 0; number < forest.n_trees; ++number) {
-            const TreeView tree = forest.tree(number);
-            route_rows(tree, view, nullptr, rows, at.data());
-            for (std::size_t i = 0; i < rows; ++i)
-                heard[i] += add_shares(leaves, forest.leaf_start[number] + tree.payload[at[i]], block + i * n_classes);
-        }
+        route_block(forest, 0, forest.n_trees, view, rows, at, [&](std::size_t number, const TreeView& tree, std::size_t i, std::uint32_t node) {
+            heard[i] += add_shares(leaves, forest.leaf_start[number] + tree.payload[node], block + i * n_classes);
+        });
         for (std::size_t i = 0; i < rows; ++i)
             for (std::uint32_t k = 0; k < n_classes; ++k)
                 block[i * n_classes + k] = heard[i] ? block[i * n_classes + k] / heard[i] : 1.0 / n_classes;

@@ -77,6 +77,8 @@ class Calibration:
         """(n, K) -> (n, K): mapped; the bits of a row do not depend on the others."""
         if self.why:
             return probability
+        if len(probability) <= _BLOCK:
+            return softmax(self.scores(log_shares(probability)))  # type: ignore[no-any-return]
         mapped = np.empty(probability.shape)
         for first in range(0, len(probability), _BLOCK):
             part = slice(first, first + _BLOCK)

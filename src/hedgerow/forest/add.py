@@ -15,6 +15,8 @@ from hedgerow.table.bins import Codes
 
 #: The leaves of rows are found in blocks of rows; the leaves of a block, in all trees, take about this many bytes.
 LEAF_BYTES = 32 << 20
+#: Few rows are added to several trees at once, about this many leaves (250 rows and 100 trees: 1.9 ms become 1.2).
+CELLS_TOGETHER = 1 << 16
 
 
 def add_rows(
@@ -35,12 +37,15 @@ def add_rows(
     ends = forest.leaf_start[np.cumsum([origin.n_trees for origin in origins])]
     adding, starts = forest.evidence.adding(target, weights, origins, ends), forest.leaf_start
     for first, last, leaves in leaf_blocks(forest, codes, n_threads):
-        rows = slice(first, last)
         for number, span in enumerate(spans_of(origins)):
             bags, before = origins[number].bags, origins[number].n_rows
+            if not bags.draws_counts:
+                for trees, rows in _trees_together(span, first, last):
+                    adding.add(number, (leaves[:, trees] + starts[trees]).T.ravel(), rows, None)
+                continue
             for tree in range(span.start, span.stop):
                 times = bags.counted(tree - span.start, before + first, before + last)
-                adding.add(number, leaves[:, tree] + starts[tree], rows, times)
+                adding.add(number, leaves[:, tree] + starts[tree], slice(first, last), times)
     return _repay_borrowed(replace(forest, evidence=adding.added()))
 
 
@@ -69,6 +74,14 @@ def leaf_blocks(
         last = min(first + block, codes.shape[1])
         part = codes if last - first == codes.shape[1] else np.ascontiguousarray(codes[:, first:last])
         yield first, last, find(part, n_threads)
+
+
+def _trees_together(span: slice, first: int, last: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    """Trees of an origin, rows from `first` to ``last - 1`` -> some trees, and all these rows once for each of them."""
+    together = max(1, CELLS_TOGETHER // (last - first))
+    for tree in range(span.start, span.stop, together):
+        trees = slice(tree, min(tree + together, span.stop))
+        yield trees, np.tile(np.arange(first, last), trees.stop - tree)
 
 
 def _repay_borrowed(forest: Forest) -> Forest:

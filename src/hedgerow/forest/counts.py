@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.forest.entries import held_at_nodes, impurity_of_entries
 from hedgerow.forest.foldable import Foldable
-from hedgerow.forest.leaves import Adding, Leaves
+from hedgerow.forest.leaves import Adding, Leaves, Rows
 from hedgerow.forest.lift import lift_distinct
 from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
 from hedgerow.forest.rows import Origin
@@ -317,7 +317,7 @@ class _Adding(Adding):
         self._units = [_in_units(weights, origin, len(labels)) for origin in origins]
         self._weighted = leaves.weights is not None or any(each is not None for each in self._units)
 
-    def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
+    def add(self, origin: int, at: NDArray[np.int64], rows: Rows, times: NDArray[np.uint32] | None) -> None:
         """Count some of the rows in the leaves they reach; a row that counts zero times adds no weight either."""
         labels, units = self._labels[rows], None
         if self._weighted:

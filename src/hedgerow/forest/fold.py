@@ -14,7 +14,7 @@ from hedgerow.belief import merge_states
 from hedgerow.forest import lift
 from hedgerow.forest.foldable import Foldable
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.lift import StateCache, lift_distinct, state_key
+from hedgerow.forest.lift import StateCache, lift_distinct
 from hedgerow.forest.rows import Judges
 from hedgerow.table.bins import Codes
 
@@ -38,6 +38,7 @@ def fold(
     judges: Judges | None = None,
     weights: Floats | None = None,
     cache: StateCache | None = None,
+    key: Hashable = None,
     n_threads: int = 1,
 ) -> Result:
     """Codes (p, n) -> the result for n rows: lift the leaves they reach, merge the states over trees, finish them.
@@ -57,12 +58,13 @@ def fold(
     weights : (T,) float64 or None
         Factors by which the states of each tree are multiplied.
     cache : StateCache or None
-        Keeps the states of all leaves between calls.
+        Keeps the states of all leaves between calls,
+    key : hashable
+        under this key, which says what states depend on besides counts and setting.
     """
-    plan = _Plan(forest, what, setting, judges, weights, None if what.merge == "stack" else cache, n_threads)
+    plan = _Plan(forest, what, setting, judges, weights, None if what.merge == "stack" else cache, key, n_threads)
     result = _along_one_path(plan, codes)
-    unseen = forest.unseen_rows(codes)
-    if judges is None and len(unseen):
+    if judges is None and len(unseen := forest.unseen_rows(codes)):
         return _with_rows(result, unseen, plan.down_both_sides(np.ascontiguousarray(codes[:, unseen])))
     return result
 
@@ -119,16 +121,23 @@ def node_evidence(tree: Any) -> Floats:
     return np.asarray(rows * weights / np.where(total > 0, total, 1.0))
 
 
-def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: str) -> None:
-    """Merge states (m, S) of some rows (m,) into those of all rows, (n, S), or (n, 2 S) if `merge` is "both"."""
+def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: str) -> Floats:
+    """Merge states (m, S) of some rows (m,) into those of all rows, (n, S), or (n, 2 S) if `merge` is "both".
+
+    The merged states of these rows are returned.
+    """
     width = states.shape[1]
     if merge in ("add", "mean") and width == 1:  # NumPy adds to a vector in half the time
-        merged[:, 0][rows] += states[:, 0]
-        return
+        column = merged[:, 0]
+        column[rows] = some = column.take(rows) + states[:, 0]
+        return some[:, None]
+    part = merged.take(rows, axis=0)
     if merge in ("max", "both"):
-        merged[rows, :width] = np.maximum(merged[rows, :width], states)
+        np.maximum(part[:, :width], states, out=part[:, :width])
     if merge != "max":
-        merged[rows, -width:] += states
+        part[:, -width:] += states
+    merged[rows] = part
+    return part
 
 
 def mean_of(sums: Floats, number: Floats) -> Floats:
@@ -156,15 +165,13 @@ class _Plan(Generic[Result]):
         judges: Judges | None,
         weights: Floats | None,
         cache: StateCache | None,
+        key: Hashable,
         n_threads: int,
     ) -> None:
         self.forest, self.what, self.setting, self.judges = forest, what, setting, judges
         self.weights, self.cache, self.n_threads = weights, cache, n_threads
-        self.key: Hashable = None
-        self.known: Floats | None = None  # cached states of all leaves
-        if cache is not None:
-            self.key = state_key(what, setting)
-            self.known = cache.states_of(self.key)
+        self.key = None if cache is None else (key, setting.caution, setting.prior.tobytes())
+        self.known = None if cache is None else cache.states_of(self.key)  # of all leaves
 
     @cached_property
     def width(self) -> int:
@@ -188,9 +195,11 @@ class _Plan(Generic[Result]):
         """Whether so many rows reach so few leaves that lifting these alone costs less."""
         if self.judges is not None or self.forest.evidence.lifts_freely:
             return False
-        n_reached = n_rows * self.forest.n_trees
+        n_reached, n_leaves = n_rows * self.forest.n_trees, int(self.forest.leaf_start[-1])
         asked = n_reached if self.cache is None else self.cache.asked(self.key, n_reached)
-        return bool(4 * asked < self.forest.leaf_start[-1])
+        # Distinct contents are few: finding and lifting them costs what lifting the leaves of some hundred rows costs.
+        share = 4 if self.forest.weights is not None else 64
+        return 4 * n_reached < n_leaves and share * (asked - n_reached) < n_leaves
 
     # ---- few rows, and what is no fold ---------------------------------------------------------
 

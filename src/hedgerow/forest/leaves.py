@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,18 @@ Floats = NDArray[np.float64]
 MOST_WEIGHT = 1e100
 
 
+#: Some rows: a slice, or their numbers.
+Rows: TypeAlias = slice | NDArray[np.int64]
+
+
 class Adding(ABC):
-    """Leaves, and rows that are added to them tree by tree."""
+    """Leaves, and rows that are added to them, some trees at a time."""
 
     @abstractmethod
-    def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
-        """Add some of the rows to the leaves (m,) that they reach in a tree, each `times` (m,) times; None means once.
+    def add(self, origin: int, at: NDArray[np.int64], rows: Rows, times: NDArray[np.uint32] | None) -> None:
+        """Add rows (m,) to the leaves (m,) that they reach in some trees, each `times` (m,) times; None means once.
 
-        `origin` is the number of the origin of the tree.
+        `origin` is the number of the origin of the trees.
         """
 
     @abstractmethod

@@ -39,11 +39,6 @@ def distinct_rows(counts: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return counts[first], where.ravel()
 
 
-def state_key(what: Foldable[Any], setting: Setting) -> Hashable:
-    """A key for what the states of a leaf depend on besides its counts."""
-    return type(what), repr(sorted(vars(what).items())), setting.caution, setting.prior.tobytes()
-
-
 class StateCache:
     """The states of a forest's leaves under the rules used last, as many as the budget holds; threads may share it.
 

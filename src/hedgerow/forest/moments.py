@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.forest.counts import Counts, join_weights
-from hedgerow.forest.leaves import Adding, Leaves
+from hedgerow.forest.leaves import Adding, Leaves, Rows
 from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.rows import Origin
 from hedgerow.target.numbers import LIGHTEST, MAX_TARGET
@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 
 _FINE = 30  # bits of each part of a sum
 _MOST = 2.0**62
+# The powers of numbers that are summed, and the parts of these sums; a column each.
+_POWERS, _PARTS = np.arange(3)[:, None], np.arange(6)[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -267,27 +269,27 @@ class _Adding(Adding):
         self._weights = np.ones(len(numbers)) if weights is None else weights
         self._counts, self._sums = leaves.counts.copy(), self._later.sums.copy()
         self._room = _MOST - float(np.abs(self._sums).max(initial=0))
-        self._last, self._away, self._heavy = (-1, slice(0)), np.empty(0), np.empty(0)
+        self._powers: dict[int, tuple[Floats, Floats]] = {}  # by origin: powers 0, 1, 2 of numbers (3, m), weights (m,)
 
-    def add(self, origin: int, at: NDArray[np.int64], rows: slice, times: NDArray[np.uint32] | None) -> None:
+    def add(self, origin: int, at: NDArray[np.int64], rows: Rows, times: NDArray[np.uint32] | None) -> None:
         """Add the moments of some of the rows to the leaves they reach."""
-        known = self._origins[origin]
-        if (origin, rows) != self._last:  # the next trees of an origin add the same rows
-            self._away = self._numbers[rows] - known.grid.centre
-            self._heavy = self._weights[rows] / known.weight_scale
-            self._last = (origin, rows)
-        away, amount = self._away, self._heavy if times is None else self._heavy * times
         np.add.at(self._counts, at, np.uint32(1) if times is None else times)
-        for power in range(3):
-            parts = _in_parts(amount * away**power, power * known.grid.exponent)
-            self._room -= float(np.abs(parts[0]).sum())
-            if self._room < 0:
-                raise ValueError(
-                    "y must be of the size of the first targets, got numbers whose squares are too large to be added"
-                    " exactly; fit again with these rows"
-                )
-            for part in (0, 1):
-                np.add.at(self._sums[:, power, part], at, parts[part].astype(np.int64))
+        known = self._origins[origin]
+        if origin not in self._powers:
+            away = self._numbers - known.grid.centre
+            self._powers[origin] = np.stack([np.ones(len(away)), away, away**2]), self._weights / known.weight_scale
+        powers, amount = (each[..., rows] for each in self._powers[origin])
+        amount = amount if times is None else amount * times
+        coarse, fine = _in_parts(amount * powers, _POWERS * known.grid.exponent)
+        self._room -= float(np.abs(coarse).sum())
+        if self._room < 0:
+            raise ValueError(
+                "y must be of the size of the first targets, got numbers whose squares are too large to be added"
+                " exactly; fit again with these rows"
+            )
+        parts = np.empty((3, 2, len(at)), dtype=np.int64)
+        parts[:, 0], parts[:, 1] = coarse, fine
+        np.add.at(self._sums.reshape(-1), (at * 6 + _PARTS).ravel(), parts.ravel())  # half the time of six calls
 
     def added(self) -> Moments:
         """The leaves with new means, variances and weights; those without later rows are unchanged."""
@@ -310,8 +312,8 @@ class _Adding(Adding):
         return replace(leaves, counts=self._counts, values=values, variances=variances, weights=weights, later=later)
 
 
-def _in_parts(values: Floats, exponent: int) -> tuple[Floats, Floats]:
-    """Numbers (m,), in units of two to the exponent -> whole numbers of 2^-30 units, and of 2^-60 units."""
+def _in_parts(values: Floats, exponent: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Numbers, in units of two to the exponent -> whole numbers of 2^-30 units, and of 2^-60 units."""
     units = np.ldexp(values, _FINE - exponent)
     coarse = np.rint(units)
     return coarse, np.rint(np.ldexp(units - coarse, _FINE))

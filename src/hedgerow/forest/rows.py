@@ -54,9 +54,14 @@ class Bags:
         """-> (m,): how often the bag of a tree holds rows `first` to ``last - 1``; by default, all rows."""
         return _core.bag(self.seed, self.first_tree + tree, self.n_rows, self.mean, first, last)
 
+    @property
+    def draws_counts(self) -> bool:
+        """Whether the bag of a tree decides how often its leaves count a row."""
+        return self.mean != 0 and self.leaf_counts != "all"
+
     def counted(self, tree: int, first: int, last: int) -> NDArray[np.uint32] | None:
         """-> (m,): how often the leaves of a tree count rows `first` to ``last - 1``; None for once each."""
-        if self.mean == 0 or self.leaf_counts == "all":
+        if not self.draws_counts:
             return None
         drawn = self.times(tree, first, last)
         if self.leaf_counts == "inbag":

@@ -49,6 +49,8 @@ class ClassAnswers(Answers):
 
     kind = "classes"
     combines_leaves = True
+    #: Whether opinions are discounted where rows are strangers.
+    discounts = False
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
@@ -266,7 +268,11 @@ class ClassAnswers(Answers):
 
     def uncertainty(self, codes: Codes) -> UncertaintyOf:
         """Codes (p, n) -> how much is not known, and of which kind."""
-        parts, opinion = self.evidence(codes).uncertainty(), self.opinion(codes)
+        evidence, rule = self.evidence(codes), self.plain_rule
+        if self.discounts or rule.merge != "add" or rule.needs_weights:
+            opinion, parts = self.opinion(codes), evidence.uncertainty()
+        else:  # a map changes neither conflict nor vacuity
+            opinion, parts = evidence.uncertainty_and(rule)
         entropy = (parts.total, parts.aleatoric, parts.epistemic)
         relative = (parts.relative_aleatoric, parts.relative_epistemic)
         return UncertaintyOf(*entropy, opinion.conflict, opinion.vacuity, *relative)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,9 +17,10 @@ from hedgerow.belief.combine import checked_weights
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.rules import UncertaintyParts
+from hedgerow.belief.rules.uncertainty import UncertaintyAnd
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.forest.fold import fold
-from hedgerow.forest.foldable import Several, group_by_merge
+from hedgerow.forest.fold import Result, fold
+from hedgerow.forest.foldable import Foldable, Several, group_by_merge
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, distinct_rows
 from hedgerow.forest.rows import Judges
@@ -142,17 +143,7 @@ class Evidence:
         """
         chosen = self.rule if rule is None else resolve_rule(rule)
         weights = checked_weights(weights, chosen, self.forest.n_trees)
-        setting = self._setting(caution, prior)
-        opinion: Opinion = fold(
-            self.forest,
-            self.codes,
-            chosen,
-            setting,
-            weights=weights,
-            judges=self.judges,
-            cache=self.cache,
-            n_threads=self.n_threads,
-        )
+        opinion = self._fold(chosen, self._setting(caution, prior), chosen.key(), weights)
         return opinion if self.groups is None else replace(opinion, groups=self.groups)
 
     def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
@@ -235,8 +226,12 @@ class Evidence:
 
     def uncertainty(self) -> UncertaintyParts:
         """Entropy, its aleatoric and epistemic parts, and the two uncertainties by relative likelihood, (n,) each."""
-        asked = (self.forest, self.codes, Uncertainty(), self._setting(None, None))
-        return fold(*asked, judges=self.judges, cache=self.cache, n_threads=self.n_threads)
+        return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
+
+    def uncertainty_and(self, rule: Rule) -> tuple[Opinion, UncertaintyParts]:
+        """The opinion of a rule that adds states and needs no weights, and what `uncertainty` returns, in one pass."""
+        opinion, parts = self._fold(UncertaintyAnd(rule), self._setting(None, None), (Uncertainty, rule.key()))
+        return opinion, parts
 
     def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
         """Class numbers (n,) -> tree weights (T,), learned on all samples, or on as many as memory allows."""
@@ -265,6 +260,11 @@ class Evidence:
     def as_forest(self) -> Evidence:
         """Out-of-bag evidence for calibration: sums over the judges of a row are scaled up to the whole forest."""
         return self if self.judges is None else replace(self, judges=replace(self.judges, as_forest=True))
+
+    def _fold(self, what: Foldable[Result], setting: Setting, key: Hashable, weights: Floats | None = None) -> Result:
+        """What is asked of the leaves -> the answer; states are kept under the key."""
+        told: dict[str, Any] = {"judges": self.judges, "cache": self.cache, "n_threads": self.n_threads}
+        return fold(self.forest, self.codes, what, setting, weights=weights, key=key, **told)
 
     def _setting(self, caution: float | None, prior: Any) -> Setting:
         amount = self.caution if caution is None else caution

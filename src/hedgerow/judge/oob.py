@@ -202,6 +202,7 @@ class Trace:
         self._certain = self._judges.certain
         self._number, self._losses = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
         self._merged: Floats | None = None
+        self._all_judged = False
         self.errors: list[float] = []
 
     def extend(self, forest: Forest, n_threads: int = 1) -> None:
@@ -215,18 +216,21 @@ class Trace:
             leaves = some_trees(forest, first, last).leaves(self._rows.codes, n_threads)
             for tree in range(first, last):
                 self._add(forest, tree, leaves[:, tree - first], lifted)
-                losses = self._losses[self._judged]
+                losses = self._judged_losses()
                 self.errors.append(float(losses.mean()) if len(losses) else math.nan)
 
     def standard_error(self, error: float) -> float:
         """The standard error of the error of the rows judged so far."""
         n_rows = int(self._certain.sum())
-        return float(self._rows.target.standard_error(error, self._losses[self._judged], n_rows))
+        return float(self._rows.target.standard_error(error, self._judged_losses(), n_rows))
 
-    @property
-    def _judged(self) -> NDArray[np.bool_]:
-        """(n,): rows of certain class that some tree so far may judge."""
-        return (self._number > 0) & self._certain
+    def _judged_losses(self) -> Floats:
+        """(m,): the losses of the rows of certain class that some tree so far may judge."""
+        if self._all_judged:
+            return self._losses
+        judged = (self._number > 0) & self._certain
+        self._all_judged = bool(judged.all())
+        return self._losses[judged]
 
     def _add(self, forest: Forest, tree: int, leaves: NDArray[np.int32], lifted: Floats | None) -> None:
         """Add one tree, in which the rows reach these leaves (n,); `lifted` has the states of all leaves, if known."""
@@ -238,15 +242,17 @@ class Trace:
             self._losses = self._rows.target.losses(answer, np.arange(self._rows.n_rows))
             return
         rows, states = judged_states(forest, tree, leaves, what, self._setting, self._judges, lifted)
-        self._number[rows] += 1
+        self._number[rows] = number = self._number.take(rows) + 1
         if self._merged is None:
             self._merged = np.zeros((self._rows.n_rows, states.shape[1] * (2 if merge == "both" else 1)))
-        merge_into(self._merged, rows, states, merge)
-        self._judge(self._merged, rows if what.steady else np.flatnonzero(self._number), tree + 1)
+        state = merge_into(self._merged, rows, states, merge)
+        if not what.steady:
+            rows = np.flatnonzero(self._number)
+            state, number = self._merged.take(rows, axis=0), self._number.take(rows)
+        self._judge(state, number[:, None], rows, tree + 1)
 
-    def _judge(self, merged: Floats, rows: NDArray[np.intp], n_trees: int) -> None:
-        """Judge some rows again; sums are scaled up to all trees, as in `fold`."""
-        state, number = merged.take(rows, axis=0), self._number[rows, None]
+    def _judge(self, state: Floats, number: Floats, rows: NDArray[np.intp], n_trees: int) -> None:
+        """Judge some rows (m,) again: merged states (m, S), judges (m, 1); sums are scaled up to all trees."""
         if self._what.merge == "mean":
             state = state / number
         elif self._what.merge == "add":

@@ -33,6 +33,11 @@ class TrustingAnswers(ClassAnswers):
         self.level: float | None = model.novelty
         self._read: tuple[Codes, Table] | None = None
 
+    @property
+    def discounts(self) -> bool:  # type: ignore[override]
+        """Whether opinions are discounted where rows are strangers."""
+        return self.level is not None
+
     def encode(self, table: Table) -> Codes:
         """A table that has been read -> codes (p, n); the table is remembered, because codes have lost what is new."""
         codes = super().encode(table)

@@ -107,10 +107,10 @@ class ArrayColumns:
         """All columns at once, unless they must be copied."""
         return self.values.shape[1] if is_float(self.values.dtype) else block_width(len(self.values))
 
-    def read(self, first: int, stop: int) -> list[Array]:
-        """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
+    def read(self, first: int, stop: int) -> Array:
+        """Columns ``first`` to ``stop - 1``: (stop - first, n_rows)."""
         block = self.values[:, first:stop]
-        return list(block.T if is_float(block.dtype) else block.astype(np.float64, order="F").T)
+        return block.T if is_float(block.dtype) else block.astype(np.float64, order="F").T
 
 
 def source_from_array(X: Any) -> NumberArray | CellArray:

@@ -87,7 +87,7 @@ def bin_limits(n_rows: int, max_bins: int | str | None) -> tuple[int, int]:
 
 def bins_from_columns(
     schema: Schema,
-    blocks: Iterable[list[NDArray[Any]]],
+    blocks: Iterable[list[NDArray[Any]] | NDArray[Any]],
     rows: NDArray[np.uint32] | None,
     sample_rows: int,
     max_bins: int,

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
+#: Some columns: a list of (n_rows,), or an array (columns, n_rows).
+Block: TypeAlias = list[Array] | Array
 Kind: TypeAlias = Literal["number", "boolean", "text", "category", "null"]
 
 #: Columns that must be converted or made dense are read in blocks of about this many bytes.
@@ -109,14 +111,14 @@ class Table:
         """Number of columns."""
         return self.schema.n_features
 
-    def column_blocks(self) -> Iterator[tuple[int, list[Array]]]:
+    def column_blocks(self) -> Iterator[tuple[int, Block]]:
         """Yield the columns from left to right, in blocks of bounded size.
 
         Yields
         ------
         first : int
             Number of the block's first feature.
-        columns : list of ndarray of shape (n_rows,)
+        columns : list of ndarray of shape (n_rows,), or ndarray of shape (width, n_rows)
             Any stride, possibly read-only. Numeric: float64 or float32, NaN is missing, infinities are
             values. Nominal: int32 category number, -1 is missing or unseen.
         """
@@ -135,7 +137,7 @@ class Columns(Protocol):
     def width(self) -> int:
         """How many columns may be read at once."""
 
-    def read(self, first: int, stop: int) -> list[Array]:
+    def read(self, first: int, stop: int) -> Block:
         """Columns ``first`` to ``stop - 1``, each (n_rows,)."""
 
 

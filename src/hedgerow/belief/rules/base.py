@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -132,6 +133,10 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     def width(self, setting: Setting) -> int:
         """Setting -> S, the number of columns of a state."""
         return int(self.lift(np.zeros((1, setting.n_classes)), setting).shape[1])
+
+    def key(self) -> Hashable:
+        """A key for what the states of leaves depend on besides counts and setting: the rule and its parameters."""
+        return type(self), repr(sorted(vars(self).items()))
 
     @property
     def laws(self) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, ClassVar
 
 from hedgerow.belief.calibrate import Calibration
@@ -84,6 +85,10 @@ class Calibrated(Rule):
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> states (m, S) of the rule."""
         return self.rule.lift(counts, setting)
+
+    def key(self) -> Hashable:
+        """As in the rule, because the map does not change states; ``repr`` of a rule would take .2 ms."""
+        return self.rule.key()
 
     def width(self, setting: Setting) -> int:
         """Setting -> S."""

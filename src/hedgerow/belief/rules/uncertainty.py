@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares, entropy
 from hedgerow.belief.plausibility import preference
-from hedgerow.belief.rules.base import Floats, Merge, Setting
+from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting
 from hedgerow.belief.rules.mean import distribution
 
 
@@ -79,3 +79,28 @@ class Uncertainty:
             relative_aleatoric=state[:, k + 1] / some,
             relative_epistemic=np.where(leaves > 0, state[:, k + 2] / some, 1.0),
         )
+
+
+class UncertaintyAnd:
+    """The opinion of a rule that adds states, and the parts of its uncertainty, in one pass: a list of the two.
+
+    Parameters
+    ----------
+    rule : Rule
+        A rule whose `merge` is "add".
+    """
+
+    merge: ClassVar[Merge] = "add"
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.parts = Uncertainty()
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [state of the rule (S), state of the uncertainty (K + 4)]."""
+        return np.hstack([self.rule.lift(counts, setting), self.parts.lift(counts, setting)])
+
+    def finish(self, state: Floats, setting: Setting) -> list[Any]:
+        """Merged states (n, S + K + 4) -> opinion, parts."""
+        own = state.shape[1] - setting.n_classes - 4
+        return [self.rule.finish(state[:, :own], setting), self.parts.finish(state[:, own:], setting)]
