@@ -40,7 +40,7 @@ def add_rows(
         for number, span in enumerate(spans_of(origins)):
             bags, before = origins[number].bags, origins[number].n_rows
             if not bags.draws_counts:
-                for trees, rows in _trees_together(span, first, last):
+                for trees, rows in _groups_of_trees(span, first, last):
                     adding.add(number, (leaves[:, trees] + starts[trees]).T.ravel(), rows, None)
                 continue
             for tree in range(span.start, span.stop):
@@ -76,7 +76,7 @@ def leaf_blocks(
         yield first, last, find(part, n_threads)
 
 
-def _trees_together(span: slice, first: int, last: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+def _groups_of_trees(span: slice, first: int, last: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
     """Trees of an origin, rows from `first` to ``last - 1`` -> some trees, and all these rows once for each of them."""
     together = max(1, CELLS_TOGETHER // (last - first))
     for tree in range(span.start, span.stop, together):
