@@ -234,7 +234,7 @@ def test_every_public_method_and_function_is_a_question() -> None:
     parameters = {name for make in EVERY_MODEL.values() for name in make().model.get_params(deep=False)}
     functions = {*hedgerow.explain.__all__, *hedgerow.structure.__all__, *hedgerow.plot.__all__}
     about_tables = {"correlated_groups", "correct_pvalues", "ProximityImputer"}
-    results = {"Explanation", "Importance", "ImportanceTest", "PermutationImportance", "ShapValues"}
+    results = {"Explanation", "Importance", "ImportanceTest", "PermutationImportance", "ShapValues", "SplitCounts"}
     refits = {"importance_test"}
     assert (methods | functions) - parameters - about_tables - results - refits - asked == set()
 

@@ -129,6 +129,7 @@ def _of_any(model: Any, X: Any) -> Iterator[Question]:
     yield "export", lambda: [_exported(tree) for tree in model.trees_[:1]]
     yield "TreeDisplay", lambda: plot.TreeDisplay.from_estimator(model)
     yield "first_use_depth", lambda: explain.first_use_depth(model)
+    yield "split_counts", lambda: explain.split_counts(model)
     yield "proximity_map", lambda: structure.proximity_map(model, X)
     yield "cluster_rows", lambda: structure.cluster_rows(model, 2, X)
     yield "outlier_scores", lambda: structure.outlier_scores(model, X)
@@ -174,6 +175,7 @@ def _of_numbers(model: Any, X: Any) -> Iterator[Question]:
     yield "predict", lambda: _finite(model.predict(X), *model.predict(X, return_std=True))
     yield "predict_bounds", lambda: _bounds(model, X)
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
+    yield "predict_variance", lambda: model.predict_variance(X)
     yield "predict_interval", lambda: _ordered(model.predict_interval(X))
     yield "predict_interval", lambda: _ordered(model.predict_interval(X, method="jackknife+"))
     yield "predict_quantiles", lambda: _finite(model.predict_quantiles(X, weighting="row"), model.predict_quantiles(X))
