@@ -1,4 +1,4 @@
-"""Explain: a forest -> what SHAP values, importances and proximities cost beside other programs.
+"""Explain: a forest -> what SHAP values, importances, proximities, explained cases and reports cost.
 
 python -m benchmarks.explain [--quick] [--only shap permutation] [--trees 100] [--threads 2] [--no-memory] [--json FILE]
 """
@@ -26,6 +26,7 @@ from tests.reference.shap import trees_for_shap
 
 from benchmarks import show
 from benchmarks.data import Shape, Split, synthetic
+from benchmarks.explain_cases import case_costs, print_case_costs
 from benchmarks.measure import quiet, reset_peak, status
 from hedgerow import RandomForestClassifier
 from hedgerow.explain import (
@@ -111,17 +112,23 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     quiet()
     plan, start = _plan(options), time.monotonic()
-    split = synthetic(Shape(plan.rows, FEATURES, 2), plan.seed)
-    forest = _forest(plan.trees, plan.threads, plan.seed).fit(split.X, split.y)
-    costs = []
-    for word in options.only or QUESTIONS:
-        title, calls = QUESTIONS[word]
-        show.progress(title)
-        costs += _compare(title, calls(forest, split, plan), plan)
-    peak = None if options.no_memory else _peak(plan)
-    _print(costs, peak, plan, time.monotonic() - start)
+    costs, peak, cases = [], None, None
+    if words := [word for word in options.only or QUESTIONS if word != "cases"]:
+        split = synthetic(Shape(plan.rows, FEATURES, 2), plan.seed)
+        forest = _forest(plan.trees, plan.threads, plan.seed).fit(split.X, split.y)
+        for word in words:
+            title, calls = QUESTIONS[word]
+            show.progress(title)
+            costs += _compare(title, calls(forest, split, plan), plan)
+        peak = None if options.no_memory else _peak(plan)
+        _print(costs, peak, plan, time.monotonic() - start)
+    if not options.only or "cases" in options.only:
+        show.progress("cases and reports")
+        cases = case_costs(plan.memory_rows, plan.trees, plan.threads, plan.seed)
+        print_case_costs(cases)
     if options.json:
         record = {"plan": asdict(plan), "costs": [asdict(cost) for cost in costs], "peak": peak and asdict(peak)}
+        record["cases"] = cases and asdict(cases)
         Path(options.json).write_text(json.dumps(record, indent=1) + "\n")
     return int(any(cost.apart is not None and cost.apart > _tolerance(cost) for cost in costs))
 
@@ -389,7 +396,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="2k rows, 20 trees, few repeats: half a minute")
-    parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), help="some of the questions (else all)")
+    parser.add_argument("--only", nargs="+", choices=[*QUESTIONS, "cases"], help="some of the questions (else all)")
     parser.add_argument("--rows", type=int, help="to fit (10,000, quick 2,000)")
     parser.add_argument("--trees", type=int, help="(100, quick 20)")
     parser.add_argument("--threads", type=int, default=2)

@@ -120,11 +120,10 @@ def doubt_from_counts(
     return Doubt(amounts)
 
 
-def doubt_about(question: Question, marginals: Marginals) -> Doubt:
-    """Samples -> their doubt; samples with missing values are completed with possible values."""
+def doubt_about(question: Question, marginals: Marginals, excess: Floats) -> Doubt:
+    """Samples, how far values lie outside (p, n) -> their doubt; missing values are completed with possible ones."""
     now, codes = question.now, question.codes
     amounts = np.empty((question.n_samples, len(CAUSES)))
-    excess = excess_of(question)
     gaps = codes[now.forest.used_features] == now.meaning.missing_code
     open_rows, whole_rows = np.flatnonzero(gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=0))
     if len(whole_rows):
@@ -189,16 +188,15 @@ def excess_of(question: Question) -> Floats:
     """Samples -> (p, n): how far each value lies outside the training range, as a share of this range; 0 inside."""
     now = question.now
     excess = np.zeros((len(question.columns), question.n_samples))
-    for feature in now.forest.used_features.tolist():
-        if now.fitted.bins.nominal[feature]:
-            continue
-        low, high = now.meaning.range_of(feature)
-        values = np.asarray(question.columns[feature], dtype=np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):  # values may be infinite
-            beyond = np.maximum(low - values, values - high)
-            beyond = np.where(beyond > 0, beyond, 0.0)
-            span = now.meaning.span_of(feature)
-            excess[feature] = beyond / span if span > 0 else np.where(beyond > 0, np.inf, 0.0)
+    features = [j for j in now.forest.used_features.tolist() if not now.fitted.bins.nominal[j]]
+    if not features:
+        return excess
+    values = np.array([question.columns[feature] for feature in features], dtype=np.float64)
+    low, high = np.array([now.meaning.range_of(feature) for feature in features]).T[:, :, None]
+    span = np.array([now.meaning.span_of(feature) for feature in features])[:, None]
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # values may be infinite, and a range empty
+        beyond = np.maximum(low - values, values - high)
+        excess[features] = np.where(beyond > 0, beyond / span, 0.0)
     return excess
 
 

@@ -24,6 +24,8 @@ Bools = NDArray[np.bool_]
 
 #: Samples are explained in blocks of about this many cells of rows × trees × classes.
 BLOCK_CELLS = 4_000_000
+#: Of fewer leaves all are lifted: finding equal ones takes longer than lifting them under most rules.
+FEW_LEAVES = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,9 @@ def counts_of(now: ClassAnswers, codes: Codes) -> Floats:
 def opinion_of(now: ClassAnswers, counts: Floats, caution: float | None = None) -> Opinion:
     """Evidence (n, T, K) -> opinion under the rule, perhaps with another caution."""
     rule, setting = now.rule, now.setting if caution is None else replace(now.setting, caution=caution)
-    states = lift_distinct(rule, counts.reshape(-1, counts.shape[2]), setting)
+    leaves = counts.reshape(-1, counts.shape[2])
+    few = len(leaves) < FEW_LEAVES
+    states = rule.lift(leaves, setting) if few else lift_distinct(rule, leaves, setting)
     states = states.reshape(*counts.shape[:2], -1)
     if now.weights is not None:
         states = states * now.weights[None, :, None]

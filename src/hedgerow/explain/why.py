@@ -170,7 +170,8 @@ class _Added:
 
 def _explain_block(asked: _Asked, question: Question, first: int) -> list[Explanation]:
     """A block of samples -> their explanations."""
-    doubt, excess = doubt_about(question, asked.marginals), excess_of(question)
+    excess = excess_of(question)
+    doubt = doubt_about(question, asked.marginals, excess)
     near: list[list[Case]] | None = None
     if asked.training is not None and asked.cases:
         near = nearest_cases(question, asked.training, asked.cases)

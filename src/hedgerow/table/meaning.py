@@ -39,8 +39,25 @@ class Meaning:
         """The code of a missing value."""
         return int(np.iinfo(self.bins.code_type).max)
 
+    @cached_property
+    def _known(self) -> dict[int, tuple[float, float, float]]:
+        """The ranges and spans that have been asked for."""
+        return {}
+
     def range_of(self, feature: int) -> tuple[float, float]:
         """Smallest and largest training value of a numeric feature; for a binned column, the ends of its outer bins."""
+        return self._measured(feature)[:2]
+
+    def span_of(self, feature: int) -> float:
+        """The range of the finite training values of a numeric feature; 0 if all are equal."""
+        return self._measured(feature)[2]
+
+    def _measured(self, feature: int) -> tuple[float, float, float]:
+        if feature not in self._known:
+            self._known[feature] = *self._range(feature), self._span(feature, *self._range(feature))
+        return self._known[feature]
+
+    def _range(self, feature: int) -> tuple[float, float]:
         centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
         low, high = float(centers[0]), float(centers[-1])
         cuts = self.bins.cuts_of(feature)
@@ -49,10 +66,8 @@ class Meaning:
         # A centre is the middle of its bin, so the outer end is as far from it as the cut is.
         return min(low, 2 * low - float(cuts[0])), max(high, 2 * high - float(cuts[-1]))
 
-    def span_of(self, feature: int) -> float:
-        """The range of the finite training values of a numeric feature; 0 if all are equal."""
+    def _span(self, feature: int, low: float, high: float) -> float:
         centers = self.bins.centers[self.bins.center_start[feature] : self.bins.center_start[feature + 1]]
-        low, high = self.range_of(feature)
         finite = centers[np.isfinite(centers)]
         if not len(finite):
             return 0.0

@@ -308,22 +308,21 @@ function combiner(evidence, name, setting) {
   const states = new Float64Array(evidence.nContents * width), done = new Uint8Array(evidence.nContents);
   setting = {...setting, nClasses: K};
 
-  function stateOf(d) {
-    const state = states.subarray(d * width, (d + 1) * width);
-    if (!done[d]) {
-      const count = (k) => evidence.counts[d * K + k];
-      rule.lift({count, total: evidence.total[d], winner: evidence.winner[d], weight: evidence.weight[d]}, setting, state);
-      done[d] = 1;
-    }
-    return state;
+  function lift(d) {
+    const count = (k) => evidence.counts[d * K + k];
+    const content = {count, total: evidence.total[d], winner: evidence.winner[d], weight: evidence.weight[d]};
+    rule.lift(content, setting, states.subarray(d * width, (d + 1) * width));
+    done[d] = 1;
   }
 
+  const {start, content, times} = evidence, takesMost = rule.merge === "max";
   return (number) => {
     const merged = new Float64Array(width);
-    for (let at = evidence.start[number]; at < evidence.start[number + 1]; at++) {
-      const state = stateOf(evidence.content[at]), times = evidence.times[at];
+    for (let at = start[number]; at < start[number + 1]; at++) {
+      const d = content[at], from = d * width;
+      if (!done[d]) lift(d);
       for (let i = 0; i < width; i++) {
-        merged[i] = rule.merge === "max" ? Math.max(merged[i], state[i]) : merged[i] + times * state[i];
+        merged[i] = takesMost ? Math.max(merged[i], states[from + i]) : merged[i] + times[at] * states[from + i];
       }
     }
     const opinion = rule.finish(merged, setting);

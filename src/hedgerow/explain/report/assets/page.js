@@ -275,9 +275,12 @@ function intervals(answer) {
   return [box, ...more];
 }
 
-/* As wide as there is room for, so that letters keep their size. */
-function chartWidth() {
-  return clip(byId("case").clientWidth - 40, 280, 540);
+/* As wide as there is room for, so that letters keep their size. It is measured before the page changes: a question about sizes after
+   a change would lay out the page once more, which took more than half of the time of a slider. */
+let chartWidth = 540;
+
+function measure() {
+  chartWidth = clip(byId("case").clientWidth - 40, 280, 540);
 }
 
 /* Bounds of the two most probable classes against caution. */
@@ -288,7 +291,7 @@ function cautionPath(number) {
     const caution = (most * i) / steps;
     return {caution, ...answerOf(combiner(evidence, settings.rule, ruleSetting(caution))(number))};
   });
-  const wide = chartWidth(), x = (caution) => 34 + ((wide - 50) * Math.min(caution, most)) / most, y = (share) => 8 + 132 * (1 - share);
+  const wide = chartWidth, x = (caution) => 34 + ((wide - 50) * Math.min(caution, most)) / most, y = (share) => 8 + 132 * (1 - share);
   const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${wide} 176`, role: "img",
     "aria-label": `Bounds of ${data.classes[first]} and ${data.classes[second] ?? ""} as caution grows`});
   for (const share of [0, 0.5, 1]) {
@@ -340,7 +343,7 @@ function treeChart(number) {
     const bin = Math.min(bins - 1, Math.floor((evidence.counts[d * K + k] / total) * bins)), winner = evidence.winner[d];
     stacks[bin].set(winner, (stacks[bin].get(winner) ?? 0) + evidence.times[at]);
   }
-  const wide = chartWidth(), step = (wide - 50) / bins;
+  const wide = chartWidth, step = (wide - 50) / bins;
   const tallest = Math.max(1, ...stacks.map((stack) => [...stack.values()].reduce((a, b) => a + b, 0)));
   const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${wide} 128`, role: "img", "aria-label": "Trees by the share they give the label"});
   chart.append(drawn("line", {class: "grid", x1: 34, x2: wide - 16, y1: 96, y2: 96}), drawn("text", {x: 28, y: 16, "text-anchor": "end"}, `${tallest}`));
@@ -453,6 +456,7 @@ function refresh(besides) {
   waiting = true;
   requestAnimationFrame(() => {
     waiting = false;
+    measure();
     answerAll();
     showTally();
     showList();
@@ -461,6 +465,7 @@ function refresh(besides) {
   });
 }
 
+addEventListener("resize", measure);
 takeOwn();
 prepareControls();
 prepareList();
