@@ -119,8 +119,9 @@ def with_probability(opinion: Opinion, probability: Floats) -> Opinion:
     said, vacuity = opinion.probability, opinion.vacuity[:, None]
     known = (vacuity < 1) | (said.max(axis=1, keepdims=True) > said.min(axis=1, keepdims=True))
     mapped = np.where(known, probability, said)
-    made = opinion_from_lower(mapped, (1.0 - vacuity) * mapped, opinion.conflict, score=opinion.score)
-    return replace(made, vacuity=opinion.vacuity, groups=opinion.groups)
+    lower = (1.0 - vacuity) * mapped
+    made = opinion_from_lower(mapped, lower, opinion.conflict, score=opinion.score, vacuity=opinion.vacuity)
+    return made if opinion.groups is None else replace(made, groups=opinion.groups)
 
 
 def log_shares(probability: Any) -> Any:

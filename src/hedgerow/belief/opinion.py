@@ -110,11 +110,19 @@ def opinion_from_lower(
     log_odds: Floats | None = None,
     score: Floats | None = None,
     chosen: Bools | None = None,
+    vacuity: Floats | None = None,
 ) -> Opinion:
     """(n, K), (n, K), (n,) -> opinion; the upper bound is the lower one plus all that no lower bound assigns."""
     unassigned = 1.0 - lower.sum(axis=1, keepdims=True)
     return opinion_from_bounds(
-        probability, lower, lower + unassigned, conflict, log_odds=log_odds, score=score, chosen=chosen
+        probability,
+        lower,
+        lower + unassigned,
+        conflict,
+        log_odds=log_odds,
+        score=score,
+        chosen=chosen,
+        vacuity=vacuity,
     )
 
 
@@ -127,6 +135,7 @@ def opinion_from_bounds(
     log_odds: Floats | None = None,
     score: Floats | None = None,
     chosen: Bools | None = None,
+    vacuity: Floats | None = None,
 ) -> Opinion:
     """(n, K) three times, (n,) -> opinion; a probability that rounding put outside its bounds is moved inside."""
     lower = _within(lower, 0.0, 1.0)
@@ -137,7 +146,7 @@ def opinion_from_bounds(
         upper=upper,
         probability=probability,
         conflict=_within(conflict, 0.0, 1.0),
-        vacuity=_within(1.0 - lower.sum(axis=1), 0.0, 1.0),
+        vacuity=_within(1.0 - lower.sum(axis=1), 0.0, 1.0) if vacuity is None else vacuity,
         log_odds=log_probability(probability) if log_odds is None else log_odds,
         score=score,
         chosen=chosen,

@@ -47,10 +47,10 @@ def reachable(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
 
 def tightened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """(..., K), (..., K) -> the same as `reachable`, for bounds that have been checked."""
-    room, excess = _room(low, high), _excess(low, high)
+    room, excess = _room_and_excess(low, high)
     width = high - low
     # A bound is not reachable if the interval is wider than what the other classes can give or take.
-    if not ((width > room + TIE) | (width > excess + TIE)).any():
+    if not (width > np.minimum(room, excess) + TIE).any():
         return low, high
     tight_low = np.where(width > excess + TIE, np.minimum(high - excess, high), low)
     tight_high = np.where(width > room + TIE, np.maximum(low + room, low), high)
@@ -158,16 +158,14 @@ def _worst_distribution(action: Floats, lower: Floats, upper: Floats) -> Floats:
 
 def _room(lower: Floats, upper: Floats) -> Floats:
     """(..., K), (..., K) -> (..., 1): 1 minus the sum of lower bounds, at most what the upper bounds can take."""
-    low, high = _sum(lower), _sum(upper)
-    room: Floats = np.clip(1.0, low, high) - low
-    return room
+    return _room_and_excess(lower, upper)[0]
 
 
-def _excess(lower: Floats, upper: Floats) -> Floats:
-    """(..., K), (..., K) -> (..., 1): the sum of upper bounds minus 1, at most what the lower bounds can give up."""
+def _room_and_excess(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """The same, and the sum of upper bounds minus 1, at most what the lower bounds can give up."""
     low, high = _sum(lower), _sum(upper)
-    excess: Floats = high - np.clip(1.0, low, high)
-    return excess
+    whole = np.minimum(np.maximum(low, 1.0), high)  # np.clip takes three times as long for a row
+    return whole - low, high - whole
 
 
 def _sum(values: Floats) -> Floats:
