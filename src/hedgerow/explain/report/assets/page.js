@@ -6,7 +6,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const K = data.classes.length, evidence = readEvidence(data.evidence, K);
 data.labels = unpack(data.label);
 const rows = unpack(data.rows), truth = data.truth && unpack(data.truth), nCases = rows.length;
-const MOST_LISTED = 200, MOST_BARS = 8, PALETTE = 8;
+const MOST_LISTED = 80, MOST_BARS = 8, PALETTE = 8;
 
 /* ---- state ----------------------------------------------------------------------------------------------- */
 
