@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from hedgerow.errors import ModelFileError as ModelFileError
     from hedgerow.estimators import DecisionTreeClassifier as DecisionTreeClassifier
     from hedgerow.estimators import DecisionTreeRegressor as DecisionTreeRegressor
+    from hedgerow.estimators import ExtraTreeClassifier as ExtraTreeClassifier
+    from hedgerow.estimators import ExtraTreeRegressor as ExtraTreeRegressor
     from hedgerow.estimators import ExtraTreesClassifier as ExtraTreesClassifier
     from hedgerow.estimators import ExtraTreesRegressor as ExtraTreesRegressor
     from hedgerow.estimators import PairwiseTreesClassifier as PairwiseTreesClassifier
@@ -54,9 +56,9 @@ _PUBLIC = {
     "hedgerow.belief": "Opinion combine",
     "hedgerow.errors": "CheckpointError HedgerowError ModelFileError",
     "hedgerow.estimators": """
-        DecisionTreeClassifier DecisionTreeRegressor ExtraTreesClassifier ExtraTreesRegressor PairwiseTreesClassifier
-        RandomDecisionTreesClassifier RandomForestClassifier RandomForestRegressor RandomTreesEmbedding
-        UnsupervisedForest load merge save
+        DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor ExtraTreesClassifier
+        ExtraTreesRegressor PairwiseTreesClassifier RandomDecisionTreesClassifier RandomForestClassifier
+        RandomForestRegressor RandomTreesEmbedding UnsupervisedForest load merge save
     """,
     "hedgerow.exchange.export": """
         export_code export_graphviz export_svg export_text to_onnx to_sklearn to_treelite

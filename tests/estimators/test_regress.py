@@ -380,7 +380,7 @@ def test_out_of_bag_predictions_come_from_trees_that_have_not_seen_the_row() -> 
     weights = np.ones(120)
     weights[:5] = 0
     forest = RandomForestRegressor(12, oob_score=True, random_state=0).fit(X, y, weights)
-    by_tree = np.array([tree.value[leaf] for tree, leaf in zip(forest.trees_, forest.apply(X).T, strict=True)])
+    by_tree = np.array([tree.value[leaf, 0, 0] for tree, leaf in zip(forest.trees_, forest.apply(X).T, strict=True)])
     from hedgerow import _core
 
     outside = np.array([_core.bag(fitted_of(forest).seed, tree, 115, 1.0) == 0 for tree in range(12)])
@@ -410,7 +410,9 @@ def test_jackknife_intervals_equal_their_twin(coverage: Fraction) -> None:
     X, y = rng.normal(size=(99, 3)), rng.normal(size=99)
     forest = RandomForestRegressor(25, random_state=0).fit(X, y)
     fresh = rng.normal(size=(20, 3))
-    by_tree = np.array([tree.value[leaf] for tree, leaf in zip(forest.trees_, forest.apply(fresh).T, strict=True)]).T
+    by_tree = np.array(
+        [tree.value[leaf, 0, 0] for tree, leaf in zip(forest.trees_, forest.apply(fresh).T, strict=True)]
+    ).T
     residuals = answers_of(forest).residuals("predict_interval")
     expected = jackknife_plus(by_tree, residuals.outside, residuals.residuals, coverage)
     assert np.allclose(forest.predict_interval(fresh, float(coverage), method="jackknife+"), expected)

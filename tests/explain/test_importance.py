@@ -100,7 +100,7 @@ def number_forest(**parameters: Any) -> tuple[RandomForestRegressor, pd.DataFram
 @pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
 def test_permutation_per_tree_of_a_regressor_loses_squared_error(criterion):
     forest, X, y = number_forest(criterion=criterion)
-    values = [tree.value for tree in forest.trees_]
+    values = [tree.value[:, 0, 0] for tree in forest.trees_]
 
     def worth(row: int, tree: int, node: int, at_home: bool) -> float:
         return float(-((y[row] - values[tree][node]) ** 2))

@@ -355,7 +355,7 @@ def test_out_of_bag_figures_of_regressors_are_those_of_all_rows() -> None:
     nodes = forest.apply(X)
     for number, tree in enumerate(forest.trees_):
         outside = times_counted(forest, number, 400, "oob", 1.0) > 0
-        predicted[outside] += tree.value[nodes[outside, number]]
+        predicted[outside] += tree.value[nodes[outside, number], 0, 0]
         judges += outside
     np.testing.assert_allclose(forest.oob_prediction_, predicted / judges, rtol=1e-12)
     low, high = forest.predict_interval(X).T

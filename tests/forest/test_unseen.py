@@ -115,7 +115,7 @@ def test_numbers_are_means_over_the_leaves(policy: str, kind: Any) -> None:
         for tree in fitted.trees():
             leaves = slow_leaves(tree, row, gapless, fitted.meaning.missing_code)
             parts = [part if policy == "shares" else tree.counts[node, 0] for node, part in leaves]
-            of_trees.append(np.average([tree.value[node] for node, _ in leaves], weights=parts))
+            of_trees.append(np.average([tree.value[node, 0, 0] for node, _ in leaves], weights=parts))
         said.append(np.mean(of_trees))
     np.testing.assert_allclose(forest.predict(strangers()), said, rtol=1e-12)
     bounds, interval = forest.predict_bounds(strangers()), forest.predict_interval(strangers())

@@ -305,7 +305,9 @@ def test_a_warm_start_keeps_its_features() -> None:
     assert (forest.max_features_, forest.max_features_errors_) == (chosen, errors)
     whole = RandomForestClassifier(9, max_features=chosen, random_state=0).fit(X, y)
     assert np.array_equal(forest.predict_proba(X), whole.predict_proba(X))
-    assert not hasattr(forest.set_params(max_features="sqrt", warm_start=False).fit(X, y), "max_features_")
+    fixed = forest.set_params(max_features="sqrt", warm_start=False).fit(X, y)
+    assert fixed.max_features_ == int(X.shape[1] ** 0.5)
+    assert not hasattr(fixed, "max_features_errors_")
 
 
 @pytest.mark.parametrize(

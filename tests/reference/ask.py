@@ -33,6 +33,7 @@ Question = tuple[str, Callable[[], Any]]
 #: Which questions a sound model may refuse, and by which exceptions; docs/model-files.md says why.
 REFUSALS: dict[type[Exception], str] = {
     AttributeError: """
+        estimators_samples_
         caution_ feature_names_in_ label_shares_ max_features_ max_features_errors_ oob_decision_function_ oob_errors_
         oob_evidence_ oob_prediction_ oob_score_ oob_trace_ tree_weights_ tuning_
         drift evidence explain grow_more merge nearest_rows partial_fit predict_uncertainty predict_variance report

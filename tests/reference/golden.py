@@ -23,6 +23,7 @@ from hedgerow.exchange.files.model import MAJOR, MINOR
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
 KEPT = (
     "tree",
+    "extra-tree",
     "forest",
     "extra",
     "random",
@@ -30,6 +31,7 @@ KEPT = (
     "learned",
     "pairs",
     "number-tree",
+    "number-extra-tree",
     "number-forest",
     "number-extra",
     "embedding",

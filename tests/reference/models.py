@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hedgerow import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     PairwiseTreesClassifier,
@@ -80,6 +82,7 @@ def _words(y: NDArray[np.int64]) -> NDArray[Any]:
 #: Every estimator, layout of leaves, kind of split, type of class and learned attribute comes up in one of them.
 MODELS: dict[str, Callable[[], Fitted]] = {
     "tree": lambda: _numeric(DecisionTreeClassifier(max_depth=4, random_state=0), 3),
+    "extra-tree": lambda: _numeric(ExtraTreeClassifier(max_depth=4, random_state=0), 3),
     "forest": lambda: _framed(RandomForestClassifier(4, max_depth=4, random_state=0), 3, _words),
     "extra": lambda: _numeric(ExtraTreesClassifier(4, categorical_features=[2, 3], max_depth=5, random_state=0), 2),
     "random": lambda: _framed(RandomDecisionTreesClassifier(4, max_depth=3, random_state=0), 2, lambda y: y > 0),
@@ -123,6 +126,7 @@ def _targets(model: Any, **fit: Any) -> Fitted:
 #: The same for numbers.
 NUMBER_MODELS: dict[str, Callable[[], Fitted]] = {
     "number-tree": lambda: _targets(DecisionTreeRegressor(max_depth=4, leaf_rows=True, random_state=0)),
+    "number-extra-tree": lambda: _targets(ExtraTreeRegressor(max_depth=4, random_state=0)),
     "number-forest": lambda: _targets(
         RandomForestRegressor(9, max_depth=4, leaf_rows=True, oob_score=True, random_state=0),
         sample_weight=np.arange(N_ROWS) % 4 + 0.5,

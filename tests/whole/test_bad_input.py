@@ -327,7 +327,7 @@ WRONG: dict[str, list[Any]] = {
     "decision": ["guess", None, 3],
     "bootstrap": ["no", None, 2],
     "unseen": ["smaller", None, 3, True],
-    "max_samples": [0, -1, 41, 0.0, 1.5, NAN, "half", True],
+    "max_samples": [0, -1, 321, 0.0, 8.5, NAN, "half", True],
     "oob_score": ["yes", 2],
     "novelty": [0, -0.1, 1.5, NAN, "some", True],
     "class_weight": ["even", 3, [1, 2], np.array([1, 2]), {0: -1.0}, {0: NAN}, {0: 0, 1: 0}, {7: 1.0}, {0: "a"}],

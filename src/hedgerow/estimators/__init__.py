@@ -2,12 +2,18 @@
 
 from hedgerow.estimators.classifiers import (
     DecisionTreeClassifier,
+    ExtraTreeClassifier,
     ExtraTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
 from hedgerow.estimators.pairwise import PairwiseTreesClassifier
-from hedgerow.estimators.regressors import DecisionTreeRegressor, ExtraTreesRegressor, RandomForestRegressor
+from hedgerow.estimators.regressors import (
+    DecisionTreeRegressor,
+    ExtraTreeRegressor,
+    ExtraTreesRegressor,
+    RandomForestRegressor,
+)
 from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
 from hedgerow.exchange.files import load, save
 from hedgerow.fit.merge import merge
@@ -15,6 +21,8 @@ from hedgerow.fit.merge import merge
 __all__ = [
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "PairwiseTreesClassifier",

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
-from hedgerow.estimators.trees import figure, or_not_there
+from hedgerow.estimators.trees import figure, or_not_there, stacked
 from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.later import partial_fit
 from hedgerow.fit.progress import with_callbacks
@@ -405,11 +405,11 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
     @property
     def oob_decision_function_(self) -> Floats:
-        """(n_samples, n_classes): out-of-bag probabilities of the training rows; with several outputs, a list."""
-        fitted = fitted_of(self)
-        found: list[Any] = [each.figures.oob_answers for each in fitted.outputs or (fitted,)]
-        figure(found[0], "oob_decision_function_", "after a fit with oob_score")
-        return found if fitted.outputs else found[0]  # type: ignore[return-value]
+        """(n_samples, n_classes[, n_outputs]): out-of-bag probabilities; a list if numbers of classes differ."""
+        fitted, why = fitted_of(self), "after a fit with oob_score"
+        answers = [each.figures.oob_answers for each in fitted.outputs or (fitted,)]
+        found = [figure(each, "oob_decision_function_", why) for each in answers]
+        return stacked(found, bool(fitted.outputs))  # type: ignore[no-any-return]
 
     @property
     def label_shares_(self) -> Floats:

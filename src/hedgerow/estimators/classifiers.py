@@ -10,6 +10,7 @@ from typing import Any
 
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.estimators.classifier import TreesClassifier
+from hedgerow.estimators.members import each_member, how_many, member_at, members, samples_of, template_of
 from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.trees import or_not_there
 from hedgerow.fit.fields import estimator, parameter
@@ -59,6 +60,7 @@ class DecisionTreeClassifier(OneTree, TreesClassifier):
     caution: Any = 1.0
     decision: Any = "auto"
     criterion: Any = "gini"
+    splitter: str = "best"
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
     constant_features: str = "skip"
@@ -79,6 +81,32 @@ class DecisionTreeClassifier(OneTree, TreesClassifier):
 
 
 @estimator
+class ExtraTreeClassifier(DecisionTreeClassifier):
+    """An extremely randomised tree: each split is the best of one random threshold for each feature.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_, n_classes_, n_features_in_, feature_names_in_, tree_, forest_, feature_importances_
+        As in `DecisionTreeClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hedgerow import ExtraTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ExtraTreeClassifier(random_state=0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    splitter: str = "random"
+    max_features: Any = "sqrt"
+
+
+@estimator
 class RandomForestClassifier(TreesClassifier):
     """A random forest whose leaves keep their class counts.
 
@@ -96,6 +124,10 @@ class RandomForestClassifier(TreesClassifier):
         Names of the features, if the training table had names.
     trees_ : list of Tree
         The trees, as objects to read and walk through.
+    estimators_ : list of DecisionTreeClassifier
+        The trees, as fitted estimators that share the arrays of the forest; also by ``forest[i]`` and iteration.
+    estimators_samples_ : list of ndarray
+        The rows in the bag of each tree, as long as the forest has its training rows.
     forest_ : Forest
         The arrays of the trees.
     feature_importances_ : ndarray of shape (n_features,)
@@ -151,6 +183,10 @@ class RandomForestClassifier(TreesClassifier):
     n_jobs: int | None = None
     verbose: int = 0
 
+    __single__ = DecisionTreeClassifier
+    __len__, __getitem__, __iter__ = how_many, member_at, each_member
+    estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)
+
     @property
     def calibration_(self) -> Calibration:
         """The map of probabilities under the current rule. If none was learned, its ``why`` gives the reason."""
@@ -180,9 +216,10 @@ class ExtraTreesClassifier(RandomForestClassifier):
     1.0
     """
 
+    splitter: str = parameter(default="random", init=False)
     bootstrap: bool = False
 
-    __splitter__ = "random"
+    __single__ = ExtraTreeClassifier
 
 
 @estimator
@@ -221,6 +258,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     caution: Any = 1.0
     decision: Any = "auto"
     min_weight_fraction_leaf: float = 0.0
+    splitter: str = parameter(default="random_decision", init=False)
     max_leaf_nodes: int | None = parameter(default=None, init=False)
     unseen: str = "shares"
     class_weight: Any = None
@@ -229,4 +267,6 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     n_jobs: int | None = None
     verbose: int = 0
 
-    __splitter__ = "random_decision"
+    __single__ = DecisionTreeClassifier
+    __len__, __getitem__, __iter__ = how_many, member_at, each_member
+    estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)

@@ -14,6 +14,7 @@ from hedgerow.fit.later import grow_more
 from hedgerow.fit.parameters import require_count
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task
+from hedgerow.fit.settings import resolve_max_features
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
@@ -220,8 +221,12 @@ class LaterEstimator(TreesEstimator):
 
     @property
     def max_features_(self) -> int:
-        """The number of features for each split that ``max_features="oob"`` has chosen."""
-        return int(figure(fitted_of(self).figures.max_features, "max_features_", "after a fit with max_features='oob'"))
+        """The number of features for each split, as ``max_features`` says or as "oob" has chosen."""
+        fitted = fitted_of(self)
+        chosen = fitted.figures.max_features
+        if chosen is None and self.max_features == "oob":
+            raise AttributeError("max_features_ is there after a fit with max_features='oob', got a model without it")
+        return resolve_max_features(self.max_features, fitted.schema.n_features) if chosen is None else int(chosen)
 
     @property
     def max_features_errors_(self) -> dict[int, float]:

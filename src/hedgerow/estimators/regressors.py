@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hedgerow.estimators.members import each_member, how_many, member_at, members, samples_of, template_of
 from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.fit.fields import estimator, parameter
@@ -56,6 +57,7 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
 
     caution: Any = parameter(default=1.0, like=PLAIN_CAUTION)
     criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
+    splitter: str = "best"
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
     constant_features: str = "skip"
@@ -74,6 +76,32 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
 
 
 @estimator
+class ExtraTreeRegressor(DecisionTreeRegressor):
+    """An extremely randomised tree: each split is the best of one random threshold for each feature.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_, tree_, forest_, feature_importances_
+        As in `DecisionTreeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hedgerow import ExtraTreeRegressor
+    >>> X = np.arange(8.0)[:, None]
+    >>> ExtraTreeRegressor(random_state=0).fit(X, X[:, 0] ** 2).predict([[2.0]])
+    array([4.])
+    """
+
+    splitter: str = "random"
+    max_features: Any = 1.0
+
+
+@estimator
 class RandomForestRegressor(TreesRegressor):
     """A random forest whose leaves keep their moments.
 
@@ -89,6 +117,10 @@ class RandomForestRegressor(TreesRegressor):
         Names of the features, if the training table had names.
     trees_ : list of NumberTree
         The trees, as objects to read and walk through.
+    estimators_ : list of DecisionTreeRegressor
+        The trees, as fitted estimators that share the arrays of the forest; also by ``forest[i]`` and iteration.
+    estimators_samples_ : list of ndarray
+        The rows in the bag of each tree, as long as the forest has its training rows.
     forest_ : Forest
         The arrays of the trees.
     criterion_ : str
@@ -136,6 +168,10 @@ class RandomForestRegressor(TreesRegressor):
     n_jobs: int | None = None
     verbose: int = 0
 
+    __single__ = DecisionTreeRegressor
+    __len__, __getitem__, __iter__ = how_many, member_at, each_member
+    estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)
+
 
 @estimator
 class ExtraTreesRegressor(RandomForestRegressor):
@@ -159,6 +195,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
     array([4.])
     """
 
+    splitter: str = parameter(default="random", init=False)
     bootstrap: bool = False
 
-    __splitter__ = "random"
+    __single__ = ExtraTreeRegressor

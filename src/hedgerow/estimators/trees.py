@@ -40,8 +40,6 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     # What other rooms need to know about a class.
-    #: How a split is found: "best", "random" or "random_decision".
-    __splitter__: ClassVar[str] = "best"
     #: Whether it is a single tree.
     __one_tree__: ClassVar[bool] = False
     #: Whether leaves can count later rows.
@@ -280,6 +278,13 @@ def figure(value: Any, name: str, reason: str) -> Any:
     if value is None:
         raise AttributeError(f"{name} is there {reason}, got a model without it")
     return value
+
+
+def stacked(outputs: list[Any], are_several: bool) -> Any:
+    """Arrays (n, K) of outputs -> (n, K, outputs), or a list if K differs; the array itself if there is one output."""
+    if not are_several:
+        return outputs[0]
+    return np.stack(outputs, axis=-1) if len({each.shape for each in outputs}) == 1 else outputs
 
 
 @contextmanager

@@ -140,7 +140,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     verbose: int = 0
     criterion: str = parameter(default="squared_error", init=False, like=NUMBER_CRITERION)
 
-    __splitter__ = "random"
+    splitter = "random"
     max_features = 1
     __keeps_rows__ = False
     #: What the counts of a leaf are called.

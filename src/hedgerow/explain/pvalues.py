@@ -14,10 +14,10 @@ from hedgerow.explain.importance import gained_outside, permuted_outside, read_g
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.impurity import impurities_of
 from hedgerow.forest.prune import prune_by_rows
 from hedgerow.forest.training import TrainingRows
-from hedgerow.forest.walk import impurity_importance
 from hedgerow.judge.answer import answers_of
 
 Floats = NDArray[np.float64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,12 @@ class ClassTask(Task):
         self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted | None, declared: Any
     ) -> ReadTarget:
         """Labels and weights -> the target of the rows whose weight is above zero."""
+        if model.warm_start and isinstance(model.class_weight, str):
+            warnings.warn(
+                f'class_weight preset "{model.class_weight}" is not recommended for warm_start: each fit has weights of'
+                " its own. Compute them once with sklearn.utils.class_weight.compute_class_weight, and pass them.",
+                stacklevel=2,
+            )
         read = read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=declared)
         return _with_same_classes(read, before)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,23 @@ from hedgerow.belief import resolve_rule
 from hedgerow.decide import resolve_decision
 from hedgerow.fit.fields import Parameter, Size, estimator, parameter, parameters_of
 from hedgerow.fit.settings import (
+    FRIEDMAN_MSE,
+    NUMBER_CRITERIA,
     bag_mean,
     is_real,
     is_seed,
     is_share,
     is_whole,
+    is_word,
+    must,
+    number_criterion,
     resolve_max_features,
     rows_from,
     seed_from,
     signs_from,
 )
 from hedgerow.forest.grow import NO_LIMIT, GrowSettings
-from hedgerow.forest.rows import COUNT_SENSES
+from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
 from hedgerow.forest.threads import check_n_jobs
 from hedgerow.forest.unseen import POLICIES
 from hedgerow.metrics.scorers import SCORERS
@@ -30,27 +34,10 @@ from hedgerow.table.bins import MAX_BINS, MOST_BINS
 from hedgerow.target.classes import check_class_weights
 from hedgerow.target.criteria import resolve_criterion
 
-NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
-
 _SWITCH = (bool, np.bool_)
 
 
-def _must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
-    """What a parameter must be, as text and as a test -> a check that raises an error."""
-
-    def check(name: str, value: Any) -> None:
-        if not holds(value):
-            raise ValueError(f"{name} must be {be}, got {repr(value)[:200]}")
-
-    return check
-
-
-def _is(value: Any, *words: str) -> bool:
-    """Whether a value is one of these words; False for an array."""
-    return isinstance(value, str) and value in words
-
-
-_switch = _must("True or False", lambda value: isinstance(value, _SWITCH))
+_switch = must("True or False", lambda value: isinstance(value, _SWITCH))
 
 
 @estimator
@@ -66,9 +53,9 @@ class Parameters:
         kind='int or "auto"',
         about='Number of trees. "auto" grows trees until the out-of-bag error no longer falls, at most 1000 (needs a'
         " bootstrap); ``forest_.n_trees`` is their number, ``oob_trace_`` the error after each tree.",
-        check=_must("an int >= 1 or 'auto'", lambda value: is_whole(value, 1) or _is(value, "auto")),
-        needs_bags=lambda value: _is(value, "auto"),
-        needs_rows=lambda value: _is(value, "auto"),
+        check=must("an int >= 1 or 'auto'", lambda value: is_whole(value, 1) or is_word(value, "auto")),
+        needs_bags=lambda value: is_word(value, "auto"),
+        needs_rows=lambda value: is_word(value, "auto"),
     )
     rule: Any = parameter(
         init=False,
@@ -86,9 +73,9 @@ class Parameters:
         about='How many unseen rows each leaf keeps in reserve: 0 is the ordinary forest. "auto" chooses a value on'
         " out-of-bag evidence (``caution_``) in the fit, and again when rule or decision change, as long as the forest"
         " has its training rows.",
-        check=_must("a number >= 0 or 'auto'", lambda value: is_real(value, 0) or _is(value, "auto")),
-        needs_bags=lambda value: _is(value, "auto"),
-        needs_rows=lambda value: _is(value, "auto"),
+        check=must("a number >= 0 or 'auto'", lambda value: is_real(value, 0) or is_word(value, "auto")),
+        needs_bags=lambda value: is_word(value, "auto"),
+        needs_rows=lambda value: is_word(value, "auto"),
         instead="a number",
         on_fitted=True,
     )
@@ -110,7 +97,7 @@ class Parameters:
         about='"oob" learns, on rows outside the bags, a map that makes probabilities better, and bounds and sets with'
         " them. ``calibration_`` is this map; if none was learned, as without bags, it gives the reason. None is the"
         " forest of the papers, whose probabilities are the mean of its leaves.",
-        check=_must("'oob' or None", lambda value: value is None or _is(value, "oob")),
+        check=must("'oob' or None", lambda value: value is None or is_word(value, "oob")),
         on_fitted=True,
     )
     criterion: Any = parameter(
@@ -124,11 +111,20 @@ class Parameters:
         needs_rows=lambda value: not resolve_criterion(value).is_settled,
         instead="one that leaves nothing to be chosen",
     )
+    splitter: str = parameter(
+        default="best",
+        init=False,
+        kind='{"best", "random"}',
+        about='"best" looks at all thresholds of a feature, "random" at one that is drawn.',
+        check=must("'best' or 'random'", lambda value: is_word(value, "best", "random")),
+        settle=lambda value, size: value,
+        as_sklearn=True,
+    )
     max_depth: int | None = parameter(
         default=None,
         kind="int or None",
         about="Length of the longest path from the root; None means no limit.",
-        check=_must("an int >= 1 or None", lambda value: value is None or is_whole(value, 1)),
+        check=must("an int >= 1 or None", lambda value: value is None or is_whole(value, 1)),
         settle=lambda value, size: NO_LIMIT if value is None else min(int(value), NO_LIMIT),
         as_sklearn=True,
     )
@@ -136,7 +132,7 @@ class Parameters:
         default=2,
         kind="int or float",
         about="Number of rows that a node must have to be split; a float is a share of the training rows.",
-        check=_must("an int >= 2 or a float in (0, 1]", lambda value: is_whole(value, 2) or is_share(value)),
+        check=must("an int >= 2 or a float in (0, 1]", lambda value: is_whole(value, 2) or is_share(value)),
         settle=lambda value, size: rows_from(value, size.n_rows, 2),
         as_sklearn=True,
     )
@@ -144,7 +140,7 @@ class Parameters:
         default=1,
         kind="int or float",
         about="Number of rows that each side of a split must have; a float is a share of the training rows.",
-        check=_must("an int >= 1 or a float in (0, 1]", lambda value: is_whole(value, 1) or is_share(value)),
+        check=must("an int >= 1 or a float in (0, 1]", lambda value: is_whole(value, 1) or is_share(value)),
         settle=lambda value, size: rows_from(value, size.n_rows, 1),
         as_sklearn=True,
     )
@@ -153,7 +149,7 @@ class Parameters:
         init=False,
         kind="float",
         about="Share of the total weight of the tree that each side of a split must have.",
-        check=_must("a number in [0, 0.5]", lambda value: is_real(value, 0, 0.5)),
+        check=must("a number in [0, 0.5]", lambda value: is_real(value, 0, 0.5)),
         settle=lambda value, size: float(value),
         as_sklearn=True,
     )
@@ -164,13 +160,15 @@ class Parameters:
         about="Number of features to look at for each split; see ``constant_features``. None means all, a float is a"
         ' share. "oob" chooses the number with the smallest out-of-bag error (``max_features_``; needs a'
         " bootstrap).",
-        check=_must(
+        check=must(
             "'sqrt', 'log2', 'oob', an int >= 1, a float in (0, 1] or None",
-            lambda value: value is None or _is(value, "sqrt", "log2", "oob") or is_whole(value, 1) or is_share(value),
+            lambda value: (
+                value is None or is_word(value, "sqrt", "log2", "oob") or is_whole(value, 1) or is_share(value)
+            ),
         ),
         settle=lambda value, size: resolve_max_features(value, size.n_features),
-        needs_bags=lambda value: _is(value, "oob"),
-        needs_rows=lambda value: _is(value, "oob"),
+        needs_bags=lambda value: is_word(value, "oob"),
+        needs_rows=lambda value: is_word(value, "oob"),
     )
     constant_features: str = parameter(
         default="skip",
@@ -178,14 +176,14 @@ class Parameters:
         kind='{"skip", "count"}',
         about='Whether drawn features that are constant in the node count for ``max_features``: "skip" draws others in'
         ' their place, "count" counts them, as scikit-learn does, so that fewer features compete.',
-        check=_must("'skip' or 'count'", lambda value: _is(value, "skip", "count")),
+        check=must("'skip' or 'count'", lambda value: is_word(value, "skip", "count")),
         settle=lambda value, size: value,
     )
     max_leaf_nodes: int | None = parameter(
         default=None,
         kind="int or None",
         about="Largest number of leaves of a tree. With a limit, the node with the largest gain is split next.",
-        check=_must("an int >= 2 or None", lambda value: value is None or is_whole(value, 2)),
+        check=must("an int >= 2 or None", lambda value: value is None or is_whole(value, 2)),
         settle=lambda value, size: 0 if value is None else min(int(value), NO_LIMIT),
         as_sklearn=True,
     )
@@ -194,7 +192,7 @@ class Parameters:
         init=False,
         kind="float",
         about="A split must reduce the impurity of the whole tree by at least this much.",
-        check=_must("a number >= 0", lambda value: is_real(value, 0)),
+        check=must("a number >= 0", lambda value: is_real(value, 0)),
         settle=lambda value, size: float(value),
         as_sklearn=True,
     )
@@ -211,10 +209,11 @@ class Parameters:
         default=None,
         init=False,
         kind="int, float or None",
-        about="Expected size of the bootstrap sample: a number of rows, or a share of them; None means all.",
-        check=_must(
-            "an int >= 1, a float in (0, 1] or None",
-            lambda value: value is None or is_whole(value, 1) or is_share(value),
+        about="Expected size of the bootstrap sample: a number of rows, or how often a row is drawn on average, up to"
+        f" {MOST_DRAWS} times; None means as many rows as the table has.",
+        check=must(
+            f"an int >= 1, a float in (0, {MOST_DRAWS}] or None",
+            lambda value: value is None or is_whole(value, 1) or (is_real(value, 0, MOST_DRAWS) and value > 0),
         ),
         needs_bags=lambda value: value is not None,
         instead="None",
@@ -225,9 +224,9 @@ class Parameters:
         kind="bool, str or callable",
         about="Whether to judge the forest on out-of-bag rows: True by accuracy, a str by the metric of sets of that"
         " name, a callable by ``metric(y, prediction)``.",
-        check=_must(
+        check=must(
             "True, False, a callable or the name of a metric",
-            lambda value: isinstance(value, _SWITCH) or callable(value) or _is(value, "accuracy", *SCORERS),
+            lambda value: isinstance(value, _SWITCH) or callable(value) or is_word(value, "accuracy", *SCORERS),
         ),
         needs_bags=bool,
         needs_rows=bool,
@@ -239,7 +238,7 @@ class Parameters:
         kind="float or None",
         about="The p-value of `predict_novelty` below which a sample is a stranger: the smaller its p-value, the more"
         " its bounds and its set open up. 0.01 is a good value; None answers strangers like all others.",
-        check=_must("a number in (0, 1] or None", lambda value: value is None or (is_real(value, 0, 1) and value > 0)),
+        check=must("a number in (0, 1] or None", lambda value: value is None or (is_real(value, 0, 1) and value > 0)),
         needs_bags=lambda value: value is not None,
         instead="None",
         on_fitted=True,
@@ -251,7 +250,7 @@ class Parameters:
         about="Where a sample goes at a split on a value that no training row had: a new category, or a gap where there"
         ' were none. "shares" sends it down both sides, weighted by their shares of the training rows, "sum" adds up'
         ' the rows of the leaves on both sides, "larger" sends it to the larger side, as scikit-learn does.',
-        check=_must(f"one of {', '.join(POLICIES)}", lambda value: _is(value, *POLICIES)),
+        check=must(f"one of {', '.join(POLICIES)}", lambda value: is_word(value, *POLICIES)),
     )
     class_weight: Any = parameter(
         default=None,
@@ -280,9 +279,9 @@ class Parameters:
         " into so many, the finest at both ends. None means 65,535, chosen from all rows instead of a sample."
         ' "auto" tells all values apart in a table of at most 4,096 rows; for longer tables it is 255, the fastest:'
         " more bins take two bytes a cell, and 4,096 take about twice as long.",
-        check=_must(
+        check=must(
             f"an int from {MAX_BINS} to {MOST_BINS}, 'auto' or None",
-            lambda value: value is None or _is(value, "auto") or (is_whole(value, MAX_BINS) and value <= MOST_BINS),
+            lambda value: value is None or is_word(value, "auto") or (is_whole(value, MAX_BINS) and value <= MOST_BINS),
         ),
     )
     label_rounds: int = parameter(
@@ -290,7 +289,7 @@ class Parameters:
         kind="int",
         about="Only for uncertain labels: how many rounds, at most, out-of-bag opinions of the trees refine the labels;"
         " 0 uses the labels as given.",
-        check=_must("an int >= 0", lambda value: is_whole(value, 0)),
+        check=must("an int >= 0", lambda value: is_whole(value, 0)),
     )
     leaf_counts: str = parameter(
         default="all",
@@ -298,9 +297,9 @@ class Parameters:
         kind='{"all", "inbag", "distinct", "oob"}',
         about='Which rows a leaf counts: "all" training rows that reach it, rows of the bootstrap sample as often as it'
         ' holds them ("inbag") or once each ("distinct"), or only rows outside the sample ("oob").',
-        check=_must(f"one of {', '.join(COUNT_SENSES)}", lambda value: _is(value, *COUNT_SENSES)),
+        check=must(f"one of {', '.join(COUNT_SENSES)}", lambda value: is_word(value, *COUNT_SENSES)),
         settle=lambda value, size: value,
-        needs_bags=lambda value: _is(value, "oob"),
+        needs_bags=lambda value: is_word(value, "oob"),
         instead="'all', 'inbag' or 'distinct'",
     )
     leaf_rows: bool = parameter(
@@ -318,7 +317,7 @@ class Parameters:
         init=False,
         kind="float",
         about="Cost of a leaf in cost-complexity pruning: branches that gain less than this for each leaf are cut.",
-        check=_must("a number >= 0", lambda value: is_real(value, 0) or isinstance(value, bool)),
+        check=must("a number >= 0", lambda value: is_real(value, 0) or isinstance(value, bool)),
     )
     sparse_output: bool = parameter(
         init=False,
@@ -350,14 +349,14 @@ class Parameters:
         default=None,
         kind="int, RandomState or None",
         about="Seed of all random draws. The same int gives the same forest, bit for bit.",
-        check=_must("an int from 0 to 2**32 - 1, a RandomState or None", is_seed),
+        check=must("an int from 0 to 2**32 - 1, a RandomState or None", is_seed),
     )
     verbose: int = parameter(
         default=0,
         init=False,
         kind="int",
         about="1 shows a progress bar on a terminal.",
-        check=_must("an int >= 0 or a bool", lambda value: isinstance(value, bool) or is_whole(value, 0)),
+        check=must("an int >= 0 or a bool", lambda value: isinstance(value, bool) or is_whole(value, 0)),
     )
 
 
@@ -365,16 +364,17 @@ class Parameters:
 PLAIN_CAUTION = Parameter(
     kind="float",
     about="How many unseen rows each leaf keeps in reserve for `predict_bounds`.",
-    check=_must("a number >= 0", lambda value: is_real(value, 0)),
+    check=must("a number >= 0", lambda value: is_real(value, 0)),
     on_fitted=True,
 )
 #: What differs in a regression.
 NUMBER_CRITERION = Parameter(
     kind='{"squared_error", "absolute_error", "poisson"}',
     about="What a split should reduce: the squared error, the absolute error (leaves predict medians, and growing is"
-    " log n times slower), or the Poisson deviance of targets >= 0.",
-    check=_must(f"one of {', '.join(NUMBER_CRITERIA)}", lambda value: _is(value, *NUMBER_CRITERIA)),
-    settle=lambda value, size: value,
+    ' log n times slower), or the Poisson deviance of targets >= 0. scikit-learn\'s "friedman_mse" is the squared'
+    " error under another name.",
+    check=must(f"one of {', '.join(NUMBER_CRITERIA)}", lambda value: is_word(value, *NUMBER_CRITERIA, FRIEDMAN_MSE)),
+    settle=lambda value, size: number_criterion(value),
 )
 NUMBER_SIGNS = Parameter(
     kind="array-like of int of shape (n_features,), dict or None",
@@ -384,7 +384,7 @@ NUMBER_SIGNS = Parameter(
 NUMBER_SCORE = Parameter(
     kind="bool or callable",
     about="Whether to judge the forest on out-of-bag rows: True by R², a callable by ``metric(y, prediction)``.",
-    check=_must("True, False or a callable", lambda value: isinstance(value, _SWITCH) or callable(value)),
+    check=must("True, False or a callable", lambda value: isinstance(value, _SWITCH) or callable(value)),
     needs_bags=bool,
     needs_rows=bool,
     instead="False",
@@ -434,7 +434,6 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
     settled = {name: row.settle(getattr(estimator, name), size) for name, row in rows if row.settle}
     return GrowSettings(
         **settled,
-        splitter=estimator.__splitter__,
         bag_mean=bag_mean(estimator.bootstrap, estimator.max_samples, n_rows),
         seed=seed_from(estimator.random_state),
         monotonic=signs_from(estimator.monotonic_cst, n_features, names, n_classes),
@@ -443,5 +442,5 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
 
 def require_count(name: str, value: Any) -> int:
     """A value -> the same; refused unless it is an int >= 1."""
-    _must("an int >= 1", lambda value: is_whole(value, 1))(name, value)
+    must("an int >= 1", lambda value: is_whole(value, 1))(name, value)
     return int(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -221,10 +222,9 @@ def grow(begun: Fit) -> Forest:
     model, before, there = begun.model, begun.before, begun.there
     wanted = begun.n_trees or most_trees(model)
     if wanted < there:
-        raise ValueError(
-            f"n_estimators must not be below the {there} trees of the first fit in a warm start, got {wanted}"
-        )
+        raise ValueError(f"n_estimators must be at least the {there} of the first fit in a warm start, got {wanted}")
     if wanted == there and before:
+        warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
         return before.forest
     make: Callable[..., Forest] = partial(grow_pruned, begun)
     if begun.checkpoint:

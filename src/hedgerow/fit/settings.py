@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
@@ -10,8 +12,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from hedgerow.forest.rows import MOST_DRAWS
 from hedgerow.judge.oob import MOST_TREES
 
+NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
+#: What scikit-learn has called the squared error in a criterion that makes the same splits.
+FRIEDMAN_MSE = "friedman_mse"
 #: The result of `resolve_max_features` if out-of-bag rows shall choose.
 TO_BE_CHOSEN = 0
 
@@ -32,7 +38,7 @@ def seed_from(random_state: Any) -> int:
 
 def how_to_bin(model: Any) -> dict[str, Any]:
     """How the columns of an estimator's training table are cut, as `find_bins` takes it."""
-    return {"max_bins": model.max_bins, "gaps": model.__splitter__ == "random_decision"}
+    return {"max_bins": model.max_bins, "gaps": model.splitter == "random_decision"}
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:
@@ -47,6 +53,19 @@ def resolve_max_features(value: Any, n_features: int) -> int:
     return max(1, int(words[value](n_features) if value in words else value * n_features))
 
 
+def number_criterion(value: str) -> str:
+    """The criterion with which trees are grown; scikit-learn's old name of the squared error gives a warning."""
+    if value != FRIEDMAN_MSE:
+        return value
+    warnings.warn(
+        'Value "friedman_mse" for `criterion` is deprecated, as in scikit-learn; use "squared_error", which makes the'
+        " same splits.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return NUMBER_CRITERIA[0]
+
+
 def rows_from(value: int | float, n_rows: int, least: int) -> int:
     """A number of rows, or a share of them -> rows."""
     return min(int(value), 2**31) if is_whole(value) else max(least, math.ceil(value * n_rows))
@@ -59,8 +78,10 @@ def bag_mean(bootstrap: bool, max_samples: Any, n_rows: int) -> float:
     if max_samples is None:
         return 1.0
     if is_whole(max_samples):
-        if max_samples > n_rows:
-            raise ValueError(f"max_samples must be between 1 and the {n_rows} training rows, got {max_samples!r}")
+        if max_samples > MOST_DRAWS * n_rows:
+            raise ValueError(
+                f"max_samples must be at most {MOST_DRAWS} times the {n_rows} training rows, got {max_samples!r}"
+            )
         return int(max_samples) / n_rows
     return max(float(max_samples), 1 / n_rows)
 
@@ -89,6 +110,21 @@ def signs_from(given: Any, n_features: int, names: Any, n_classes: int) -> list[
             f"monotonic_cst must be None for more than two classes, got constraints for {n_classes} classes"
         )
     return [int(sign) for sign in signs]
+
+
+def must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
+    """What a parameter must be, as text and as a test -> a check that raises an error."""
+
+    def check(name: str, value: Any) -> None:
+        if not holds(value):
+            raise ValueError(f"{name} must be {be}, got {repr(value)[:200]}")
+
+    return check
+
+
+def is_word(value: Any, *words: str) -> bool:
+    """Whether a value is one of these words; False for an array."""
+    return isinstance(value, str) and value in words
 
 
 def is_whole(value: Any, least: float = -math.inf) -> bool:

@@ -120,6 +120,15 @@ class Leaves(ABC):
     def read(self, which: slice | NDArray[np.int64] = slice(None)) -> Any:
         """Leaves (m,) -> their evidence in the form in which it is lifted."""
 
+    def predictions(self) -> Floats:
+        """(L, K): the shares of the classes in each leaf, 0 in a leaf without rows; in a regression (L, 1), its number.
+
+        It is not there for several outputs; ask each of the `parts`.
+        """
+        held = self.table(weighted=True).astype(np.float64)
+        total = held.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(held, total, out=held, where=total > 0))
+
     def read_without(self, leaves: NDArray[np.int64], own: NDArray[Any]) -> Any:
         """Leaves (m,), and what each of m rows has added to its leaf -> the same without it."""
         raise NotImplementedError("only leaves that count classes count rows outside the bags of their trees")

@@ -209,6 +209,10 @@ class Moments(Leaves):
         """The counts and weights of the leaves, as `Counts` of one class."""
         return Counts(1, self.counts, None, None, self.weights)
 
+    def predictions(self) -> Floats:
+        """(L, 1): the prediction of each leaf."""
+        return self.values[:, None]
+
     def impurity(self, criterion: Any) -> Floats:
         """(L,): variance; for "poisson" half the deviance, up to a constant of the tree; absolute errors if known."""
         if criterion == "absolute_error" and self.errors is not None:

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 #: Which rows the leaves of a tree count: all rows, the rows of its bag (each as often as the bag holds it, or each
 #: once), or the rows outside its bag.
 COUNT_SENSES = {"all": 0, "inbag": 1, "distinct": 2, "oob": 3}
+#: A row is drawn into a bag at most this often on average.
+MOST_DRAWS = 8
 #: A bag whose mean size is above this is never empty, so it is never drawn again.
 SURE_SIZE = 100
 #: Rows that are fewer than one in so many are drawn one by one.

@@ -13,21 +13,16 @@ from scipy import sparse
 
 from hedgerow import _core
 from hedgerow.forest.forest import Forest, some_trees
+from hedgerow.forest.importance import impurity_gains, impurity_importance
 from hedgerow.forest.leaves import Leaves
+from hedgerow.forest.lines import MOST_DEPTH, lines_of, questions_of
 from hedgerow.forest.moments import Moments
 from hedgerow.forest.nodes import MULTIWAY, SUBSET, depths_of, parents_of
 from hedgerow.safe.text import printable
-from hedgerow.table import Schema
-from hedgerow.table.bins import Bins
+from hedgerow.table import Schema, read_table
+from hedgerow.table.bins import Bins, encode
 
 Floats = NDArray[np.float64]
-
-#: Text goes no deeper than this: each level indents all below it.
-MOST_DEPTH = 200
-#: A set of categories names at most this many of them.
-MOST_CATEGORIES = 20
-#: Importances of several trees are computed at once if they have at most this many nodes, which fit into the cache.
-NODES_AT_ONCE = 1 << 13
 
 
 class Held(NamedTuple):
@@ -49,7 +44,7 @@ class TreeArrays:
     Attributes
     ----------
     feature : (N,) int64
-        The feature on which a node splits; -1 for leaves.
+        The feature on which a node splits; -2 for leaves, as in scikit-learn.
     parent, first_child, n_children, node_depth : (N,) int64
         The parent of each node (-1 for the root), its first child, the number of its children (0 for leaves), and its
         distance from the root.
@@ -66,7 +61,7 @@ class TreeArrays:
         child, flag = nodes.child, nodes.flag
         self.is_leaf: NDArray[np.bool_] = child == np.arange(len(child))
         self.is_borrowed: NDArray[np.bool_] = self.is_leaf & flag
-        self.feature: NDArray[np.int64] = np.where(self.is_leaf, -1, nodes.feature)
+        self.feature: NDArray[np.int64] = np.where(self.is_leaf, -2, nodes.feature)
         self.first_child: NDArray[np.int64] = np.where(self.is_leaf, -1, child)
         self.missing_left: NDArray[np.bool_] = flag & ~self.is_leaf
         self.n_children: NDArray[np.int64] = np.where(
@@ -151,23 +146,41 @@ class Tree(TreeArrays):
         The meaning of its codes.
     classes : (K,) array
         The labels, in the order of the counts.
+    criterion : Criterion or str
+        The criterion of its splits.
+    known : (N,) float64 or None
+        The impurity of each node, if leaves alone do not give it.
 
     Attributes
     ----------
     threshold : (N,) float64
-        Values up to the threshold go left; NaN for leaves and nominal splits.
+        Values up to the threshold go left; NaN for nominal splits, -2 for leaves.
     feature, parent, first_child, n_children, node_depth, missing_left, counts
         As in `TreeArrays`.
+    node_count, max_depth, n_features, n_outputs, n_classes, children_left, children_right, missing_go_to_left, value, \
+impurity, n_node_samples, weighted_n_node_samples
+        As in scikit-learn's trees, computed when asked for. Rows and shares are those that leaves count, which are all
+        training rows by default.
     """
 
-    def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema, classes: NDArray[Any]) -> None:
+    def __init__(
+        self,
+        forest: Forest,
+        number: int,
+        bins: Bins,
+        schema: Schema,
+        classes: NDArray[Any],
+        criterion: Any = "gini",
+        known: Floats | None = None,
+    ) -> None:
         super().__init__(forest, number)
-        self._bins, self.schema, self.classes = bins, schema, classes
+        self.known = known
+        self._bins, self.schema, self.classes, self.criterion = bins, schema, classes, criterion
 
     @cached_property
     def threshold(self) -> NDArray[np.float64]:
         """(N,) the threshold of each node: values up to it go left."""
-        result = np.full(self.n_nodes, np.nan)
+        result = np.where(self.is_leaf, -2.0, np.nan)
         nodes = np.flatnonzero(~self.is_leaf & (self._kind == 0))
         at = self._bins.cut_start[self.feature[nodes]] + self._code[nodes]
         inside = at < self._bins.cut_start[self.feature[nodes] + 1]
@@ -196,6 +209,96 @@ class Tree(TreeArrays):
         known = self.schema.categories[self.feature[nodes[0]]]
         return self.nodes.goes_left(nodes, 0 if known is None else len(known))
 
+    # ---- the names of scikit-learn's trees --------------------------------------------------------------
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes, leaves included."""
+        return self.n_nodes
+
+    @property
+    def max_depth(self) -> int:
+        """Longest path from the root to a leaf."""
+        return self.depth
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the table."""
+        return self.schema.n_features
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self._forest.evidence.parts)
+
+    @property
+    def n_classes(self) -> NDArray[np.int64]:
+        """(outputs,) number of classes of each output; 1 in a regression."""
+        return np.array([part.n_classes for part in self._forest.evidence.parts])
+
+    @property
+    def children_left(self) -> NDArray[np.int64]:
+        """(N,) the left child of each node; -1 for leaves."""
+        self._two_children("children_left")
+        return self.first_child
+
+    @property
+    def children_right(self) -> NDArray[np.int64]:
+        """(N,) the right child of each node; -1 for leaves."""
+        self._two_children("children_right")
+        return np.where(self.is_leaf, -1, self.first_child + 1)
+
+    missing_go_to_left = property(lambda self: self.missing_left, doc="(N,) whether missing values go left.")
+
+    @property
+    def value(self) -> Floats:
+        """(N, outputs, K) shares of the classes at each node; in a regression, the prediction of each node."""
+        parts = [part.predictions() for part in self.evidence.parts]
+        widest = max(part.shape[1] for part in parts)
+        return np.stack([np.pad(part, ((0, 0), (0, widest - part.shape[1]))) for part in parts], axis=1)
+
+    @property
+    def impurity(self) -> Floats:
+        """(N,) the impurity of each node by the criterion of the splits."""
+        return self.evidence.impurity(self.criterion) if self.known is None else self.known
+
+    @property
+    def n_node_samples(self) -> NDArray[np.int64]:
+        """(N,) rows at each node."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def weighted_n_node_samples(self) -> Floats:
+        """(N,) weight of the rows at each node."""
+        return np.asarray(self.evidence.amount, dtype=np.float64)
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Samples (n, p) -> (n,): the leaf that each reaches, as the number of its node."""
+        codes = encode(read_table(X, self.schema), self._bins)
+        nodes = some_trees(self._forest, self._number, self._number + 1).leaf_nodes(codes)
+        return np.asarray(nodes[:, 0])
+
+    def decision_path(self, X: Any) -> sparse.csr_array:
+        """Samples (n, p) -> (n, N): 1 for each node that a sample passes."""
+        alone = some_trees(self._forest, self._number, self._number + 1)
+        return decision_path(alone, [self], self.apply(X)[:, None])
+
+    def predict(self, X: Any) -> Floats:
+        """Samples (n, p) -> (n, outputs, K): the `value` of the leaf that each reaches."""
+        return self.value[self.apply(X)]
+
+    def compute_feature_importances(self, normalize: bool = True) -> Floats:
+        """(n_features,): how much the splits on each feature decrease the impurity; they sum to one if normalised."""
+        alone = some_trees(self._forest, self._number, self._number + 1)
+        if normalize:
+            return np.asarray(impurity_importance(alone, self.n_features, self.criterion, self.known)[0])
+        gains = impurity_gains(alone, self.n_features, self.criterion, self.known)[0]
+        return np.asarray(gains / self.weighted_n_node_samples[0])
+
+    def _two_children(self, name: str) -> None:
+        if self.is_multiway.any():
+            raise AttributeError(f"{name} is there if every split has two sides, got a child for each category")
+
     def name_of(self, feature: int) -> str:
         """The name of the feature, or ``x[i]`` if features have no names."""
         return self.schema.names[feature] if self.schema.names is not None else f"x[{feature}]"
@@ -206,7 +309,7 @@ class Tree(TreeArrays):
         Below `max_depth`, and below a depth of 200 in any case, rows are only counted. A set of categories names at
         most 20 of them.
         """
-        return "\n".join(map(printable, _lines(self, min(max_depth, MOST_DEPTH), decimals, note)))
+        return "\n".join(map(printable, lines_of(self, min(max_depth, MOST_DEPTH), decimals, note)))
 
     def __repr__(self) -> str:
         return f"Tree({self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.depth})"
@@ -221,7 +324,7 @@ class NumberTree(Tree):
         Rows at each node, each as often as the bag holds it.
     mean, variance : (N,) float64
         Weighted mean and variance of the targets at each node.
-    value : (N,) float64
+    value : (N, 1, 1) float64
         The prediction of a leaf: its mean, or its median if the criterion is "absolute_error". For other nodes, the
         mean.
     feature, threshold, parent, first_child, n_children, node_depth, missing_left
@@ -230,8 +333,16 @@ class NumberTree(Tree):
 
     evidence: Moments
 
-    def __init__(self, forest: Forest, number: int, bins: Bins, schema: Schema) -> None:
-        super().__init__(forest, number, bins, schema, np.array(["rows"]))
+    def __init__(
+        self,
+        forest: Forest,
+        number: int,
+        bins: Bins,
+        schema: Schema,
+        criterion: Any = "squared_error",
+        known: Any = None,
+    ) -> None:
+        super().__init__(forest, number, bins, schema, np.array(["rows"]), criterion, known)
 
     @property
     def weight(self) -> Floats:
@@ -247,15 +358,6 @@ class NumberTree(Tree):
     def variance(self) -> Floats:
         """(N,) variance of the targets at each node."""
         return self.evidence.variances
-
-    @property
-    def value(self) -> Floats:
-        """(N,) the prediction of a leaf; for other nodes, the mean."""
-        return self.evidence.values
-
-    def impurity(self, criterion: str) -> Floats:
-        """(N,) variance at each node, or for "poisson" half the mean deviance, up to a constant of the tree."""
-        return self.evidence.impurity(criterion)
 
 
 @dataclass(frozen=True)
@@ -284,7 +386,7 @@ class TreeNode:
     @property
     def questions(self) -> list[str]:
         """The condition that the rows of each child fulfil."""
-        return _questions(self, 6)
+        return questions_of(self, 6)
 
 
 def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int32]) -> sparse.csr_array:
@@ -304,109 +406,3 @@ def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int3
     path = sparse.csr_array((np.ones(len(row), dtype=np.int64), (row, column)), shape=shape)
     path.sort_indices()
     return path
-
-
-def impurity_importance(forest: Forest, n_features: int, criterion: Any, known: Floats | None = None) -> Floats:
-    """-> (T, p): how much splits on each feature decrease the impurity; those of a tree sum to one, or are all zero.
-
-    The impurities of all nodes of the forest may be `known`; otherwise they are computed from the evidence of leaves.
-    Small trees are taken together, up to `NODES_AT_ONCE` nodes. Measured: half of the time that one tree after another
-    takes, for trees of 500 rows.
-    """
-    group = max(1, NODES_AT_ONCE * forest.n_trees // len(forest.nodes))
-    firsts = range(0, forest.n_trees, group)
-    spans = [(first, min(first + group, forest.n_trees)) for first in firsts]
-    gain = np.concatenate(
-        [_gains(some_trees(forest, *span), n_features, criterion, _in(forest, known, *span)) for span in spans]
-    )
-    total = gain.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(gain, total, out=gain, where=total > 0))
-
-
-def _in(forest: Forest, known: Floats | None, first: int, last: int) -> Floats | None:
-    """The part of something known of all nodes that belongs to trees `first` to ``last - 1``."""
-    return None if known is None else known[forest.node_start[first] : forest.node_start[last]]
-
-
-def _gains(forest: Forest, n_features: int, criterion: Any, known: Floats | None) -> Floats:
-    """-> (T, p): how much the splits on each feature decrease the impurity, at least 0."""
-    nodes, n_trees = forest.structure, forest.n_trees
-    each = range(n_trees)
-    impurity = np.concatenate(
-        [_impurity(forest, number, criterion, _in(forest, known, number, number + 1)) for number in each]
-    )
-    inner, how_many, children = nodes.families()
-    of_children = np.where(nodes.is_borrowed, 0.0, impurity)[children]
-    decrease = impurity[inner] - np.bincount(np.repeat(np.arange(len(inner)), how_many), weights=of_children)
-    cells = nodes.tree_of(inner) * n_features + nodes.feature[inner]
-    gain = np.bincount(cells, weights=decrease, minlength=n_trees * n_features)
-    return np.maximum(gain, 0.0).reshape(n_trees, n_features)
-
-
-def _impurity(forest: Forest, number: int, criterion: Any, known: Floats | None) -> Floats:
-    """-> (N,): the impurity of each node of a tree, times the weight of its rows."""
-    leaves = forest.evidence.some(*forest.leaf_start[number : number + 2])
-    amount, impurity = leaves.impurity_at_nodes(forest.structure.some(number, number + 1), criterion)
-    return amount * (impurity if known is None else known)
-
-
-def _lines(tree: Tree, max_depth: int, decimals: int, note: Callable[[TreeNode], str] | None) -> Iterator[str]:
-    """One line per branch, leaves with their counts."""
-    waiting: list[tuple[str, int, int]] = [("", 0, 0)]  # the question that leads to a node, the node, its depth
-    leaves = tree.leaf_evidence
-    while waiting:
-        question, number, depth = waiting.pop()
-        if depth:
-            yield "|   " * (depth - 1) + "|--- " + question
-        node, prefix = tree.at(number), "|   " * depth + "|--- "
-        if node.is_leaf:
-            words = leaves.words(int(tree.nodes.payload[number]), tree.classes, decimals)
-            yield f"{prefix}{words}{note(node) if note else ''}"
-        elif depth > max_depth:
-            yield f"{prefix}… {int(tree.rows[number])} rows"
-        else:
-            below = zip(_questions(node, decimals), node.children, strict=True)
-            waiting += [(asked, child.number, depth + 1) for asked, child in below][::-1]
-
-
-def _questions(node: TreeNode, decimals: int) -> list[str]:
-    """The condition of each child as text."""
-    if node.is_leaf:
-        return []
-    tree, number = node.tree, node.number
-    feature = int(tree.feature[number])
-    name, known = tree.name_of(feature), tree.schema.categories[feature]
-    if tree._kind[number] == MULTIWAY:
-        return [f"{name} = {value}" for value in (() if known is None else known.tolist())] + [f"{name} missing or new"]
-    missing = " or missing"
-    left, right = (missing, "") if tree.missing_left[number] else ("", missing)
-    if known is not None:
-        goes_left = tree.codes_left(np.array([number]))[0]
-        return [f"{name} in {_listed(known[goes_left])}{left}", f"{name} in {_listed(known[~goes_left])}{right}"]
-    threshold = tree.threshold[number]
-    if np.isinf(threshold):
-        return [f"{name} known", f"{name} missing"]
-    at, below = as_limit(threshold)
-    less, more = ("<", ">=") if below else ("<=", ">")
-    return [f"{name} {less} {at:.{decimals}f}{left}", f"{name} {more} {at:.{decimals}f}{right}"]
-
-
-def as_limit(threshold: float) -> tuple[float, bool]:
-    """A threshold, the highest value that goes left -> a number to write, and whether values must be below it.
-
-    The number is the threshold itself, unless the next number above is shorter: thresholds of random decision trees
-    can be just below a value.
-
-    Examples
-    --------
-    >>> as_limit(2.5), as_limit(9.999999999999998)
-    ((2.5, False), (10.0, True))
-    """
-    above = float(np.nextafter(threshold, np.inf))
-    return (above, True) if len(repr(above)) < len(repr(float(threshold))) else (float(threshold), False)
-
-
-def _listed(values: NDArray[Any]) -> str:
-    """Categories (m,) -> a list, of which at most `MOST_CATEGORIES` are named and the others counted."""
-    named, more = str(values[:MOST_CATEGORIES].tolist()), len(values) - MOST_CATEGORIES
-    return f"{named[:-1]}, … {more:,} more]" if more > 0 else named

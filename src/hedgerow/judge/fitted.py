@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.lift import StateCache
 from hedgerow.forest.rows import Origin
 from hedgerow.forest.training import Fingerprint, TrainingRows
-from hedgerow.forest.walk import NumberTree, Tree, impurity_importance
+from hedgerow.forest.walk import NumberTree, Tree
 from hedgerow.table import Schema
 from hedgerow.table.bins import EXACT_ROWS, Bins
 from hedgerow.table.meaning import Meaning
@@ -164,8 +165,10 @@ class Fitted:
     def tree(self, number: int) -> Tree:
         """One of the trees, as an object to read and walk through."""
         if self.forest.values is not None:
-            return NumberTree(self.forest, number, self.bins, self.schema)
-        return Tree(self.forest, number, self.bins, self.schema, self.about.names)
+            known = self.impurities
+            own = None if known is None else known[slice(*self.forest.node_start[number : number + 2])]
+            return NumberTree(self.forest, number, self.bins, self.schema, self.criterion, own)
+        return Tree(self.forest, number, self.bins, self.schema, self.about.names, self.criterion)
 
     def trees(self) -> list[Tree]:
         """All trees."""

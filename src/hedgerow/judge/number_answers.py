@@ -134,8 +134,8 @@ class NumberAnswers(Answers):
 
     def node_answers(self, tree: Any) -> list[Floats]:
         """-> (N, 1) each: the prediction of every node of a tree, and its lower and upper bound."""
-        bounds = number_bounds(tree.value, tree.counts[:, 0], self.caution, self.about)
-        return [each[:, None] for each in (tree.value, *bounds)]
+        bounds = number_bounds(tree.evidence.values, tree.counts[:, 0], self.caution, self.about)
+        return [each[:, None] for each in (tree.evidence.values, *bounds)]
 
     def variance(self, codes: Codes) -> VarianceOf:
         """Codes (p, n) -> variance within leaves and between trees."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief.leaf import idm_bounds
-from hedgerow.forest.walk import Held, Tree, TreeNode, as_limit
+from hedgerow.forest.lines import as_limit
+from hedgerow.forest.walk import Held, Tree, TreeNode
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from sklearn import tree as single
 
 from hedgerow.exchange.export.models import check_averages, exported
 from hedgerow.fit.fields import parameters_of
-from hedgerow.fit.parameters import NUMBER_CRITERIA
+from hedgerow.fit.settings import NUMBER_CRITERIA
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.fitted import Fitted
 from hedgerow.target.criteria import resolve_criterion
@@ -107,7 +107,7 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     if forest.__one_tree__:
         theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
     else:
-        name = "RandomForest" if forest.__splitter__ == "best" else "ExtraTrees"
+        name = "RandomForest" if forest.splitter == "best" else "ExtraTrees"
         theirs = getattr(ensemble, f"{name}{kind.ending}")(now.forest.n_trees, **parameters)
     labels, schema = kind.labels(now), now.fitted.schema
     theirs.fit(np.zeros((len(labels), schema.n_features)), labels)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow.exchange.export.describe import check_caution, interval_words, tree_of
-from hedgerow.forest.walk import MOST_DEPTH, TreeNode
+from hedgerow.forest.lines import MOST_DEPTH
+from hedgerow.forest.walk import TreeNode
 
 
 def export_text(tree: Any, *, max_depth: int = 10, decimals: int = 2, caution: float | None = None) -> str:

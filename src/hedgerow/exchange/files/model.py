@@ -44,11 +44,13 @@ ESTIMATORS = MappingProxyType(
     {
         "DecisionTreeClassifier": _CLASSIFIER,
         "RandomForestClassifier": _CLASSIFIER,
+        "ExtraTreeClassifier": _CLASSIFIER,
         "ExtraTreesClassifier": _CLASSIFIER,
         "PairwiseTreesClassifier": _CLASSIFIER,
         "RandomDecisionTreesClassifier": _CLASSIFIER,
         "DecisionTreeRegressor": _REGRESSOR,
         "RandomForestRegressor": _REGRESSOR,
+        "ExtraTreeRegressor": _REGRESSOR,
         "ExtraTreesRegressor": _REGRESSOR,
         "RandomTreesEmbedding": _UNLABELLED,
         "UnsupervisedForest": _UNLABELLED,

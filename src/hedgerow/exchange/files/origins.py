@@ -15,7 +15,7 @@ from hedgerow.fit.run import MAX_ROWS
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import MOST_WEIGHT, Leaves
 from hedgerow.forest.moments import LaterMoments, Moments, check_moments
-from hedgerow.forest.rows import COUNT_SENSES, Grid, Origin
+from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Grid, Origin
 from hedgerow.judge.fitted import Fitted
 from hedgerow.target.numbers import MAX_TARGET
 
@@ -26,7 +26,7 @@ _NUMBERS: tuple[tuple[str, type, float, float], ...] = (
     ("n_trees", int, 1, MAX_ROWS),
     ("first_tree", int, 0, MAX_ROWS),
     ("seed", int, 0, 2**63 - 1),
-    ("bag_mean", float, 0, 1),
+    ("bag_mean", float, 0, MOST_DRAWS),
     ("bag_rows", int, 1, MAX_ROWS),
     ("n_rows", int, 1, MAX_ROWS),
     ("weight_scale", float, math.ulp(0.0), math.nextafter(math.inf, 0)),

@@ -1,0 +1,59 @@
+"""Importance: a forest -> how much the splits on each feature decrease the impurity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.forest.forest import Forest, some_trees
+
+Floats = NDArray[np.float64]
+
+#: Importances of several trees are computed at once if they have at most this many nodes, which fit into the cache.
+NODES_AT_ONCE = 1 << 13
+
+
+def impurity_importance(forest: Forest, n_features: int, criterion: Any, known: Floats | None = None) -> Floats:
+    """-> (T, p): how much splits on each feature decrease the impurity; those of a tree sum to one, or are all zero.
+
+    The impurities of all nodes of the forest may be `known`; otherwise they are computed from the evidence of leaves.
+    Small trees are taken together, up to `NODES_AT_ONCE` nodes. Measured: half of the time that one tree after another
+    takes, for trees of 500 rows.
+    """
+    group = max(1, NODES_AT_ONCE * forest.n_trees // len(forest.nodes))
+    firsts = range(0, forest.n_trees, group)
+    spans = [(first, min(first + group, forest.n_trees)) for first in firsts]
+    gain = np.concatenate(
+        [impurity_gains(some_trees(forest, *span), n_features, criterion, _in(forest, known, *span)) for span in spans]
+    )
+    total = gain.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(gain, total, out=gain, where=total > 0))
+
+
+def _in(forest: Forest, known: Floats | None, first: int, last: int) -> Floats | None:
+    """The part of something known of all nodes that belongs to trees `first` to ``last - 1``."""
+    return None if known is None else known[forest.node_start[first] : forest.node_start[last]]
+
+
+def impurity_gains(forest: Forest, n_features: int, criterion: Any, known: Floats | None = None) -> Floats:
+    """-> (T, p): how much the splits on each feature decrease the impurity, at least 0."""
+    nodes, n_trees = forest.structure, forest.n_trees
+    each = range(n_trees)
+    impurity = np.concatenate(
+        [_impurity(forest, number, criterion, _in(forest, known, number, number + 1)) for number in each]
+    )
+    inner, how_many, children = nodes.families()
+    of_children = np.where(nodes.is_borrowed, 0.0, impurity)[children]
+    decrease = impurity[inner] - np.bincount(np.repeat(np.arange(len(inner)), how_many), weights=of_children)
+    cells = nodes.tree_of(inner) * n_features + nodes.feature[inner]
+    gain = np.bincount(cells, weights=decrease, minlength=n_trees * n_features)
+    return np.maximum(gain, 0.0).reshape(n_trees, n_features)
+
+
+def _impurity(forest: Forest, number: int, criterion: Any, known: Floats | None) -> Floats:
+    """-> (N,): the impurity of each node of a tree, times the weight of its rows."""
+    leaves = forest.evidence.some(*forest.leaf_start[number : number + 2])
+    amount, impurity = leaves.impurity_at_nodes(forest.structure.some(number, number + 1), criterion)
+    return amount * (impurity if known is None else known)
