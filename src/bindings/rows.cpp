@@ -12,7 +12,7 @@ struct Columns {
     std::vector<Column> columns;
     nb::list kept;
 
-    // A list of columns, or a table (columns, rows): a list of 50 views of one row takes ten times as long to make and read.
+    // A list of columns, or a table (columns, rows): a list of 50 views of one row takes six times as long to make and read.
     explicit Columns(const nb::object& arrays) {
         AnyTable table;
         if (nb::try_cast(arrays, table)) {
