@@ -1,0 +1,79 @@
+"""scikit-learn's own tests of its forests and trees, with our classes in their place.
+
+Every test that fails is in ``tests/golden/sklearn_failures.txt``, with the reason. A new failure, and a test on the list
+that passes, make this test fail. The list belongs to one version of scikit-learn, and is compared with that one only.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sklearn
+import sklearn.ensemble
+import sklearn.tree
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = ROOT / "tests" / "golden" / "sklearn_failures.txt"
+FILES = {
+    "forest": Path(sklearn.ensemble.__file__).parent / "tests" / "test_forest.py",
+    "tree": Path(sklearn.tree.__file__).parent / "tests" / "test_tree.py",
+}
+
+
+@pytest.mark.parametrize("which", FILES)
+def test_only_listed_tests_of_scikit_learn_fail(which: str, tmp_path: Path) -> None:
+    version, listed = read_list()
+    if not FILES[which].is_file():
+        pytest.skip("scikit-learn is installed without its tests")
+    if sklearn.__version__ != version:
+        pytest.skip(f"the list of failures is that of scikit-learn {version}, got {sklearn.__version__}")
+    passed, failed = run_tests(FILES[which], tmp_path)
+    assert {name for name in failed if name not in listed} == set()
+    assert {name for name in passed if name in listed} == set()
+    assert len(passed) > len(failed)
+
+
+def test_every_listed_failure_has_a_reason() -> None:
+    assert [name for name, reason in read_list()[1].items() if len(reason.split()) < 3] == []
+
+
+def read_list() -> tuple[str, dict[str, str]]:
+    """The version of scikit-learn, and test -> the reason why it fails. A reason stands above its tests."""
+    lines = LIST.read_text(encoding="utf-8").splitlines()
+    reason, found = "", {}
+    for line in lines[1:]:
+        if line.startswith("# "):
+            reason = line[2:]
+        elif line:
+            found[line] = reason
+    return lines[0], found
+
+
+def run_tests(file: Path, folder: Path) -> tuple[set[str], set[str]]:
+    """A file of tests -> the names of those that pass and of those that fail."""
+    options = [
+        "-q",
+        "-rA",
+        "--tb=no",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+        "-p",
+        "tests.reference.as_sklearn",
+    ]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "SKLEARN_TESTS_GLOBAL_RANDOM_SEED": "42"}
+    command = [sys.executable, "-W", "ignore", "-m", "pytest", *options, "--rootdir", str(folder), str(file)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    outcomes: dict[str, set[str]] = {"PASSED": set(), "FAILED": set(), "ERROR": set()}
+    for line in done.stdout.splitlines():
+        outcome, _, rest = line.partition(" ")
+        if outcome in outcomes:
+            outcomes[outcome].add(rest.split(" - ")[0].rpartition("::")[2])
+    assert outcomes["PASSED"], done.stdout[-2000:] + done.stderr[-2000:]
+    return outcomes["PASSED"], outcomes["FAILED"] | outcomes["ERROR"]
