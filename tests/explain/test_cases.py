@@ -98,6 +98,10 @@ def satisfied(said: str, X) -> np.ndarray:
         name, words = condition.split(" ", 1)
         if match := re.fullmatch(r"up to (\S+)", words):
             fine &= X[name] <= float(match[1])
+        elif match := re.fullmatch(r"below (\S+)", words):
+            fine &= X[name] < float(match[1])
+        elif match := re.fullmatch(r"at least (\S+)", words):
+            fine &= X[name] >= float(match[1])
         elif match := re.fullmatch(r"above (\S+)", words):
             fine &= X[name] > float(match[1])
         elif match := re.fullmatch(r"from (\S+) to (\S+)", words):

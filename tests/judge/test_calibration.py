@@ -90,7 +90,7 @@ def test_every_rule_keeps_its_laws_or_steps_aside(rule):
 
 
 def test_rules_whose_probabilities_depend_on_caution_or_are_products_are_not_mapped():
-    products = ("dempster", "cautious", "eva")
+    products = ("dempster", "cautious", "dubois_prade", "eva")
     counts = np.random.default_rng(0).poisson(2.0, (200, 5, 3)).astype(float)
     for rule in all_rules():
         if rule.needs_weights or rule.chooses:

@@ -1,7 +1,7 @@
 """scikit-learn's own tests of its forests and trees, with our classes in their place.
 
-Every test that fails is in ``tests/golden/sklearn_failures.txt``, with the reason. A new failure, and a test on the list
-that passes, make this test fail. The list belongs to one version of scikit-learn, and is compared with that one only.
+Every test that fails is in ``tests/golden/sklearn_failures.txt``, with the reason. A new failure, and a test on the
+list that passes, make this test fail. The list belongs to one version of scikit-learn, and is compared with that only.
 """
 
 from __future__ import annotations
@@ -55,17 +55,7 @@ def read_list() -> tuple[str, dict[str, str]]:
 
 def run_tests(file: Path, folder: Path) -> tuple[set[str], set[str]]:
     """A file of tests -> the names of those that pass and of those that fail."""
-    options = [
-        "-q",
-        "-rA",
-        "--tb=no",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-        "-p",
-        "tests.reference.as_sklearn",
-    ]
+    options = ["-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "-p", "tests.reference.as_sklearn"]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "SKLEARN_TESTS_GLOBAL_RANDOM_SEED": "42"}
     command = [sys.executable, "-W", "ignore", "-m", "pytest", *options, "--rootdir", str(folder), str(file)]

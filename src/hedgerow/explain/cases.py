@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hedgerow.explain.question import Array, Question, labels_of, read_columns
+from hedgerow.forest.lines import as_limit
 from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree
@@ -211,9 +212,12 @@ def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[An
     low, high = bounds or (-np.inf, np.inf)
     if np.isinf(low) and np.isinf(high):
         return f"{name} known" if bounds else ""
-    if np.isinf(low):
-        return f"{name} up to {number(high)}"
-    return f"{name} above {number(low)}" if np.isinf(high) else f"{name} from {number(low)} to {number(high)}"
+    (least, is_least), (most, is_below) = as_limit(low), as_limit(high)
+    above = f"{name} {'at least' if is_least else 'above'} {number(least)}"
+    below = f"{name} {'below' if is_below else 'up to'} {number(most)}"
+    if np.isinf(low) or np.isinf(high):
+        return below if np.isinf(low) else above
+    return f"{above} and {below}" if is_least or is_below else f"{name} from {number(low)} to {number(high)}"
 
 
 def _or(values: list[Any]) -> str:
