@@ -48,6 +48,11 @@ def with_parameter(name: str, value: Any) -> Callable[[Parts], None]:
     return lambda parts: parts.model["parameters"].__setitem__(name, value)
 
 
+def with_groups(groups: Any) -> Callable[[Parts], None]:
+    """The decision of the model promises something to these groups."""
+    return lambda parts: parts.model["parameters"]["decision"]["parameters"].__setitem__("groups", groups)
+
+
 def with_names(*names: str) -> Callable[[Parts], None]:
     """The columns are called like this."""
     return lambda parts: parts.arrays.update(text_to_arrays("table.names", names))
@@ -118,6 +123,8 @@ def rule(name: str, **parameters: Any) -> dict[str, Any]:
             with_parameter("decision", {"decision": "Hurwicz", "parameters": {"optimism": 3.0}}),
             r"optimism must lie in \[0, 1\]",
         ),
+        ("learned", with_groups([]), "groups must be the name or number of one of the"),
+        ("learned", with_groups("other"), "groups must be the name or number of one of the"),
         # Leaves hold what rows can have put there.
         ("weighted", filled("forest.weights", 1e307), "weights of leaves must be 0, or lie between"),
         ("weighted", filled("forest.weights", 5e-324), "weights of leaves must be 0, or lie between"),

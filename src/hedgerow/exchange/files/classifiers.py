@@ -30,6 +30,7 @@ from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.calibration import rule_key
 from hedgerow.judge.fitted import Figures, Fitted, Learned, with_fitted
+from hedgerow.judge.groups import group_column
 from hedgerow.target.base import AboutClasses
 from hedgerow.target.classes import check_classes
 from hedgerow.target.criteria import Criterion
@@ -132,6 +133,7 @@ def _check_learned(now: ClassAnswers, model: Any) -> None:
 
 def _try_parameters(now: ClassAnswers) -> None:
     """Combine and decide about a leaf of one row and one of none, which finds parameters out of range."""
+    group_column(now.fitted, now.asked_decision)  # refuses groups that are no column
     rule, decision, n_classes = now.rule, resolve_decision(now.asked_decision), len(now.classes)
     if not decision.is_ready:
         decision = (now.fitted.learned.last("decision") or (None, decision))[1]
