@@ -489,3 +489,13 @@ def test_treelite_predicts_as_the_regressor() -> None:
     np.testing.assert_allclose(mean.ravel(), model.predict(X), rtol=1e-12)
     three = treelite.gtil.predict(to_treelite(model, bounds=True), table).reshape(len(X), 3)
     np.testing.assert_allclose(three, np.column_stack([mean.ravel(), bounds]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [2**33, 2**62, 10**30])
+@pytest.mark.parametrize("name", ["max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"])
+def test_a_huge_size_takes_no_memory_of_scikit_learn(name: str, size: int) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    forest = RandomForestClassifier(3, random_state=0, calibration=None).fit(X, X[:, 0] > 0)
+    theirs = to_sklearn(forest.set_params(**{name: size}))
+    np.testing.assert_allclose(theirs.predict_proba(X), forest.predict_proba(X))
+    assert [getattr(each, name) for each in (theirs, *theirs.estimators_)] == [size] * 4

@@ -32,6 +32,10 @@ _FIELDS = {
 }
 
 
+#: Parameters that scikit-learn turns into C numbers and memory while it fits: the table of zeros does not need them.
+_SIZES = {"max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"}
+
+
 def to_sklearn(forest: Any) -> Any:
     """A forest of scikit-learn with the same trees and the same predictions.
 
@@ -104,6 +108,7 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     shared = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     parameters = {name: value for name, value in shared.items() if value is not None}
     parameters["criterion"] = kind.criterion(forest.criterion)
+    sizes = {name: parameters.pop(name) for name in _SIZES & parameters.keys()}
     if forest.__one_tree__:
         theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
     else:
@@ -111,6 +116,8 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
         theirs = getattr(ensemble, f"{name}{kind.ending}")(now.forest.n_trees, **parameters)
     labels, schema = kind.labels(now), now.fitted.schema
     theirs.fit(np.zeros((len(labels), schema.n_features)), labels)
+    for each in (theirs, *([] if forest.__one_tree__ else theirs.estimators_)):
+        each.set_params(**sizes)
     if schema.names is not None:
         theirs.feature_names_in_ = np.array(schema.names, dtype=object)
     return theirs
