@@ -146,7 +146,7 @@ private:
         below.set("times", std::span<const std::uint16_t>(times));
         below.set("row_start", std::span<const std::int64_t>(row_start));
         Control control;
-        return pack_trees(grow_trees(table, labels, options_, Start::all_from(below, all.size()), {0, nodes.size(), 2}, target_, control),
+        return pack_trees(grow_trees(table, labels, options_, Start::all_from(below, all.size()), {0, nodes.size(), 2}, searches_for(table, options_, target_), control),
                           labels, options_.leaf_rules());
     }
 

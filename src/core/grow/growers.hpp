@@ -22,10 +22,16 @@ namespace hedgerow {
 template <class Code, class Row>
 using MakeSearch = std::function<std::unique_ptr<NodeSearch<Code, Row>>()>;
 
+// The searches for a target; table, options and target must live as long as they do.
+template <class Code, class Target>
+MakeSearch<Code, typename Target::Row> searches_for(const CodeTable<Code>& table, const GrowOptions& options, const Target& target) {
+    return [&] { return std::make_unique<RowSearch<Code, Target>>(table.features, options, target); };
+}
+
 // Grows trees by their numbers or, if nodes are given, the parts of trees below them.
 template <class Code, class Row, class Source>
-Fields grow_trees(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
-                  const WhichTrees& which, const MakeSearch<Code, Row>& make_search, Control& control) {
+auto grow_trees(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
+                const WhichTrees& which, const MakeSearch<Code, Row>& make_search, Control& control) {
     using OneGrower = Grower<Code, Row, Source>;
     const std::size_t n_tasks = starts.empty() ? which.n_trees : starts.size();
     std::vector<std::optional<Grown<typename OneGrower::Leaves>>> trees(n_tasks);
@@ -35,7 +41,7 @@ Fields grow_trees(const CodeTable<Code>& table, const Source& source, const Grow
             growers[thread] = std::make_unique<OneGrower>(table, source, options, make_search(), control, thread == 0);
         trees[number] = starts.empty() ? growers[thread]->grow(which.first_tree + number) : growers[thread]->grow(starts[number]);
     });
-    return pack_trees(std::move(trees), source, options.leaf_rules());
+    return trees;
 }
 
 template <class Code>
@@ -52,12 +58,10 @@ Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Give
     }
     std::vector<Code> by_row;
     table.lay_out(by_row);
-    return with_target(target, table.n_rows, [&]<class Target>(const Target& chosen, const auto& source) {
+    return with_target(target, table.n_rows, [&](const auto& chosen, const auto& source) {
         source.check(table.n_rows);
-        const MakeSearch<Code, typename Target::Row> make_search = [&] {
-            return std::make_unique<RowSearch<Code, Target>>(table.features, options, chosen);
-        };
-        return grow_trees(table, source, options, starts, which, make_search, control);
+        const auto searches = searches_for(table, options, chosen);
+        return pack_trees(grow_trees(table, source, options, starts, which, searches, control), source, options.leaf_rules());
     });
 }
 
