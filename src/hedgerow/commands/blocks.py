@@ -239,13 +239,14 @@ def _converted(
             null_values=sorted(layout.missing),
         ),
     )
-    parts = {name: _part(column.combine_chunks()) for name, column in zip(names, table.columns, strict=True)}
+    columns = zip(names, table.columns, strict=True)
+    parts = {name: _part(column.combine_chunks(), name in texts) for name, column in columns}
     return parts, table.num_rows
 
 
-def _part(column: Any) -> Part:
+def _part(column: Any, is_text: bool) -> Part:
     """A column of pyarrow (n,) -> numbers or texts (n,)."""
-    if hasattr(column, "dictionary"):
+    if is_text:
         return Factors(column.indices.to_numpy(), np.asarray(column.dictionary.to_numpy(zero_copy_only=False), object))
     numbers: Array = column.to_numpy(zero_copy_only=False)
     if np.isnan(numbers).sum() != column.null_count:

@@ -145,7 +145,7 @@ class Coverage(Decision):
     @property
     def is_ready(self) -> bool:
         """Whether thresholds have been learned, with groups also theirs."""
-        return super().is_ready and (self.groups is None or hasattr(self, "groups_"))
+        return super().is_ready and (self.groups is None or "groups_" in vars(self))
 
     @property
     def onnx(self) -> bool:
