@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +72,9 @@ def as_limit(threshold: float) -> tuple[float, bool]:
     >>> as_limit(2.5), as_limit(9.999999999999998)
     ((2.5, False), (10.0, True))
     """
-    above = float(np.nextafter(threshold, np.inf))
-    return (above, True) if len(repr(above)) < len(repr(float(threshold))) else (float(threshold), False)
+    here = float(threshold)
+    above = math.nextafter(here, math.inf)
+    return (above, True) if math.isfinite(above) and len(repr(above)) < len(repr(here)) else (here, False)
 
 
 def _listed(values: NDArray[Any]) -> str:
