@@ -212,7 +212,7 @@ def check_share(name: str, share: Any, advice: str) -> None:
 
 def probability_and_log_odds(opinion: Any) -> tuple[Floats, Floats | None]:
     """An opinion, or probabilities (n, K) alone -> probabilities (n, K), and log-odds (n, K) if it has any."""
-    return checked_probability(getattr(opinion, "probability", opinion)), getattr(opinion, "log_odds", None)
+    return checked_probability(getattr(opinion, "probability", opinion)), Checked(opinion).log_odds
 
 
 def checked_probability(probability: ArrayLike) -> Floats:

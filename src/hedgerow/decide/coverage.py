@@ -197,7 +197,7 @@ class Coverage(Decision):
 
     def _groups_of(self, opinion: Any, n_rows: int) -> NDArray[Any]:
         """An opinion -> the group of each row, as text (n,)."""
-        groups = getattr(opinion, "groups", None)
+        groups = Checked(opinion).groups
         if groups is None or np.shape(groups) != (n_rows,):
             raise ValueError(
                 f"opinion.groups must have the group of each of the {n_rows} rows for {self!r}, got"
