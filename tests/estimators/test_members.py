@@ -70,6 +70,7 @@ def test_a_single_tree_is_no_sequence_and_an_unfitted_forest_has_no_trees():
     with pytest.raises(TypeError, match="len"):
         len(DecisionTreeClassifier().fit(X, y))
     assert not hasattr(RandomForestClassifier(), "estimators_")
+    assert RandomForestClassifier()  # though it has no length yet
     assert type(RandomForestClassifier(max_depth=3).estimator) is DecisionTreeClassifier
     assert RandomForestClassifier(max_depth=3).estimator.max_depth == 3
 

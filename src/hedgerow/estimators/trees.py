@@ -234,6 +234,10 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
             raise AttributeError("feature_names_in_ is there if the training table had names, got a table without")
         return np.array(names, dtype=object)
 
+    def __bool__(self) -> bool:
+        """True, also before a fit; without it, Python would ask for the number of trees."""
+        return True
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_fitted" in self.__dict__
 
