@@ -216,6 +216,13 @@ def test_leaves_of_later_outputs_are_checked_too() -> None:
         loaded(parts)
 
 
+def test_a_report_escapes_halves_of_surrogate_pairs() -> None:
+    parts = parts_of("forest")
+    parts.arrays.update(text_to_arrays("classes", ("no", "perhaps", "\ud800")))
+    page = dict(questions(loaded(parts)))["report"]()
+    assert "\\ud800" in page.encode().decode()
+
+
 @pytest.mark.parametrize("name", EVERY_MODEL)
 def test_a_loaded_model_answers_every_question_or_refuses_in_known_words(name: str) -> None:
     refused = {}

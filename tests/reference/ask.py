@@ -44,7 +44,7 @@ REFUSALS: dict[type[Exception], str] = {
         explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx
-        CautionPathDisplay IntervalDisplay TernaryDisplay
+        CautionPathDisplay IntervalDisplay ProximityMapDisplay TernaryDisplay
     """,
     TypeError: "merge shap_values to_onnx to_sklearn to_treelite CautionPathDisplay",
     NotImplementedError: "to_onnx to_sklearn to_treelite",

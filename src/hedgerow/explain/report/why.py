@@ -75,7 +75,7 @@ def explanations_of(
         for row, explanation in zip(some.tolist(), found, strict=True):
             words = _words(explanation, first)
             if room is not None:
-                room -= len(safe_json(words).encode())
+                room -= len(safe_json(words).encode(errors="backslashreplace"))
                 if room < 0:
                     return told
             told[row] = words
