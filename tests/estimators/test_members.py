@@ -106,6 +106,16 @@ def test_arrays_of_a_number_tree_are_those_of_scikit_learn(criterion):
     assert ours.score(U, v) == pytest.approx(grown.score(U, v))
 
 
+@pytest.mark.parametrize("criterion", ["absolute_error", "poisson", "squared_error"])
+def test_a_tree_of_a_forest_has_its_impurities(criterion):
+    forest = RandomForestRegressor(3, criterion=criterion, max_depth=3, random_state=0).fit(U, v)
+    for member, known in zip(forest, forest.trees_, strict=True):
+        np.testing.assert_array_equal(member.tree_.impurity, known.impurity)
+    np.testing.assert_allclose(
+        np.mean([each.feature_importances_ for each in forest], axis=0), forest.feature_importances_
+    )
+
+
 def test_a_tree_routes_and_predicts_by_itself():
     fitted = DecisionTreeRegressor(max_depth=4).fit(U, v)
     np.testing.assert_array_equal(fitted.tree_.apply(U), fitted.apply(U))

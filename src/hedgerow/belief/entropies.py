@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.belief.leaf import Floats, entropy
 
-#: Up to this many classes the smallest entropy is found whatever the bounds are.
+#: Up to this many classes the smallest entropy is found for any bounds.
 MOST_CLASSES = 10
 _TIE = 1e-12
 
@@ -47,9 +47,9 @@ def upper_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
 def lower_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
     """The smallest Shannon entropy, in bits, of a distribution between bounds.
 
-    It is reached where all classes but one are at one of their bounds. If all intervals are equally wide and the upper
-    bounds leave room for everything that is open, the most probable class takes it all. Otherwise all such
-    distributions are compared, which is possible for up to ten classes.
+    It is reached where all classes but one are at one of their bounds. If every upper bound leaves room for all that
+    the lower bounds leave open, the most probable class takes it all. Otherwise all such distributions are compared,
+    which is possible for up to ten classes.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def lower_entropy(lower: ArrayLike, upper: ArrayLike) -> Floats:
         return entropy(best)
     if n_classes > MOST_CLASSES:
         raise ValueError(
-            f"lower_entropy must have at most {MOST_CLASSES} classes if intervals are not equally wide, got"
-            f" {n_classes}; use upper_entropy"
+            f"lower must have at most {MOST_CLASSES} classes unless every upper bound leaves room for all that is open,"
+            f" got {n_classes}; use upper_entropy"
         )
     least = np.full(len(low), np.inf)
     for raised in range(1 << n_classes):

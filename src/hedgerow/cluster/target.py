@@ -234,14 +234,14 @@ class PartTarget(ABC):
 
         It is called only if leaves add up.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"the leaves of {type(self).__name__} do not add up")
 
     def look(self, rows: NDArray[Any], times: NDArray[np.uint32], spans: list[tuple[int, int]]) -> Floats:
         """Rows (r,), and spans of them -> (spans, 4): smallest and largest number, amount and sum of the first row.
 
         It is called only if sums cannot show whether the rows of a node are equal.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"the sums of {type(self).__name__} show whether rows are equal")
 
     def all_equal(self, times: NDArray[np.uint16], first: int, last: int) -> bool:
         """Whether rows `first` to ``last - 1`` in the bag are all equal, if sums cannot show it."""

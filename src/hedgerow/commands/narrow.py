@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 #: Powers of ten by which decimals become whole numbers.
 _SCALES = (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
-#: So many numbers decide whether it is worth trying all.
+#: A scale is tried on this many numbers first; only if it suits them is it tried on all.
 _TRIED = 32
 
 
@@ -53,7 +53,7 @@ def _whole(known: NDArray[np.float64], scale: float) -> NDArray[np.float64] | No
 
 
 def _packed(whole: NDArray[np.float64], gaps: NDArray[np.bool_], scale: float) -> Narrow:
-    """Whole numbers that are known, and where there are none -> the smallest type that holds both."""
+    """The whole numbers that are known, and which places have no number (n,) -> all places, in the smallest type."""
     small = bool((np.abs(whole) < np.iinfo(np.int16).max).all())
     kind: type[np.signedinteger] = np.int16 if small else np.int32
     packed = np.full(len(gaps), np.iinfo(kind).min, dtype=kind)

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.fit.fields import parameters_of
-from hedgerow.forest.forest import some_trees
-from hedgerow.forest.lift import StateCache
-from hedgerow.judge.fitted import Figures, Fitted, Learned, fitted_of, with_fitted
+from hedgerow.judge.fitted import fitted_of, with_fitted
 
 
 def members(forest: Any) -> list[Any]:
@@ -23,8 +21,7 @@ def members(forest: Any) -> list[Any]:
     Their mean is the answer of the forest before any map of probabilities. Unlike in scikit-learn, their classes are
     those of the forest, not numbers.
     """
-    fitted = fitted_of(forest)
-    return [_member(forest, fitted, number) for number in range(fitted.forest.n_trees)]
+    return member_at(forest, slice(None))  # type: ignore[no-any-return]
 
 
 def how_many(forest: Any) -> int:
@@ -34,10 +31,11 @@ def how_many(forest: Any) -> int:
 
 def member_at(forest: Any, number: Any) -> Any:
     """Tree number `number`, or a list of trees for a slice."""
-    chosen, fitted = range(how_many(forest))[number], fitted_of(forest)
+    fitted = fitted_of(forest)
+    chosen = range(fitted.forest.n_trees)[number]
     if isinstance(chosen, range):
-        return [_member(forest, fitted, each) for each in chosen]
-    return _member(forest, fitted, chosen)
+        return [with_fitted(template_of(forest), fitted.alone(each)) for each in chosen]
+    return with_fitted(template_of(forest), fitted.alone(chosen))
 
 
 def each_member(forest: Any) -> Iterator[Any]:
@@ -58,24 +56,7 @@ def samples_of(forest: Any) -> list[NDArray[np.int32]]:
 
 
 def template_of(forest: Any) -> Any:
-    """A single tree with the parameters of the forest, not fitted."""
+    """A single tree that is not fitted, with those parameters of the forest that a single tree has."""
     single = forest.__single__
     known = parameters_of(forest)
     return single(**{name: getattr(forest, name) for name in parameters_of(single) if name in known})
-
-
-def _member(forest: Any, fitted: Fitted, number: int) -> Any:
-    """One tree as an estimator; parameters that a single tree has are those of the forest."""
-    alone = Fitted(
-        fitted.schema,
-        fitted.bins,
-        fitted.about,
-        some_trees(fitted.forest, number, number + 1),
-        fitted.criterion,
-        fitted.seed,
-        fitted.fingerprint,
-        figures=Figures(),
-        learned=Learned(),
-        cache=StateCache(),
-    )
-    return with_fitted(template_of(forest), alone.with_outputs())

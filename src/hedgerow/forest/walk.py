@@ -148,8 +148,8 @@ class Tree(TreeArrays):
         The labels, in the order of the counts.
     criterion : Criterion or str
         The criterion of its splits.
-    known : (N,) float64 or None
-        The impurity of each node, if leaves alone do not give it.
+    impurities : (N,) float64 or None
+        The impurity of each node, if it cannot be computed from the leaves.
 
     Attributes
     ----------
@@ -171,10 +171,10 @@ impurity, n_node_samples, weighted_n_node_samples
         schema: Schema,
         classes: NDArray[Any],
         criterion: Any = "gini",
-        known: Floats | None = None,
+        impurities: Floats | None = None,
     ) -> None:
         super().__init__(forest, number)
-        self.known = known
+        self._impurities = impurities
         self._bins, self.schema, self.classes, self.criterion = bins, schema, classes, criterion
 
     @cached_property
@@ -248,7 +248,10 @@ impurity, n_node_samples, weighted_n_node_samples
         self._two_children("children_right")
         return np.where(self.is_leaf, -1, self.first_child + 1)
 
-    missing_go_to_left = property(lambda self: self.missing_left, doc="(N,) whether missing values go left.")
+    @property
+    def missing_go_to_left(self) -> NDArray[np.bool_]:
+        """(N,) whether missing values go left."""
+        return self.missing_left
 
     @property
     def value(self) -> Floats:
@@ -260,7 +263,7 @@ impurity, n_node_samples, weighted_n_node_samples
     @property
     def impurity(self) -> Floats:
         """(N,) the impurity of each node by the criterion of the splits."""
-        return self.evidence.impurity(self.criterion) if self.known is None else self.known
+        return self.evidence.impurity(self.criterion) if self._impurities is None else self._impurities
 
     @property
     def n_node_samples(self) -> NDArray[np.int64]:
@@ -291,8 +294,8 @@ impurity, n_node_samples, weighted_n_node_samples
         """(n_features,): how much the splits on each feature decrease the impurity; they sum to one if normalised."""
         alone = some_trees(self._forest, self._number, self._number + 1)
         if normalize:
-            return np.asarray(impurity_importance(alone, self.n_features, self.criterion, self.known)[0])
-        gains = impurity_gains(alone, self.n_features, self.criterion, self.known)[0]
+            return np.asarray(impurity_importance(alone, self.n_features, self.criterion, self._impurities)[0])
+        gains = impurity_gains(alone, self.n_features, self.criterion, self._impurities)[0]
         return np.asarray(gains / self.weighted_n_node_samples[0])
 
     def _two_children(self, name: str) -> None:
@@ -340,9 +343,9 @@ class NumberTree(Tree):
         bins: Bins,
         schema: Schema,
         criterion: Any = "squared_error",
-        known: Any = None,
+        impurities: Floats | None = None,
     ) -> None:
-        super().__init__(forest, number, bins, schema, np.array(["rows"]), criterion, known)
+        super().__init__(forest, number, bins, schema, np.array(["rows"]), criterion, impurities)
 
     @property
     def weight(self) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hedgerow.forest.forest import Forest
+from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.importance import impurity_importance
 from hedgerow.forest.lift import StateCache
 from hedgerow.forest.rows import Origin
@@ -165,14 +165,21 @@ class Fitted:
     def tree(self, number: int) -> Tree:
         """One of the trees, as an object to read and walk through."""
         if self.forest.values is not None:
-            known = self.impurities
-            own = None if known is None else known[slice(*self.forest.node_start[number : number + 2])]
-            return NumberTree(self.forest, number, self.bins, self.schema, self.criterion, own)
+            return NumberTree(self.forest, number, self.bins, self.schema, self.criterion, self.impurities_in(number))
         return Tree(self.forest, number, self.bins, self.schema, self.about.names, self.criterion)
 
     def trees(self) -> list[Tree]:
         """All trees."""
         return [self.tree(number) for number in range(self.forest.n_trees)]
+
+    def alone(self, number: int) -> Fitted:
+        """The fit of a single tree, which shares the arrays of the forest; it has no rows and no figures."""
+        learned, impurities = Learned(), self.impurities_in(number)
+        if impurities is not None:
+            learned.put("impurities", None, impurities)
+        forest = some_trees(self.forest, number, number + 1)
+        told = (self.schema, self.bins, self.about, forest, self.criterion, self.seed, self.fingerprint)
+        return Fitted(*told, learned=learned).with_outputs()
 
     def without_rows(self) -> Fitted:
         """The fit as a pickle or a file stores it: without the training rows and what can be computed again."""
@@ -184,6 +191,11 @@ class Fitted:
         """The impurity of every node, end to end, if it cannot be computed from leaves and is known."""
         known = self.learned.last("impurities")
         return None if known is None else known[1]
+
+    def impurities_in(self, number: int) -> NDArray[np.float64] | None:
+        """The same for the nodes of one tree."""
+        known = self.impurities
+        return None if known is None else known[slice(*self.forest.node_start[number : number + 2])]
 
     def importances(self) -> NDArray[np.float64]:
         """(T, p): how much splits on each feature decrease the impurity, as shares of each tree."""

@@ -19,7 +19,7 @@ from hedgerow.explain.words import percents, settle_words
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.table import Factors
 
-#: Of the undecided cases, so many of the most doubtful ones are explained, besides a few of each place.
+#: This many of the undecided cases are explained, the most doubtful ones, and a few more of each place.
 MOST_DOUBTFUL = 100
 #: Most bytes for the explanations of these in the page.
 WHY_BYTES = 500_000
