@@ -7,7 +7,8 @@ scikit-learn's ``NotFittedError``, because callers expect these. Errors that onl
     HedgerowError
     ├── CheckpointError (also a ValueError)   a folder has no trees, damaged trees, or trees of another fit
     ├── ClusterError (also a RuntimeError)    a cluster has lost its workers, or cannot read or compute a partition
-    └── ModelFileError (also a ValueError)    a file is not a model, is damaged, or its version cannot be read
+    ├── ModelFileError (also a ValueError)    a file is not a model, is damaged, or its version cannot be read
+    └── SparseTargetError (also a ValueError and a TypeError)   y is a sparse matrix
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ class ModelFileError(HedgerowError, ValueError):
     ...     print(error)
     a model file must have a header of 8 bytes or more, got a file of 8 bytes; was it cut off?
     """
+
+
+class SparseTargetError(HedgerowError, ValueError, TypeError):
+    """y is a sparse matrix. scikit-learn's forests raise a ValueError for it, its trees a TypeError."""
 
 
 class ClusterError(HedgerowError, RuntimeError):

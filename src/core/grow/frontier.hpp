@@ -97,7 +97,7 @@ public:
             root.totals.assign(totals.data + number * n_cells, totals.data + (number + 1) * n_cells);
             TopTree& tree = trees_[number];
             tree.rules = SplitRules(options_, search_->amount_of(root.totals));
-            if (options_.counts_outside() && options_.bag_mean > 0)
+            if (options_.counts_outside() && options_.bag_mean != 0)
                 tree.gathered_per_row = static_cast<double>(n_rows_) / root.totals.back();
             tree.nodes.push_back(std::move(root));
             settle(number, 0);

@@ -22,7 +22,7 @@ struct GrowOptions {
     double min_weight_fraction_leaf = 0;   // share of the weight of the tree that each side of a split must have
     std::uint32_t max_leaf_nodes = 0;      // 0: no limit, depth first; otherwise best first
     double min_impurity_decrease = 0;
-    double bag_mean = 0;                   // expected multiplicity of a row; 0: every row once
+    double bag_mean = 0;                   // expected multiplicity of a row; 0: every row once; negative: exactly drawn
     std::uint64_t seed = 0;
     std::vector<std::int8_t> monotonic;    // per feature, empty for none
 

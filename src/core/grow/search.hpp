@@ -17,14 +17,15 @@ namespace hedgerow {
 
 // Draws features of a node that the target has entered until max_features of them count, and keeps the best split among
 // them. look(draws, wanted, best) looks at up to `wanted` more features. -> whether the split may be made
-template <class Target, class Look>
-inline bool find_split(Target& target, FeatureOrder& order, const std::vector<Feature>& features, const GrowOptions& options,
+template <class Search, class Look>
+inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Feature>& features, const GrowOptions& options,
                        const SplitRules& rules, std::uint64_t key, std::uint32_t max_features, Split& best, double& gain, Look&& look) {
     Draws draws(key);
-    search_features(target, order, max_features, options.counts_constants, best, [&](std::uint32_t wanted) { return look(draws, wanted); });
-    gain = best.found() ? target.gain_from(best.score) : 0;
+    search_features(search.target, order, max_features, options.counts_constants, best, [&](std::uint32_t wanted) { return look(draws, wanted); });
+    search.compare_ratios(best);
+    gain = best.found() ? search.target.gain_from(best.score) : 0;
     if (best.found()) best.settle_threshold(features[best.feature]);
-    return gains_enough<typename Target::Criterion>(best, gain, rules.total_amount, options.min_impurity_decrease);
+    return gains_enough<typename decltype(search.target)::Criterion>(best, gain, rules.total_amount, options.min_impurity_decrease);
 }
 
 // A search in vector instructions, for targets that have one: it finds the same split as the general search, but faster,
@@ -87,7 +88,7 @@ public:
         const auto look = [&](Draws& draws, std::uint32_t wanted) {
             return options_.splitter == Splitter::best ? try_best(node, rows, draws, wanted, best) : try_random(node, rows, draws, best);
         };
-        const bool found = find_split(target, order_, features_, options_, rules_, node.key, options_.max_features, best, gain, look);
+        const bool found = find_split(search_, order_, features_, options_, rules_, node.key, options_.max_features, best, gain, look);
         target.leave_node(rows.rows, rows.n_rows);
         return found;
     }

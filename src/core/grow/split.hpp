@@ -1,6 +1,7 @@
 // Split: the rows of a node and a feature -> the best (or a random) way to send them left and right.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Split {
     std::uint32_t feature = 0;
     std::uint32_t threshold = 0;               // last code that goes left
     std::uint32_t next_code = 0;               // the next code that occurs in the node; above the threshold until that is settled
+    std::int64_t left_amount = 0;              // of the rows that go left; known only if features compete by ratios
     bool missing_left = false;
     bool missing_seen = false;                 // otherwise missing values go to the larger side
     std::vector<std::uint16_t> left_codes;     // for a subset: the categories that go left …
@@ -66,11 +68,31 @@ public:
                   const Limits& limits, Split& best) {
         Lane& lane = lanes_[filled];
         const bool varies = lane.n_occupied + lane.has_missing > 1;
-        if (varies) {
-            if (feature.nominal) best_subset(lane, number, rows, n_rows, limits, best);
-            else best_threshold(lane, feature, number, rows, n_rows, limits, best);
-        }
+        if (varies)
+            of_feature(best, [&](Split& own) {
+                if (feature.nominal) best_subset(lane, number, rows, n_rows, limits, own);
+                else best_threshold(lane, feature, number, rows, n_rows, limits, own);
+            });
         return varies;
+    }
+
+    // If features compete by ratios: of the best splits of all features, those that gain at least the average of all that gain
+    // something are compared by gain divided by split information, the entropy of left and right (Quinlan's C4.5).
+    void compare_ratios(Split& best) {
+        if constexpr (has_ratios) {
+            double sum = 0, highest = 0;
+            std::size_t n_gaining = 0;
+            for (const Split& rival : rivals_)
+                if (const double gain = target.gain_from(rival.score); gain > 0) sum += gain, ++n_gaining;
+            for (const Split& rival : rivals_) {
+                const double gain = target.gain_from(rival.score);
+                if (!(gain > 0) || gain < sum / static_cast<double>(n_gaining) * (1 - 1e-12)) continue;
+                const double left = static_cast<double>(rival.left_amount) / static_cast<double>(target.node_amount());
+                const double ratio = -gain / (left * std::log2(left) + (1 - left) * std::log2(1 - left));
+                if (ratio > highest) highest = ratio, best = rival;
+            }
+            rivals_.clear();
+        }
     }
 
     void empty(int n_filled) {
@@ -111,7 +133,10 @@ public:
                 if (is_left(column[rows[i].offset * view.row_stride])) target.move_row(rows[i]), ++rows_left;
             return rows_left;
         });
-        if (allowed && drawn_.score > best.score) best = drawn_;
+        if (allowed)
+            of_feature(best, [&](Split& own) {
+                if (drawn_.score > own.score) own = drawn_;
+            });
         return true;
     }
 
@@ -130,7 +155,10 @@ public:
                     target.move(summed.bins[at]), rows_left += summed.rows[at];
             return rows_left;
         });
-        if (allowed && drawn_.score > best.score) best = drawn_;
+        if (allowed)
+            of_feature(best, [&](Split& own) {
+                if (drawn_.score > own.score) own = drawn_;
+            });
         return true;
     }
 
@@ -143,6 +171,22 @@ public:
     Target target;
 
 private:
+    static constexpr bool has_ratios = requires(const Target& each) { each.by_ratio(); };
+
+    // Lets a feature look for its best split, which then competes with those of the others: at once by its score, or later
+    // by its ratio.
+    template <class Look>
+    void of_feature(Split& best, Look&& look) {
+        if constexpr (has_ratios)
+            if (target.by_ratio()) {
+                Split own;
+                look(own);
+                if (own.score > best.score) best = own;
+                if (own.found()) rivals_.push_back(std::move(own));
+                return;
+            }
+        look(best);
+    }
     static constexpr Code missing = missing_code<Code>;
     static constexpr std::size_t n_codes = std::size_t{missing} + 1;
     static constexpr std::uint32_t dense_node = 512;  // from this many rows on most bins are occupied, so marks do not pay
@@ -255,6 +299,7 @@ private:
             best.score = place.score;
             best.kind = NodeKind::threshold;
             best.feature = number;
+            keep_amount(lane, missing_left, place, rows, n_rows, best);
             best.missing_left = missing_left;
             best.missing_seen = lane.has_missing;
             const bool last = place.position + 1 == std::int64_t{lane.n_occupied};  // values left, missing right
@@ -276,7 +321,9 @@ private:
             std::sort(ranked_.begin(), ranked_.end());
             for (std::size_t i = 0; i < ranked_.size(); ++i) lane.order[i] = ranked_[i].second;
             const Place place = scan(lane, false, std::int64_t{lane.n_occupied} - 1, rows, n_rows, limits);
-            if (place.score > best.score) keep_subset(lane, number, place, best);
+            if (!(place.score > best.score)) return;
+            keep_subset(lane, number, place, best);
+            keep_amount(lane, false, place, rows, n_rows, best);
         });
         std::sort(lane.order.data(), lane.order.data() + lane.n_occupied);
         lane.n_occupied = n_values;
@@ -310,6 +357,18 @@ private:
         }
         target.end_scan(rows, n_rows);
         return place;
+    }
+
+    // Stores the amount left of a place, if features compete by ratios.
+    void keep_amount(const Lane& lane, bool missing_left, const Place& place, const Row* rows, std::uint32_t n_rows, Split& best) {
+        if constexpr (has_ratios) {
+            if (!target.by_ratio()) return;
+            target.begin_scan();
+            if (missing_left) target.move(lane.bins[missing]);
+            for (std::int64_t i = 0; i <= place.position; ++i) target.move(lane.bins[lane.order[i]]);
+            best.left_amount = target.left_amount();
+            target.end_scan(rows, n_rows);
+        }
     }
 
     // Moves bin after bin to the left and checks each time whether the limits allow the split.
@@ -396,6 +455,7 @@ private:
         if (drawn_.kind == NodeKind::subset)
             for (std::uint16_t code : drawn_.left_codes) is_left_[code] = 0;
         drawn_.score = target.score();
+        if constexpr (has_ratios) drawn_.left_amount = target.left_amount();
         const bool allowed =
             rows_left > 0 && rows_left < n_rows &&
             (!limits.restricted() || (limits.allow_rows(rows_left, n_rows - rows_left) && allowed_by_weight(limits)));
@@ -409,6 +469,7 @@ private:
     std::vector<std::uint16_t> order_;
     Zeroed<std::uint8_t> is_left_{n_codes};
     Split drawn_;
+    std::vector<Split> rivals_;  // the best split of each feature of a node, if they compete by ratios
 };
 
 }  // namespace hedgerow

@@ -80,7 +80,7 @@ private:
         const auto look = [&](Draws& draws, std::uint32_t wanted) {
             return options_.splitter == Splitter::best ? try_best(question, draws, wanted, best) : try_random(question, draws, best);
         };
-        const bool found = find_split(search_.target, order_, features_, options_, question.rules, question.node.key, max_features, best,
+        const bool found = find_split(search_, order_, features_, options_, question.rules, question.node.key, max_features, best,
                                       gain, look);
         search_.target.leave_node(nullptr, 0);
         return found;

@@ -45,6 +45,9 @@ template <class Code>
 void average_outside(const ForestView& forest, const LeafView& leaves, const OutsideRows& outside, const Code* by_column,
                      std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {
     const std::uint32_t n_classes = leaves.n_classes;
+    std::vector<Bag> bags;
+    for (std::size_t number = 0; number < forest.n_trees; ++number)
+        bags.emplace_back(outside.seed, number, outside.n_rows_in_all, outside.bag_mean);
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
         std::vector<std::uint32_t> judged, at(rows), heard(rows);
@@ -53,7 +56,7 @@ void average_outside(const ForestView& forest, const LeafView& leaves, const Out
         std::fill(block, block + rows * n_classes, 0.0);
         for (std::size_t number = 0; number < forest.n_trees; ++number) {
             const TreeView tree = forest.tree(number);
-            const Bag bag(outside.seed, number, outside.n_rows_in_all, outside.bag_mean);
+            const Bag& bag = bags[number];
             judged.clear();
             for (std::size_t i = 0; i < rows; ++i)
                 if (bag.multiplicity(static_cast<std::size_t>(outside.rows[first + i])) == 0) judged.push_back(static_cast<std::uint32_t>(i));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/kit/named.hpp"
@@ -223,7 +224,7 @@ void take_in(const StateTable& table, const double* weights, const std::uint32_t
 // Merges the states of the leaves that a block of rows reaches in the trees of the table into merged[row · stride …].
 template <class Code>
 void fold_block(const ForestView& forest, const LeafView& leaves, const StateTable& table, Merge merge, const OutOfBag* outside,
-                std::size_t n_rows_in_all, std::size_t first, std::size_t rows, const RowView<Code>& view, double* merged) {
+                std::span<const Bag> bags, std::size_t first, std::size_t rows, const RowView<Code>& view, double* merged) {
     const std::size_t stride = merge == Merge::both ? 2 * table.width : table.width;
     const std::int64_t first_leaf = forest.leaf_start[table.first_tree];
     std::vector<std::uint32_t> judged, at(rows), found(rows * trees_together);
@@ -239,7 +240,7 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
         for (std::size_t place = 0; outside && place < n_trees; ++place) {
             const std::size_t number = table.first_tree + start + place;
             const TreeView tree = forest.tree(number);
-            const Bag bag(outside->seed, number, n_rows_in_all, outside->bag_mean);
+            const Bag& bag = bags[start + place];
             judged.clear();
             for (std::size_t i = 0; i < rows; ++i)
                 if (bag.multiplicity(first + i) == 0) judged.push_back(static_cast<std::uint32_t>(i));
@@ -262,9 +263,12 @@ void fold_states(const ForestView& forest, const LeafView& leaves, const StateTa
                  const OutOfBag* outside, const Code* by_column, std::size_t n_rows, std::size_t n_features,
                  std::size_t n_threads, double* merged, Control& control) {
     const std::size_t stride = merge == Merge::both ? 2 * table.width : table.width;
+    std::vector<Bag> bags;
+    for (std::size_t i = 0; outside && i < table.n_trees; ++i)
+        bags.emplace_back(outside->seed, table.first_tree + i, n_rows, outside->bag_mean);
     for_row_blocks(forest, by_column, n_rows, n_features, n_threads, control,
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
-        fold_block(forest, leaves, table, merge, outside, n_rows, first, rows, view, merged + first * stride);
+        fold_block(forest, leaves, table, merge, outside, bags, first, rows, view, merged + first * stride);
     });
 }
 
@@ -279,7 +283,7 @@ void average_states(const ForestView& forest, const LeafView& leaves, const Stat
                    [&](std::size_t first, std::size_t rows, const RowView<Code>& view, std::size_t) {
         double* block = probability + first * n_classes;
         std::fill(block, block + rows * n_classes, 0.0);
-        fold_block(forest, leaves, shares, Merge::add, nullptr, n_rows, first, rows, view, block);
+        fold_block(forest, leaves, shares, Merge::add, nullptr, {}, first, rows, view, block);
         for (std::size_t i = 0; i < rows * n_classes; ++i) block[i] /= n_heard;
     });
 }

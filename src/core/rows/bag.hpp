@@ -1,12 +1,14 @@
 // Bag: (seed, tree, row) -> how often the row is in the bootstrap sample of the tree.
 //
 // Multiplicities are independent Poisson draws keyed by the number of the row, so any machine can compute those of any
-// block of rows again, and they are never stored.
+// block of rows again, and they are never stored. Or exactly as many rows are drawn as a bag shall hold: then the draws of a
+// tree are repeated from its key whenever its bag is made, which takes time and a byte for every row of the table.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/rows/random.hpp"
@@ -15,16 +17,19 @@ namespace hedgerow {
 
 class Bag {
 public:
-    // mean: expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling.
-    Bag(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) : resampled_(mean > 0) {
+    // mean: expected multiplicity of a row (1 for an ordinary bootstrap); 0 means no resampling, and a negative one that
+    // exactly -mean · n_rows rows are drawn.
+    Bag(std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double mean) : resampled_(mean != 0) {
         if (!resampled_) return;
+        const std::uint64_t tree_key = derive_key(derive_key(seed, Purpose::bag), tree);
+        if (mean < 0) draw_exactly(tree_key, n_rows, -mean);
+        mean = std::abs(mean);
         double term = std::exp(-mean), cumulative = 0;
         for (int times = 0; times < n_thresholds; ++times) {
             cumulative += term;
             term *= mean / (times + 1);
             thresholds_[times] = static_cast<std::uint64_t>(std::min(cumulative, 1.0) * 4294967296.0);
         }
-        const std::uint64_t tree_key = derive_key(derive_key(seed, Purpose::bag), tree);
         // An empty bag, which only tables of a few rows are likely to have, is drawn again.
         for (std::uint64_t attempt = 0; attempt < 1000; ++attempt) {
             key_ = derive_key(tree_key, attempt);
@@ -36,6 +41,7 @@ public:
 
     std::uint32_t multiplicity(std::size_t row) const {
         if (!resampled_) return 1;
+        if (row < n_drawn_) return times_.get()[row];
         const std::uint64_t draw = scramble(key_ + 0x9e3779b97f4a7c15ULL * row) >> 32;
         std::uint32_t times = 0;
         for (int level = 0; level < 4; ++level) times += draw >= thresholds_[level];
@@ -47,7 +53,21 @@ public:
 
 private:
     static constexpr int n_thresholds = 24;
+
+    // A mean of at most 8 fits into a byte: 31 rows cannot have more than 248 draws, and one of more rows has 255 of them
+    // with a probability below 1e-200.
+    void draw_exactly(std::uint64_t tree_key, std::size_t n_rows, double mean) {
+        auto times = std::make_shared<std::vector<std::uint8_t>>(n_rows);
+        const auto size = std::max<std::int64_t>(1, std::llround(mean * static_cast<double>(n_rows)));
+        Draws draws(tree_key);
+        for (std::int64_t i = 0; i < size; ++i) ++(*times)[draws.below_wide(n_rows)];
+        times_ = std::shared_ptr<const std::uint8_t>(times, times->data());
+        n_drawn_ = n_rows;
+    }
+
     bool resampled_;
+    std::shared_ptr<const std::uint8_t> times_;  // how often each row is in the bag, if exactly so many rows are drawn
+    std::size_t n_drawn_ = 0;
     std::uint64_t key_ = 0;
     std::uint64_t thresholds_[n_thresholds] = {};
 };

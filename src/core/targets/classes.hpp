@@ -334,6 +334,7 @@ public:
                    quality_of_side([&](std::uint32_t k) { return total_[k] - left_[k]; }, right_amount);
         else return criterion_.quality(left_sum_, left_amount_) + criterion_.quality(right_sum_, right_amount);
     }
+    bool by_ratio() const requires(Criterion::whole_side) { return criterion_.by_ratio; }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_amount_); }
     double left_share() const { return static_cast<double>(left_.back()) / static_cast<double>(left_amount_); }
     double right_share() const {
@@ -345,7 +346,10 @@ private:
     template <class CountOf>
     double quality_of_side(CountOf&& count_of, Amount amount) const {
         side_.clear();
-        for (std::uint32_t label : present_) side_.push_back(static_cast<std::int64_t>(count_of(label)));
+        if (criterion_.ordered)
+            for (std::uint32_t label = 0; label < total_.size(); ++label) side_.push_back(static_cast<std::int64_t>(count_of(label)));
+        else
+            for (std::uint32_t label : present_) side_.push_back(static_cast<std::int64_t>(count_of(label)));
         return criterion_.quality(side_, static_cast<std::int64_t>(amount));
     }
 

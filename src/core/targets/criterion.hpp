@@ -132,21 +132,26 @@ private:
 };
 
 // −n · uncertainty(counts) for any function of the counts of a side. Results are kept by sorted counts, because the order of
-// the classes does not matter.
+// the classes does not matter, unless the classes are ordered.
 class WholeSide {
 public:
     static constexpr bool needs_gain = true;
     static constexpr bool whole_side = true;
-    using Counts = std::vector<std::int64_t>;                    // of the classes that occur, ascending
+    using Counts = std::vector<std::int64_t>;  // of the classes that occur, ascending; of all classes if they are ordered
     using Uncertainty = std::function<double(const Counts&)>;
 
-    explicit WholeSide(Uncertainty uncertainty) : uncertainty_(std::move(uncertainty)) {}
+    // ordered: the order of the classes matters. by_ratio: features compete by gain divided by split information.
+    explicit WholeSide(Uncertainty uncertainty, bool ordered = false, bool by_ratio = false)
+        : ordered(ordered), by_ratio(by_ratio), uncertainty_(std::move(uncertainty)) {}
+    bool ordered, by_ratio;
 
-    // `counts` may be in any order and have zeros; it is sorted here.
+    // `counts` may have zeros; if the order of the classes does not matter, it may be in any order and is sorted here.
     double quality(Counts& counts, std::int64_t total) const {
         if (total == 0) return 0;
-        counts.erase(std::remove(counts.begin(), counts.end(), 0), counts.end());
-        std::sort(counts.begin(), counts.end());
+        if (!ordered) {
+            counts.erase(std::remove(counts.begin(), counts.end(), 0), counts.end());
+            std::sort(counts.begin(), counts.end());
+        }
         const auto known = remembered_.find(counts);
         if (known != remembered_.end()) return -static_cast<double>(total) * known->second;
         if (remembered_.size() >= memory_limit) remembered_.clear();
@@ -189,6 +194,17 @@ inline double upper_entropy(const WholeSide::Counts& counts, std::size_t n_class
     };
     if (n_level > 0) add((poured_over + caution) / static_cast<double>(n_level), static_cast<double>(n_level));
     for (std::size_t i = n_level - n_empty; i < counts.size(); ++i) add(static_cast<double>(counts[i]), 1);
+    return entropy;
+}
+
+// The smallest entropy, in bits, that the imprecise Dirichlet model allows: `caution` rows are added to the largest class.
+inline double lower_entropy(const WholeSide::Counts& counts, double caution) {
+    double total = caution, entropy = 0;
+    for (const std::int64_t count : counts) total += static_cast<double>(count);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        const double amount = static_cast<double>(counts[i]) + (i + 1 == counts.size() ? caution : 0);
+        entropy -= amount / total * std::log2(amount / total);
+    }
     return entropy;
 }
 

@@ -41,18 +41,25 @@ auto with_criterion(const Labels& labels, const Given& given, std::size_t n_rows
     const double unit = labels.weight_unit, caution = given.number<double>("caution") / unit;
     const double lam = given.number<double>("lam"), quantile = given.number<double>("quantile");
     const auto by = [&](const auto& criterion) { return with_class_target(labels, criterion, visit); };
+    const bool ordered = given.number<bool>("ordered"), by_ratio = given.number<bool>("by_ratio");
     const auto by_side = [&](const OutsideFunction& uncertainty) {
-        return by(WholeSide([uncertainty, unit](const WholeSide::Counts& counts) {
+        const auto in_rows = [uncertainty, unit](const WholeSide::Counts& counts) {
             std::vector<double> rows(counts.begin(), counts.end());
             for (double& amount : rows) amount *= unit;
             return uncertainty(rows);
-        }));
+        };
+        return by(WholeSide(in_rows, ordered, by_ratio));
     };
     if (name == "gini") return by(Gini{});
     if (name == "entropy") return by(Entropy(n_rows));
     if (name == "belief") return by(BeliefGain(n_rows, labels.n_classes, lam, caution));
-    if (name == "imprecise")
-        return by(WholeSide([=](const WholeSide::Counts& counts) { return upper_entropy(counts, n_classes, caution); }));
+    if (name == "imprecise") {  // lam: the share of the largest entropy, the rest is that of the smallest
+        const auto entropy = [=](const WholeSide::Counts& counts) {
+            const double upper = upper_entropy(counts, n_classes, caution);
+            return lam == 1 ? upper : lam * upper + (1 - lam) * lower_entropy(counts, caution);
+        };
+        return by(WholeSide(entropy, false, by_ratio));
+    }
     if (name == "multinomial")
         return by_side([=](const std::vector<double>& rows) { return multinomial_uncertainty(rows, n_classes, quantile, lam); });
     return by_side(given.function("uncertainty"));

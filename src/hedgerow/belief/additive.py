@@ -38,6 +38,10 @@ class Additive:
     total: float
     merge: str = "add"
 
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """Nothing is known of the values."""
+        return ()
+
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> values of leaves (m, S); a column that follows from the others is left out."""
         values = self._values(counts, setting) / self.total

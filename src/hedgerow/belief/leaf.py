@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import betainc, gammaln, xlogy
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -118,29 +120,35 @@ def entropy(shares: ArrayLike) -> Floats:
     return bits
 
 
-def confidence_scores(counts: ArrayLike) -> Floats:
+def confidence_scores(counts: ArrayLike, model: str = "beta_binomial") -> Floats:
     """(m, K) counts -> (m, K) scores (1 - c)(n_k/(n_k + n_r) - 1/2) of each class k against its rival r.
 
     The rival of a class is the largest other class. Forecast as many new rows as the two classes have, by a
     beta-binomial distribution: c is the probability of a draw between them, divided by that of the most probable
-    outcome.
+    outcome. With another `model`, c is the same for a binomial distribution ("binomial"), the density of a share of 1/2
+    divided by the largest density ("beta"), or twice the probability that the share is on the other side of 1/2
+    ("tail"), which is the area that the densities of both classes have in common.
 
     Examples
     --------
     >>> confidence_scores([[1, 3]])
     array([[-0.0625,  0.0625]])
+    >>> confidence_scores([[1, 3]], "tail")
+    array([[-0.15625,  0.15625]])
     """
+    if model not in DRAWS:
+        raise ValueError(f"model must be one of {', '.join(DRAWS)}, got {model!r}; the first is usual")
     table = np.asarray(counts, dtype=np.float64)
     rivals = largest_rival(table)
     largest = table.max(axis=1)
     # a leaf holds few of many classes, and all classes without rows have the same score
-    scores = np.repeat(_pair_score(np.zeros_like(largest), largest)[:, None], table.shape[1], axis=1)
+    scores = np.repeat(_pair_score(np.zeros_like(largest), largest, model)[:, None], table.shape[1], axis=1)
     occurs = table > 0
-    scores[occurs] = _pair_score(table[occurs], rivals[occurs])
+    scores[occurs] = _pair_score(table[occurs], rivals[occurs], model)
     return scores
 
 
-def confidence_shares(counts: ArrayLike) -> Floats:
+def confidence_shares(counts: ArrayLike, model: str = "beta_binomial") -> Floats:
     """(m, K) counts -> (m, K) distribution whose odds against the largest class are those of `confidence_scores`.
 
     For two classes it is 1/2 + score; for an empty leaf, a row of zeros.
@@ -151,7 +159,7 @@ def confidence_shares(counts: ArrayLike) -> Floats:
     array([[0.4375, 0.5625]])
     """
     table = np.asarray(counts, dtype=np.float64)
-    scores = np.minimum(confidence_scores(table), 0.0)
+    scores = np.minimum(confidence_scores(table, model), 0.0)
     odds = (0.5 + scores) / (0.5 - scores)
     odds[table.sum(axis=1) == 0] = 0.0
     return _ratio(odds, odds.sum(axis=1, keepdims=True))
@@ -169,9 +177,9 @@ def largest_rival(values: Floats) -> Floats:
     return rivals
 
 
-def _pair_score(p: Floats, q: Floats) -> Floats:
+def _pair_score(p: Floats, q: Floats, model: str) -> Floats:
     """Counts p, q (m,) -> (1 - c)(p/(p + q) - 1/2) (m,), 0 where there are no rows."""
-    score: Floats = (1.0 - _draw_ratio(p, q)) * _ratio(p - q, 2.0 * (p + q))
+    score: Floats = (1.0 - DRAWS[model](p, q)) * _ratio(p - q, 2.0 * (p + q))
     return score
 
 
@@ -214,3 +222,55 @@ def _stirling(x: Floats, centre: Floats) -> Floats:
 def _ratio(part: Floats, whole: Floats) -> Floats:
     """part/whole; 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
+
+
+def _binomial_draw(p: Floats, q: Floats) -> Floats:
+    """Counts p, q -> the probability of a draw among as many rows, divided by that of p and q, if shares are exact."""
+    n = p + q
+    many = n > MANY
+    p_few, q_few = np.where(many, 1.0, p), np.where(many, 1.0, q)
+    rows = p_few + q_few
+    low = np.floor(rows / 2.0)
+
+    def log_forecast(k: Floats) -> Floats:
+        ways = gammaln(p_few + 1) + gammaln(q_few + 1) - gammaln(k + 1) - gammaln(rows - k + 1)
+        share, rest = _ratio(p_few, rows), _ratio(q_few, rows)
+        logs: Floats = (
+            ways + xlogy(k - p_few, np.maximum(share, TINY)) + xlogy(rows - k - q_few, np.maximum(rest, TINY))
+        )
+        return logs
+
+    both = np.logaddexp(log_forecast(low), log_forecast(rows - low))
+    by_stirling = 0.5 * (n + 1) * np.log(np.maximum(4.0 * _ratio(p, n) * _ratio(q, n), TINY))
+    ratio: Floats = np.where(many, np.exp(np.minimum(by_stirling, 0.0)), 0.5 * np.exp(np.minimum(both, np.log(2.0))))
+    return ratio
+
+
+def _beta_draw(p: Floats, q: Floats) -> Floats:
+    """Counts p, q -> the density of a share of 1/2, divided by the largest density."""
+    n = p + q
+    logs = -n * np.log(2.0) - xlogy(p, _ratio(p, n)) - xlogy(q, _ratio(q, n))
+    ratio: Floats = np.exp(np.minimum(logs, 0.0))
+    return ratio
+
+
+def _beta_tail(p: Floats, q: Floats) -> Floats:
+    """Counts p, q -> twice the probability that the smaller class has a share above 1/2."""
+    most, least = np.maximum(p, q), np.minimum(p, q)
+    far = most - least > 40.0 * np.sqrt(most + 1.0)  # beyond this it is below 1e-300
+    tail: Floats = np.where(
+        far, 0.0, 2.0 * betainc(np.where(far, 1.0, most) + 1.0, np.where(far, 1.0, least) + 1.0, 0.5)
+    )
+    return np.minimum(tail, 1.0)
+
+
+MANY = 1000.0  # above so many rows, factorials are by Stirling's formula
+TINY = 1e-300  # in place of a share of 0, whose logarithm is not finite
+
+#: How likely a draw between two classes is, by name: counts p, q of one shape -> c.
+DRAWS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "beta_binomial": _draw_ratio,
+    "binomial": _binomial_draw,
+    "beta": _beta_draw,
+    "tail": _beta_tail,
+}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -42,6 +44,8 @@ def reachable(lower: ArrayLike, upper: ArrayLike) -> tuple[Floats, Floats]:
     >>> lower.tolist(), upper.tolist()
     ([[0.5, 0.0, 0.0]], [[1.0, 0.5, 0.1]])
     """
+    if _is_reachable_row(lower, upper):
+        return lower, upper  # type: ignore[return-value]
     return tightened(*_checked_bounds(lower, upper))
 
 
@@ -55,6 +59,19 @@ def tightened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     tight_low = np.where(width > excess + TIE, np.minimum(high - excess, high), low)
     tight_high = np.where(width > room + TIE, np.maximum(low + room, low), high)
     return np.minimum(tight_low, tight_high), tight_high
+
+
+def _is_reachable_row(lower: Any, upper: Any) -> bool:
+    """Whether these are surely reachable bounds (1, K); plain numbers tell it in a tenth of NumPy's time."""
+    arrays = type(lower) is np.ndarray and type(upper) is np.ndarray and lower.dtype == upper.dtype == np.float64
+    if not arrays or lower.ndim != 2 or len(lower) != 1 or lower.shape != upper.shape:
+        return False
+    low, high = lower[0].tolist(), upper[0].tolist()
+    given, most = sum(low), sum(high)
+    if given > 1.0 + TIE / 4 or most < 1.0 - TIE / 4:
+        return False
+    room = min(1.0 - given, most - 1.0) + TIE / 2
+    return all(0.0 <= a <= b <= 1.0 and b - a <= room for a, b in zip(low, high, strict=True))
 
 
 def pignistic_from_bounds(lower: ArrayLike, upper: ArrayLike) -> Floats:

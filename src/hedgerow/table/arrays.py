@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.utils.validation import check_array
 
 from hedgerow.table.categories import ADVICE_ON_DATES, factors_from_cells, factors_from_numbers, is_date, is_missing
@@ -172,7 +173,8 @@ def _plain_array(X: Any) -> Array:
         return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
     if isinstance(X, np.ndarray):
         return np.asarray(X)
-    values: Array = check_array(X, dtype=None, ensure_all_finite=False)
+    with config_context(array_api_dispatch=False):  # the core reads NumPy arrays, whatever X is
+        values: Array = check_array(X, dtype=None, ensure_all_finite=False)
     if values.dtype.kind == "U" and isinstance(X, list | tuple):  # NumPy has turned numbers, NaN and booleans into text
         return np.array([list(row) for row in X], dtype=object)
     return values

@@ -52,6 +52,18 @@ class Meaning:
         """The range of the finite training values of a numeric feature; 0 if all are equal."""
         return self._measured(feature)[2]
 
+    @cached_property
+    def far(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(p,), (p,): numbers below and above which a feature is farther outside its range than the range is wide.
+
+        They are infinite for features that are nominal, constant or without values.
+        """
+        low, high = np.full((2, self.schema.n_features), [[-np.inf], [np.inf]])
+        for feature in np.flatnonzero((self.bins.nominal == 0) & (self.bins.n_bins > 1)).tolist():
+            (least, most), span = self.range_of(feature), self.span_of(feature)
+            low[feature], high[feature] = least - span, most + span
+        return low, high
+
     def _measured(self, feature: int) -> tuple[float, float, float]:
         if feature not in self._known:
             self._known[feature] = *self._range(feature), self._span(feature, *self._range(feature))

@@ -59,6 +59,16 @@ class NamedColumns:
         first = self.listed[0]
         return len(first.codes if isinstance(first, Factors) else first), len(self.listed)
 
+    def some(self, rows: Array) -> NamedColumns:
+        """The same table with some rows only."""
+        return NamedColumns(
+            self.names,
+            [
+                Factors(each.codes[rows], each.values) if isinstance(each, Factors) else each[rows]
+                for each in self.listed
+            ],
+        )
+
     def kinds(self) -> list[Kind]:
         """Text or categories, booleans, numbers."""
         return [_kind(column) for column in self.listed]

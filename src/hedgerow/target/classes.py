@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -44,7 +45,8 @@ def read_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
                 f"y must be a 1d array of one label per row, got an array of shape {y.shape} instead; for"
                 " plausibilities and masses, pass hedgerow.labels.from_plausibilities(y) or from_masses(y)"
             )
-        y = column_or_1d(y, warn=True)
+        with config_context(array_api_dispatch=False):  # the core reads NumPy arrays
+            y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     elif y.dtype.kind == "O" and any(_is_missing(label) for label in y):
@@ -151,7 +153,8 @@ def first_classes(classes: Any) -> NDArray[Any]:
 
 def check_classes(classes: NDArray[Any]) -> None:
     """Refuse classes (K,) that no label can be, and too many of them."""
-    if classes.dtype.kind == "f" and not ((np.abs(classes) < 2**63) & (classes == np.trunc(classes))).all():
+    numbers = classes.astype(np.float64) if classes.dtype.kind == "f" else None
+    if numbers is not None and not ((np.abs(numbers) < 2**63) & (numbers == np.trunc(numbers))).all():
         raise ValueError("classes that are numbers must be whole numbers of 64 bits, got others; is it a regression?")
     if not 1 <= len(classes) <= MAX_CLASSES:
         raise ValueError(f"classes must be 1 to {MAX_CLASSES} labels, got {len(classes)}")

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 
 from hedgerow.table.sums import Spread, spread_of
@@ -37,7 +38,8 @@ def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
     if y is None:
         raise ValueError("A regressor requires y to be passed, but the target y is None; pass the targets of the rows")
     refuse_masked(y, "y")
-    y = column_or_1d(y, warn=True)
+    with config_context(array_api_dispatch=False):  # the core reads NumPy arrays
+        y = column_or_1d(y, warn=True)
     if y.dtype.kind not in "fiubO":
         raise ValueError(f"y must be real numbers, got {y.dtype}; Complex data not supported, nor text")
     try:
@@ -59,10 +61,15 @@ def read_targets(y: Any, n_rows: int, criterion: str) -> Floats:
 
 def check_poisson(low: float, high: float) -> None:
     """Refuse targets whose deviance is not defined."""
-    if low < 0 or not high > 0:
+    if low < 0:
         raise ValueError(
-            f"y must be >= 0 and not all 0 with criterion='poisson', got values from {low:g} to {high:g}; use"
-            " 'squared_error'"
+            f"y must be >= 0 with criterion='poisson', got {low:g}: Some value(s) of y are negative which is not"
+            " allowed for Poisson regression. Use 'squared_error'"
+        )
+    if not high > 0:
+        raise ValueError(
+            "y must not be all 0 with criterion='poisson', got zeros: Sum of y is not strictly positive which is"
+            " necessary for Poisson regression. Use 'squared_error'"
         )
 
 

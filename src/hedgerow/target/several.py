@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from hedgerow.errors import SparseTargetError
 from hedgerow.target.base import AboutSeveral, Several, Weighing
 from hedgerow.target.uncertain import read_labels
 
@@ -83,6 +85,11 @@ class SeveralTarget:
 
 def columns_of(y: Any) -> list[Any] | None:
     """y as given -> its columns, one for each output; None if there is only one output."""
+    if sparse.issparse(y):
+        raise SparseTargetError(
+            "y must be a dense array, got a sparse one: sparse multilabel-indicator for y is not supported. Pass"
+            " y.toarray()"
+        )
     if y is None or read_labels(y) is not None:
         return None
     frame = nw.from_native(y, eager_only=True, pass_through=True)

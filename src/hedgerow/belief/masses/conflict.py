@@ -77,7 +77,7 @@ def _shared_conflict(sources: Floats) -> Floats:
     n_classes = n_classes_of(sources)
     sign = np.where(subset_sizes(n_classes) % 2 == 0, 1.0, -1.0)
     shared = np.zeros(sources.shape[1:])
-    for u, node_weight in _reciprocal_nodes(len(sources), n_classes):
+    for u, node_weight in reciprocal_nodes(len(sources), n_classes):
         faded = sources * np.exp(-u * sources)
         others = _product_of_others(superset_sums(faded))
         excluded = np.maximum(subset_sums(sign * others), 0.0)
@@ -86,7 +86,7 @@ def _shared_conflict(sources: Floats) -> Floats:
     return shared
 
 
-def _reciprocal_nodes(n_sources: int, n_classes: int) -> list[tuple[float, float]]:
+def reciprocal_nodes(n_sources: int, n_classes: int) -> list[tuple[float, float]]:
     """S, K -> nodes u and weights w with sum of w e^(-a u) = 1/a for a from almost 0 to S.
 
     The nodes end on the right where the masses m e^(-u m) of 2^K sets, at most 2^K/(e u) in sum, no longer matter. On

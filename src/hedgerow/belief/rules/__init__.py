@@ -6,6 +6,8 @@ A rule is a small object: a name, parameters, ``lift``, ``merge`` and ``finish``
 from hedgerow.belief.rules.base import Merge, Rule, Setting, merge_states
 from hedgerow.belief.rules.calibrated import Calibrated
 from hedgerow.belief.rules.cdm_vote import CdmVote
+from hedgerow.belief.rules.conflict import Lns, Pcr6
+from hedgerow.belief.rules.credal import CredalTrees, ImpreciseWeights
 from hedgerow.belief.rules.dominance import Belief, DominanceVote, Mva
 from hedgerow.belief.rules.evidence import Cautious, Dempster, Eva
 from hedgerow.belief.rules.interval import IntervalAverage, IntervalConjunction, IntervalDisjunction
@@ -18,6 +20,7 @@ from hedgerow.belief.rules.mean import (
     Plausibility,
     Pool,
     Vote,
+    WeightedAverage,
 )
 from hedgerow.belief.rules.order import GeneralisedMixture, Median, SignedMaximum, Stacked
 from hedgerow.belief.rules.registry import all_rules, register, resolve_rule, rule_names
@@ -34,21 +37,25 @@ __all__ = [
     "CdmVote",
     "ConfidenceBounds",
     "Cr",
+    "CredalTrees",
     "Dempster",
     "DominanceVote",
     "DuboisPrade",
     "EpistemicWeighted",
     "Eva",
     "GeneralisedMixture",
+    "ImpreciseWeights",
     "IntervalAverage",
     "IntervalConjunction",
     "IntervalDisjunction",
     "Laplace",
+    "Lns",
     "Mean",
     "Median",
     "Merge",
     "Mva",
     "Ndc",
+    "Pcr6",
     "Plausibility",
     "Pool",
     "Rule",
@@ -58,6 +65,7 @@ __all__ = [
     "Uncertainty",
     "UncertaintyParts",
     "Vote",
+    "WeightedAverage",
     "all_rules",
     "merge_states",
     "register",

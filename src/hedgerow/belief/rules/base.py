@@ -89,6 +89,11 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         which are nearly 0 or 1. Rules with `chooses` are never mapped.
     onnx : bool
         Whether `finish` uses only NumPy functions that `hedgerow.to_onnx` can translate.
+    by_class : int
+        The number of blocks, of one column for each class, with which a state begins. The other columns belong to no
+        class. The columns of a class depend on its own count and on the counts of the others, not on which classes
+        these are. So with many classes, leaves that hold the same numbers of rows are lifted once. 0 means that nothing
+        is known of the columns. A subclass with its own `lift` or ``shares`` does not inherit this attribute.
     plain_mean : bool
         Whether probabilities are the mean of the class shares of the leaves, which the core computes from the counts
         directly. A subclass does not inherit this attribute: it must set it again if it computes the same.
@@ -113,12 +118,15 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     chooses: ClassVar[bool] = False
     calibrates: ClassVar[bool] = True
     onnx: ClassVar[bool] = True
+    by_class: ClassVar[int] = 0
     plain_mean: ClassVar[bool] = False
     page: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Reset `plain_mean` and `page` unless the subclass sets them: its arithmetic may differ."""
+        """Reset `plain_mean`, `page` and `by_class` unless the subclass sets them: its arithmetic may differ."""
         super().__init_subclass__(**options)
+        if "by_class" not in vars(cls) and not {"lift", "shares"}.isdisjoint(vars(cls)):
+            cls.by_class = 0
         cls.plain_mean = vars(cls).get("plain_mean", False)
         cls.page = vars(cls).get("page")
 
@@ -133,6 +141,10 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     def width(self, setting: Setting) -> int:
         """Setting -> S, the number of columns of a state."""
         return int(self.lift(np.zeros((1, setting.n_classes)), setting).shape[1])
+
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """Setting -> the first column of each block of K columns in a state; nothing if `by_class` is 0."""
+        return tuple(block * setting.n_classes for block in range(self.by_class))
 
     def key(self) -> Hashable:
         """A key for what the states of leaves depend on besides counts and setting: the rule and its parameters."""

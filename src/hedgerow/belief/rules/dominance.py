@@ -10,13 +10,18 @@ import numpy as np
 from hedgerow.belief.leaf import undominated
 from hedgerow.belief.opinion import Bools, Opinion, opinion_from_bounds, opinion_from_lower
 from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting, one_of
-from hedgerow.belief.rules.mean import distribution
+from hedgerow.belief.rules.mean import distribution, leaf_weights
 from hedgerow.belief.rules.registry import register
 
 TIE = 1e-12  # votes this close, relative to all votes, are equal: sums of weights depend on the order of trees
 
 
-@register(lambda: Belief(weights="size"), lambda: Belief(weights="precision"), lambda: Belief(weights="learned"))
+@register(
+    lambda: Belief(weights="size"),
+    lambda: Belief(weights="precision"),
+    lambda: Belief(weights="purity"),
+    lambda: Belief(weights="learned"),
+)
 class Belief(Rule):
     """Every tree puts its weight on the set of classes that its leaf cannot tell apart.
 
@@ -27,9 +32,10 @@ class Belief(Rule):
 
     Parameters
     ----------
-    weights : {"equal", "size", "precision", "learned"}, default "equal"
-        Weight of a tree: "equal" is 1, "size" is n, the rows of its leaf, "precision" is n/(n + caution). Tree weights
-        that are given multiply it; "learned" requires them (see `hedgerow.belief.learn_tree_weights`).
+    weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
+        Weight of a tree: "equal" is 1, "size" is n, the rows of its leaf, "precision" is n/(n + caution), "purity" is
+        one minus the Gini impurity of its leaf. Tree weights that are given multiply it; "learned" requires them (see
+        `hedgerow.belief.learn_tree_weights`).
 
     Examples
     --------
@@ -41,6 +47,7 @@ class Belief(Rule):
 
     name: ClassVar[str] = "belief"
     merge: ClassVar[Merge] = "add"
+    by_class = 3
     scale_free = True
     smooth = False
     calibrates = False  # the set of a leaf grows with caution
@@ -68,13 +75,10 @@ class Belief(Rule):
 
     def _leaf_weight(self, counts: Floats, setting: Setting) -> Floats:
         """(m, K) -> (m,)"""
-        one_of(self.weights, ("equal", "size", "precision", "learned"), "weights")
-        total: Floats = counts.sum(axis=1)
-        if self.weights == "size":
-            return total
-        if self.weights == "precision":
-            return np.divide(total, total + setting.caution, out=np.zeros_like(total), where=total > 0)
-        return np.ones_like(total)
+        one_of(self.weights, ("equal", "size", "precision", "purity", "learned"), "weights")
+        if self.weights in ("equal", "learned"):
+            return np.ones(len(counts))
+        return leaf_weights(counts, self.weights, setting.caution)
 
     @property
     def laws(self) -> frozenset[str]:
@@ -98,8 +102,8 @@ class Belief(Rule):
         return {"lower": state[:, :k], "upper": state[:, k : 2 * k], "probability": state[:, 2 * k : 3 * k]}
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The script has no learned weights."""
-        known = None if self.needs_weights else super().on_page()
+        """The script has weights by size and precision only."""
+        known = None if self.weights in ("learned", "purity") else super().on_page()
         return known and (known[0], known[1] | {"strict": self.strict})
 
 
@@ -112,7 +116,7 @@ class Mva(Belief):
 
     Parameters
     ----------
-    weights : {"equal", "size", "precision", "learned"}, default "equal"
+    weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
         As in `Belief`.
 
     Examples
@@ -151,6 +155,7 @@ class DominanceVote(Rule):
 
     name: ClassVar[str] = "dominance_vote"
     merge: ClassVar[Merge] = "add"
+    by_class = 1
     even = True
     scale_free = True
     smooth = False

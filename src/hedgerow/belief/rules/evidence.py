@@ -15,7 +15,7 @@ from hedgerow.belief.rules.registry import register
 FAINT = 1e-250  # sums below this may have lost digits
 
 
-@register(lambda: Dempster(normalised=False), lambda: Dempster(prior="log"))
+@register(lambda: Dempster(normalised=False), lambda: Dempster(prior="log"), lambda: Dempster(dependence=0.5))
 class Dempster(Rule):
     """Dempster's rule on one mass per leaf: the degree of preference on the winner, the rest on the frame.
 
@@ -35,12 +35,17 @@ class Dempster(Rule):
         the weights of evidence, which gives ``probability`` and ``log_odds``. Bounds are then those of the leaves
         alone, as far as they contain this probability. The prior itself is a parameter of `combine`; for a forest it is
         the class shares.
+    dependence : float in [0, 1), default 0.0
+        How far trees repeat each other: evidence for the same class is combined by Frank's t-norm, from the product
+        at 0, which is Dempster's rule, towards the minimum at 1, which is the rule `Cautious` (Denœux, 2008).
 
     Examples
     --------
     >>> from hedgerow.belief import combine
     >>> combine([[[0, 1], [0, 1]]], Dempster(), caution=0.0).lower.round(6)
     array([[0.      , 0.888889]])
+    >>> combine([[[0, 1], [0, 1]]], Dempster(dependence=0.9), caution=0.0).lower.round(6)
+    array([[0.      , 0.833129]])
     >>> combine([[[0, 1], [0, 1]]], Dempster(prior="log"), prior=[9, 1]).probability.round(6)  # odds of 9, times 1/9
     array([[0.5, 0.5]])
     """
@@ -48,11 +53,13 @@ class Dempster(Rule):
     name: ClassVar[str] = "dempster"
     calibrates = False  # most shares are below the floor of a map, which would make them equal
     merge: ClassVar[Merge] = "add"
+    by_class = 2
     page = "dempster"
 
-    def __init__(self, normalised: bool = True, prior: str | None = None) -> None:
+    def __init__(self, normalised: bool = True, prior: str | None = None, dependence: float = 0.0) -> None:
         self.normalised = normalised
         self.prior = prior
+        self.dependence = dependence
 
     @property
     def even(self) -> bool:  # type: ignore[override]
@@ -62,6 +69,8 @@ class Dempster(Rule):
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [weights of evidence (K), the same after discounting (K)]."""
         one_of(self.prior, (None, "log"), "prior")
+        if not 0 <= self.dependence < 1:
+            raise ValueError(f"dependence must lie in [0, 1), got {self.dependence!r}; for 1 use the rule 'cautious'")
         leaf = preference(counts)
         held_back = reserve(counts, setting.caution)
         left = np.where(held_back > 0, held_back + (1.0 - held_back) * np.exp(-leaf.weight), 1.0)
@@ -69,10 +78,11 @@ class Dempster(Rule):
         rows = np.arange(len(counts))
         state[rows, leaf.winner] = leaf.weight
         state[rows, setting.n_classes + leaf.winner] = np.where(held_back > 0, -np.log(left), leaf.weight)
-        return state
+        return state if self.dependence == 0 else frank_sum(state, self.dependence)
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged weights (n, 2K) -> opinion."""
+        state = state if self.dependence == 0 else weight_from_frank(state, self.dependence)
         weight, discounted = state[:, : setting.n_classes], state[:, setting.n_classes :]
         singles, _, empty = masses_from_weights(weight)
         probability = pignistic_from_weights(weight)
@@ -106,8 +116,9 @@ class Dempster(Rule):
         return np.zeros(setting.n_classes) if self.prior is None else np.log(setting.prior)
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
-        """The script has no prior for this rule."""
-        return None if self.page is None or self.prior is not None else (self.page, {"normalised": self.normalised})
+        """The script has neither a prior nor a dependence for this rule."""
+        plain = self.page is not None and self.prior is None and self.dependence == 0
+        return (str(self.page), {"normalised": self.normalised}) if plain else None
 
     @property
     def laws(self) -> frozenset[str]:
@@ -117,7 +128,7 @@ class Dempster(Rule):
     @property
     def adds_up(self) -> tuple[str, ...]:
         """Weights of evidence add up, unless only the largest one counts."""
-        return ("log_odds",) if self.merge == "add" else ()
+        return ("log_odds",) if self.merge == "add" and self.dependence == 0 else ()
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
         """States of leaves (m, 2K) -> weights of evidence (m, K)."""
@@ -147,8 +158,13 @@ class Cautious(Dempster):
     merge: ClassVar[Merge] = "max"
     page = "cautious"
 
+    def __init__(self, normalised: bool = True, prior: str | None = None) -> None:
+        super().__init__(normalised, prior)
 
-@register(lambda: Eva(prior="authors"), lambda: Eva(prior=None), lambda: Eva(smoothing=1.0))
+
+@register(
+    lambda: Eva(prior="authors"), lambda: Eva(prior=None), lambda: Eva(smoothing=1.0), lambda: Eva(reliability=True)
+)
 class Eva(Rule):
     """EVA: the product of the smoothed shares of all leaves, each divided by the prior, times the prior.
 
@@ -163,6 +179,9 @@ class Eva(Rule):
         as the authors' program does. None leaves the prior out. The prior itself is a parameter of `combine`.
     smoothing : float, default 0.1
         Added to every count of every leaf that holds rows.
+    reliability : bool, default False
+        Whether the evidence of a leaf, the logarithm of its share divided by the prior, counts only as far as the leaf
+        is reliable: times 1 - u_e, where u_e is its epistemic uncertainty (`hedgerow.belief.preference`).
 
     Examples
     --------
@@ -175,12 +194,14 @@ class Eva(Rule):
     name: ClassVar[str] = "eva"
     calibrates = False  # most shares are below the floor of a map, which would make them equal
     merge: ClassVar[Merge] = "add"
+    by_class = 2
     skips_empty = True
     page = "eva"
 
-    def __init__(self, prior: str | None = "log", smoothing: float = 0.1) -> None:
+    def __init__(self, prior: str | None = "log", smoothing: float = 0.1, reliability: bool = False) -> None:
         self.prior = prior
         self.smoothing = smoothing
+        self.reliability = reliability
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [log-shares (K), the same with the reserve added (K), log-total, 1].
@@ -195,7 +216,8 @@ class Eva(Rule):
         share = _log_of(np.log1p, counts, self.smoothing)
         raised = _log_of(np.log1p, counts, self.smoothing + setting.caution)
         log_total = _log_of(lambda ratio: np.log(ratio + setting.n_classes), total, self.smoothing)
-        return np.hstack([share, raised, np.where(filled, log_total, 0.0), filled])
+        state = np.hstack([share, raised, np.where(filled, log_total, 0.0), filled])
+        return state * -np.expm1(preference(counts).log_epistemic)[:, None] if self.reliability else state
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged states (n, 2K + 2) -> opinion."""
@@ -230,17 +252,50 @@ class Eva(Rule):
 
     def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
         """States of leaves (m, 2K + 2) -> log-scores relative to the prior (m, K)."""
-        return {"log_odds": state[:, : setting.n_classes] - self.prior_term(setting)}
+        reliable = state[:, -1:] if self.reliability else 1.0
+        return {"log_odds": state[:, : setting.n_classes] - reliable * self.prior_term(setting)}
 
     def on_page(self) -> tuple[str, dict[str, Any]] | None:
         """In the script, `prior` means the class shares, and this rule's `prior` is called `correction`."""
-        known = super().on_page()
+        known = None if self.reliability else super().on_page()
         return known and (known[0], {"correction": self.prior, "smoothing": self.smoothing})
 
     @property
     def laws(self) -> frozenset[str]:
         """An empty leaf changes nothing."""
         return frozenset({"precise", "widens", "accumulates"})
+
+
+def frank_sum(weight: Floats, dependence: float) -> Floats:
+    """Weights of evidence -> numbers >= 0 whose sum is that of Frank's t-norm: -log((s^x - 1)/(s - 1)).
+
+    Here x = exp(-weight) and s = 1 - dependence; a weight of 0 becomes 0.
+
+    Examples
+    --------
+    >>> frank_sum(np.array([0.0, 1.0]), 0.5).round(4)
+    array([0.    , 0.7982])
+    """
+    base = np.log1p(-dependence)
+    share = np.exp(-weight)
+    # where x is too small for a double, s^x - 1 is x log s
+    logs = np.where(weight < 30, np.log(-np.expm1(base * np.maximum(share, 1e-14))), np.log(-base) - weight)
+    return np.where(weight > 0, np.maximum(np.log(-np.expm1(base)) - logs, 0.0), 0.0)
+
+
+def weight_from_frank(added: Floats, dependence: float) -> Floats:
+    """Sums of `frank_sum` -> weights of evidence.
+
+    Examples
+    --------
+    >>> weight_from_frank(frank_sum(np.array([0.0, 1.0, 900.0]), 0.5), 0.5).round(9)
+    array([  0.,   1., 900.])
+    """
+    base = np.log1p(-dependence)
+    near = np.log1p(np.exp(-np.minimum(added, 30)) * np.expm1(base)) / base
+    far = added - np.log(np.expm1(base) / base)
+    weight: Floats = np.where(added < 30, -np.log(near), far)
+    return np.where(added > 0, np.maximum(weight, 0.0), 0.0)
 
 
 def masses_from_weights(weight: Floats) -> tuple[Floats, Floats, Floats]:

@@ -62,6 +62,7 @@ class IntervalConjunction(Rule):
 
     name: ClassVar[str] = "interval_conjunction"
     merge: ClassVar[Merge] = "both"
+    by_class = 3
     scale_free = True
     calibrates = False  # intervals that meet depend on caution
 
@@ -107,6 +108,7 @@ class IntervalDisjunction(Rule):
 
     name: ClassVar[str] = "interval_disjunction"
     merge: ClassVar[Merge] = "both"
+    by_class = 4
     scale_free = True
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:

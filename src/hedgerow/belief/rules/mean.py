@@ -7,9 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares, confidence_shares, laplace_shares, reserve, vote_shares
+from hedgerow.belief.one_row import RowOpinion, is_row, mean_of_row
 from hedgerow.belief.opinion import Opinion, centred_score, opinion_from_lower
 from hedgerow.belief.plausibility import preference
-from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting
+from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting, one_of
 from hedgerow.belief.rules.registry import register
 
 
@@ -38,12 +39,21 @@ class Mean(Rule):
 
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged states (n, 2K + 2) -> opinion; conflict is the Gini impurity due to disagreement."""
+        row = self.finish_row(state, setting)
+        if row is not None:
+            return row.opinion()
         k = setting.n_classes
         probability, filled = distribution(state[:, :k])
         total = state[:, k : 2 * k].sum(axis=1) + state[:, 2 * k + 1]
         lower = state[:, k : 2 * k] / np.where(total > 0, total, 1.0)[:, None]
         conflict = disagreement(probability, state[:, 2 * k], filled)
         return opinion_from_lower(probability, lower, conflict, score=centred_score(probability, self.scale))
+
+    def finish_row(self, state: Floats, setting: Setting) -> RowOpinion | None:
+        """The same for one row (1, 2K + 2), in a fraction of the time; None if there are more rows, or many classes."""
+        if type(self).finish is not Mean.finish or not is_row(state, setting.n_classes):
+            return None
+        return mean_of_row(state[0].tolist(), setting.n_classes, self.scale)
 
     @property
     def steady(self) -> bool:
@@ -76,6 +86,7 @@ class Average(Mean):
     """
 
     name: ClassVar[str] = "average"
+    by_class = 2
     scale_free = True
     plain_mean = True
     page = "average"
@@ -102,6 +113,7 @@ class Laplace(Mean):
     """
 
     name: ClassVar[str] = "laplace"
+    by_class = 2
     page = "laplace"
 
     def __init__(self, alpha: float = 1.0) -> None:
@@ -128,6 +140,7 @@ class Plausibility(Mean):
     """
 
     name: ClassVar[str] = "plausibility"
+    by_class = 2
     page = "plausibility"
     scale: ClassVar[float] = 2.0
 
@@ -149,6 +162,7 @@ class EpistemicWeighted(Mean):
     """
 
     name: ClassVar[str] = "epistemic_weighted"
+    by_class = 2
     scale: ClassVar[float] = 2.0
 
     def shares(self, counts: Floats) -> Floats:
@@ -157,9 +171,15 @@ class EpistemicWeighted(Mean):
         return spread_evenly(counts, leaf.winner, -np.expm1(leaf.log_epistemic) * leaf.support)
 
 
-@register()
+@register(lambda: ConfidenceBounds("binomial"), lambda: ConfidenceBounds("beta"), lambda: ConfidenceBounds("tail"))
 class ConfidenceBounds(Mean):
     """The mean of shares that are pulled to the middle if a draw is likely, (1 - c)(p/n - 1/2).
+
+    Parameters
+    ----------
+    model : {"beta_binomial", "binomial", "beta", "tail"}, default "beta_binomial"
+        How likely a draw is, as in `hedgerow.belief.confidence_scores`. The first is that of Busch et al. (2021), the
+        others are in their program.
 
     Examples
     --------
@@ -169,10 +189,61 @@ class ConfidenceBounds(Mean):
     """
 
     name: ClassVar[str] = "confidence_bounds"
+    by_class = 2
+
+    def __init__(self, model: str = "beta_binomial") -> None:
+        self.model = model
 
     def shares(self, counts: Floats) -> Floats:
         """(m, K) -> 1/2 + score for two classes, odds against the largest class for more (m, K)."""
-        return confidence_shares(counts)
+        return confidence_shares(counts, self.model)
+
+
+@register(lambda: WeightedAverage("root"), lambda: WeightedAverage("size"), lambda: WeightedAverage("precision"))
+class WeightedAverage(Average):
+    """The mean of the class shares of the leaves, in which leaves have weights.
+
+    Parameters
+    ----------
+    weights : {"purity", "root", "size", "precision"}, default "purity"
+        Weight of a leaf of n rows: "purity" is one minus its Gini impurity (inverted-Gini weights), "root" is √n,
+        "size" is n, and "precision" is n/(n + caution). With "root" and two classes, the probability is above 1/2 where
+        the bounds of UCB, (p/n - 1/2) √(n / log N) for N training rows, are on average above 0 (Busch et al.).
+
+    Examples
+    --------
+    >>> from hedgerow.belief import combine
+    >>> combine([[[4, 0], [5, 5]]], WeightedAverage()).probability.round(4)  # weights 1 and 1/2
+    array([[0.8333, 0.1667]])
+    >>> combine([[[4, 0], [8, 8]]], WeightedAverage("root")).probability.round(4)  # weights 2 and 4
+    array([[0.6667, 0.3333]])
+    """
+
+    name: ClassVar[str] = "weighted_average"
+
+    def __init__(self, weights: str = "purity") -> None:
+        self.weights = weights
+
+    @property
+    def calibrates(self) -> bool:  # type: ignore[override]
+        """Weights by precision depend on caution."""
+        return self.weights != "precision"
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> weight x [shares (K), shares without the reserve (K), sum of squares, reserve]."""
+        one_of(self.weights, ("purity", "root", "size", "precision"), "weights")
+        state = super().lift(counts, setting)
+        return state * leaf_weights(counts, self.weights, setting.caution)[:, None]
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """An empty leaf weighs nothing; intervals are nested unless weights depend on caution."""
+        return frozenset({"precise", "accumulates"} | ({"widens"} if self.weights != "precision" else set()))
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """Nothing: the sum of the weights depends on the sample."""
+        return ()
 
 
 @register()
@@ -189,6 +260,7 @@ class Vote(Mean):
     """
 
     name: ClassVar[str] = "vote"
+    by_class = 2
     scale_free = True
     smooth = False
     page = "vote"
@@ -214,6 +286,7 @@ class Pool(Rule):
 
     name: ClassVar[str] = "pool"
     merge: ClassVar[Merge] = "add"
+    by_class = 1
     even = True
     scale_free = True
     page = "pool"
@@ -237,6 +310,22 @@ class Pool(Rule):
     def laws(self) -> frozenset[str]:
         """An empty leaf changes nothing."""
         return frozenset({"precise", "widens", "accumulates"})
+
+
+def leaf_weights(counts: Floats, by: str, caution: float) -> Floats:
+    """(m, K) counts -> weights of leaves (m,), 0 for an empty leaf: by "purity", "root", "size" or "precision".
+
+    Examples
+    --------
+    >>> leaf_weights(np.array([[4.0, 0.0], [5.0, 5.0], [0.0, 0.0]]), "purity", 1.0)
+    array([1. , 0.5, 0. ])
+    """
+    total: Floats = counts.sum(axis=1)
+    if by == "purity":
+        return np.asarray((class_shares(counts) ** 2).sum(axis=1))
+    if by == "precision":
+        return np.divide(total, total + caution, out=np.zeros_like(total), where=total > 0)
+    return np.sqrt(total) if by == "root" else total
 
 
 def distribution(sums: Floats) -> tuple[Floats, Floats]:

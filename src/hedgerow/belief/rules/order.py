@@ -79,7 +79,7 @@ class Median(Stacked):
 
     def blend(self, shares: Floats, filled: Bools) -> Floats:
         """Shares (n, T, C), (n, T) -> medians over filled leaves (n, C)."""
-        return _median(shares, filled)
+        return median_of(shares, filled)
 
 
 @register(lambda: GeneralisedMixture(theta="median"), lambda: GeneralisedMixture(theta="max"))
@@ -119,7 +119,7 @@ class GeneralisedMixture(Stacked):
         mean = (shares * part).sum(axis=1) / leaves
         centre = mean
         if self.theta != "mean":
-            centre = _median(shares, filled) if self.theta == "median" else _furthest(shares, part)
+            centre = median_of(shares, filled) if self.theta == "median" else _furthest(shares, part)
         distance = np.abs(shares - centre[:, None]) * part
         total = distance.sum(axis=1)
         apart = (total > 0) & (leaves > 1)
@@ -145,6 +145,7 @@ class SignedMaximum(Rule):
 
     name: ClassVar[str] = "signed_maximum"
     merge: ClassVar[Merge] = "max"
+    by_class = 2
     even = True
     scale_free = True
     smooth = False
@@ -194,7 +195,7 @@ def _furthest(shares: Floats, part: Bools) -> Floats:
     return np.where(np.abs(lead) <= LEVEL, draw, side)
 
 
-def _median(shares: Floats, filled: Bools) -> Floats:
+def median_of(shares: Floats, filled: Bools) -> Floats:
     """Shares (n, T, C), which leaves count (n, T) -> medians (n, C); in every sample at least one leaf counts."""
     ordered = np.sort(np.where(filled[:, :, None], shares, np.inf), axis=1)
     last = filled.sum(axis=1) - 1

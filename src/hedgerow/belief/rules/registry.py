@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import TypeVar
 
 from hedgerow.belief.rules.base import Rule
@@ -62,8 +63,9 @@ def resolve_rule(rule: str | Rule) -> Rule:
         return rule
     if isinstance(rule, str) and rule in _RULES:
         return _RULES[rule][0]()
-    names = ", ".join(sorted(_RULES))
-    raise ValueError(f"rule must be a Rule or one of {names}, got {rule!r}; see hedgerow.rules")
+    near = [name for name in sorted(_RULES) if name.startswith(str(rule))] or get_close_matches(str(rule), _RULES, n=1)
+    advice = f"did you mean {near[0]!r}?" if rule and near else "see hedgerow.rules"
+    raise ValueError(f"rule must be a Rule or one of {', '.join(sorted(_RULES))}, got {rule!r}; {advice}")
 
 
 def rule_names() -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares, entropy
+from hedgerow.belief.one_row import as_rows, distribution_of, entropy_of, is_row
 from hedgerow.belief.plausibility import preference
 from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting
 from hedgerow.belief.rules.mean import distribution
@@ -51,6 +52,10 @@ class Uncertainty:
 
     merge: ClassVar[Merge] = "add"
 
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """Only the shares belong to classes."""
+        return (0,)
+
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [shares (K), entropy, u_a, u_e, 1]."""
         shares = class_shares(counts)
@@ -66,6 +71,8 @@ class Uncertainty:
     def finish(self, state: Floats, setting: Setting) -> UncertaintyParts:
         """Merged states (n, K + 4) -> parts (n,) each."""
         k = setting.n_classes
+        if is_row(state, k):
+            return _parts_of_row(state[0].tolist(), k)
         mean, filled = distribution(state[:, :k])
         total = entropy(mean)
         within = state[:, k] / np.where(filled > 0, filled, 1.0)
@@ -96,6 +103,11 @@ class UncertaintyAnd:
         self.rule = rule
         self.parts = Uncertainty()
 
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """Those of the rule, and the shares after its state; nothing if nothing is known of the rule."""
+        known = self.rule.class_blocks(setting)
+        return (*known, self.rule.width(setting)) if known else ()
+
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [state of the rule (S), state of the uncertainty (K + 4)]."""
         return np.hstack([self.rule.lift(counts, setting), self.parts.lift(counts, setting)])
@@ -104,3 +116,14 @@ class UncertaintyAnd:
         """Merged states (n, S + K + 4) -> opinion, parts."""
         own = state.shape[1] - setting.n_classes - 4
         return [self.rule.finish(state[:, :own], setting), self.parts.finish(state[:, own:], setting)]
+
+
+def _parts_of_row(state: list[float], k: int) -> UncertaintyParts:
+    """Merged state (K + 4,) of one row -> its parts, with the bits they have among many rows."""
+    mean, filled = distribution_of(state[:k])
+    total = entropy_of(mean)
+    aleatoric = min(state[k] / (filled if filled > 0 else 1.0), total)
+    leaves = state[-1]
+    some = leaves if leaves > 0 else 1.0
+    epistemic = state[k + 2] / some if leaves > 0 else 1.0
+    return UncertaintyParts(*as_rows([total, aleatoric, total - aleatoric, state[k + 1] / some, epistemic]))
