@@ -46,6 +46,11 @@ class Parameter:
         Whether a value requires a bootstrap, and whether the training rows must settle it.
     instead : str
         What the parameter must be if it cannot be settled; part of an error message.
+    without_bags : str
+        What to do if a value needs a bootstrap and the forest has no bags; part of an error message. Where
+        scikit-learn has the same error, these are its words, so that people who search for them find the cause.
+    when_made : callable value -> None
+        Called by the constructor.
     on_fitted : bool
         Whether the parameter may be changed on a fitted model.
     as_sklearn : bool
@@ -63,6 +68,8 @@ class Parameter:
     needs_bags: Callable[[Any], bool] = lambda value: False
     needs_rows: Callable[[Any], bool] = lambda value: False
     instead: str = "given"
+    without_bags: str = "set bootstrap=True"
+    when_made: Callable[[Any], None] | None = None
     on_fitted: bool = False
     as_sklearn: bool = False
 
@@ -137,12 +144,13 @@ def _row(above: Parameter, annotation: str, value: Any) -> Parameter:
 
 
 def _make_init(cls: type, taken: dict[str, Parameter]) -> Callable[..., None]:
-    """Rows -> an ``__init__`` with these names and defaults, which only sets the attributes."""
+    """Rows -> an ``__init__`` with these names and defaults, which sets the attributes and calls `when_made`."""
     positional = [name for name, row in taken.items() if not row.kw_only]
     named = [name for name, row in taken.items() if row.kw_only]
     order = ["self", *(f"{name}=rows[{name!r}].default" for name in positional), "*"]
     order += [f"{name}=rows[{name!r}].default" for name in named]
     lines = [f"    self.{name} = {name}" for name in taken]
+    lines += [f"    rows[{name!r}].when_made({name})" for name, row in taken.items() if row.when_made]
     names: dict[str, Any] = {"rows": taken, "Any": Any, "__name__": cls.__module__}
     exec(f"def __init__({', '.join(order)}):\n" + "\n".join(lines), names)
     made: Callable[..., None] = names["__init__"]

@@ -62,7 +62,7 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
     if rows.target.known is not None:
         settings = settings_for_shares(settings, rows.n_rows)
     first = before.origins[0]
-    if settings.bag_mean > 0 and first.bag_mean > 0:  # max_samples was resolved for the first table
+    if settings.bag_mean * first.bag_mean > 0:  # max_samples was resolved for the first table
         settings = replace(settings, bag_mean=first.bag_mean)
     same = before.fingerprint[2:] == (settings.bag_mean, settings.leaf_counts)
     rows = rows.under(settings)
@@ -146,7 +146,7 @@ def _added(before: Fitted, codes: Codes, target: Any, n_threads: int) -> Fitted:
         # If the rows are kept, everything is learned again; otherwise what has been learned is kept.
         learned=Learned()
         if rows is not None
-        else before.learned.without("trace", "residuals", "leaf_rows", "impurities"),
+        else before.learned.without("trace", "residuals", "leaf_rows", "impurities", "around"),
         cache=type(before.cache)(),
     )
 

@@ -11,8 +11,12 @@ from hedgerow.decide import resolve_decision
 from hedgerow.fit.fields import Parameter, Size, estimator, parameter, parameters_of
 from hedgerow.fit.settings import (
     FRIEDMAN_MSE,
+    NO_BAGS_TO_FILL,
+    NO_BAGS_TO_SCORE,
     NUMBER_CRITERIA,
     bag_mean,
+    is_bag_size,
+    is_bootstrap,
     is_real,
     is_seed,
     is_share,
@@ -24,6 +28,7 @@ from hedgerow.fit.settings import (
     rows_from,
     seed_from,
     signs_from,
+    warn_of_friedman,
 )
 from hedgerow.forest.grow import NO_LIMIT, GrowSettings
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
@@ -35,8 +40,6 @@ from hedgerow.target.classes import check_class_weights
 from hedgerow.target.criteria import resolve_criterion
 
 _SWITCH = (bool, np.bool_)
-
-
 _switch = must("True or False", lambda value: isinstance(value, _SWITCH))
 
 
@@ -196,13 +199,13 @@ class Parameters:
         settle=lambda value, size: float(value),
         as_sklearn=True,
     )
-    bootstrap: bool = parameter(
+    bootstrap: bool | str = parameter(
         default=False,
         init=False,
-        kind="bool",
+        kind='bool or "multinomial"',
         about="Whether each tree is grown on a bootstrap sample (independent Poisson multiplicities, keyed by row) or"
-        " on all rows.",
-        check=_switch,
+        ' on all rows. "multinomial" draws exactly ``max_samples`` rows with replacement, but not on a cluster.',
+        check=must("True, False or 'multinomial'", is_bootstrap),
         as_sklearn=True,
     )
     max_samples: Any = parameter(
@@ -211,12 +214,10 @@ class Parameters:
         kind="int, float or None",
         about="Expected size of the bootstrap sample: a number of rows, or how often a row is drawn on average, up to"
         f" {MOST_DRAWS} times; None means as many rows as the table has.",
-        check=must(
-            f"an int >= 1, a float in (0, {MOST_DRAWS}] or None",
-            lambda value: value is None or is_whole(value, 1) or (is_real(value, 0, MOST_DRAWS) and value > 0),
-        ),
+        check=must(f"an int >= 1, a float in (0, {MOST_DRAWS}] or None", is_bag_size),
         needs_bags=lambda value: value is not None,
         instead="None",
+        without_bags=NO_BAGS_TO_FILL,
     )
     oob_score: Any = parameter(
         default=False,
@@ -231,6 +232,7 @@ class Parameters:
         needs_bags=bool,
         needs_rows=bool,
         instead="False",
+        without_bags=NO_BAGS_TO_SCORE,
     )
     novelty: float | None = parameter(
         default=None,
@@ -247,9 +249,9 @@ class Parameters:
         default="larger",
         init=False,
         kind='{"shares", "sum", "larger"}',
-        about="Where a sample goes at a split on a value that no training row had: a new category, or a gap where there"
-        ' were none. "shares" sends it down both sides, weighted by their shares of the training rows, "sum" adds up'
-        ' the rows of the leaves on both sides, "larger" sends it to the larger side, as scikit-learn does.',
+        about='Where a sample with a value that no training row had goes at a split on it. "shares" sends it down both'
+        ' sides, weighted by their shares of the training rows, "sum" adds up the rows of the leaves on both sides;'
+        ' bounds and sets hold for every known value in its place. "larger" is as sure as ever, on the larger side.',
         check=must(f"one of {', '.join(POLICIES)}", lambda value: is_word(value, *POLICIES)),
     )
     class_weight: Any = parameter(
@@ -375,6 +377,7 @@ NUMBER_CRITERION = Parameter(
     " error under another name.",
     check=must(f"one of {', '.join(NUMBER_CRITERIA)}", lambda value: is_word(value, *NUMBER_CRITERIA, FRIEDMAN_MSE)),
     settle=lambda value, size: number_criterion(value),
+    when_made=warn_of_friedman,
 )
 NUMBER_SIGNS = Parameter(
     kind="array-like of int of shape (n_features,), dict or None",
@@ -388,17 +391,18 @@ NUMBER_SCORE = Parameter(
     needs_bags=bool,
     needs_rows=bool,
     instead="False",
+    without_bags=NO_BAGS_TO_SCORE,
 )
 
 
 def check_parameters(estimator: Any) -> None:
     """Refuse values that are wrong for every table, and values that contradict each other, before a table is read."""
     rows = parameters_of(estimator)
-    advice = "; set bootstrap=True" if "bootstrap" in rows else ""
     for name, row in rows.items():
         value = getattr(estimator, name)
         row.check(name, value)
         if row.needs_bags(value) and not estimator.bootstrap:
+            advice = f"; {row.without_bags}" if "bootstrap" in rows else ""
             raise ValueError(f"{name} must be {row.instead} without a bootstrap, got {value!r}{advice}")
     if estimator.warm_start and isinstance(estimator.n_estimators, str):
         raise ValueError(f"n_estimators must be an int in a warm start, got {estimator.n_estimators!r}")

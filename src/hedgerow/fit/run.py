@@ -217,8 +217,8 @@ def judged(model: Any, fitted: Fitted) -> Fitted:
     return model.__answers__(fitted).judged()  # type: ignore[no-any-return]
 
 
-def grow(begun: Fit) -> Forest:
-    """The trees; those of an earlier fit come first."""
+def grow(begun: Fit, kept: Callable[[Forest], Forest] = lambda forest: forest) -> Forest:
+    """The trees; those of an earlier fit come first. `kept` says what of the new trees is kept."""
     model, before, there = begun.model, begun.before, begun.there
     wanted = begun.n_trees or most_trees(model)
     if wanted < there:
@@ -241,7 +241,7 @@ def grow(begun: Fit) -> Forest:
                 forest = _grow_until_flat(make, watch, progress)
             else:
                 forest = make(first_tree=there, n_trees=wanted - there, progress=progress)
-    return join_forests(before.forest, forest) if before else forest
+    return join_forests(before.forest, kept(forest)) if before else kept(forest)
 
 
 def grow_pruned(begun: Fit, **which: Any) -> Forest:

@@ -18,6 +18,13 @@ from hedgerow.judge.oob import MOST_TREES
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
 #: What scikit-learn has called the squared error in a criterion that makes the same splits.
 FRIEDMAN_MSE = "friedman_mse"
+#: What to do without a bootstrap, in the words of scikit-learn.
+NO_BAGS_TO_SCORE = "Out of bag estimation only available if bootstrap=True"
+NO_BAGS_TO_FILL = (
+    "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set `max_sample=None`."
+)
+#: The bootstrap whose bags hold exactly so many rows.
+MULTINOMIAL = "multinomial"
 #: The result of `resolve_max_features` if out-of-bag rows shall choose.
 TO_BE_CHOSEN = 0
 
@@ -54,16 +61,19 @@ def resolve_max_features(value: Any, n_features: int) -> int:
 
 
 def number_criterion(value: str) -> str:
-    """The criterion with which trees are grown; scikit-learn's old name of the squared error gives a warning."""
-    if value != FRIEDMAN_MSE:
-        return value
-    warnings.warn(
-        'Value "friedman_mse" for `criterion` is deprecated, as in scikit-learn; use "squared_error", which makes the'
-        " same splits.",
-        FutureWarning,
-        stacklevel=2,
-    )
-    return NUMBER_CRITERIA[0]
+    """The criterion with which trees are grown; scikit-learn has an old name of the squared error."""
+    return NUMBER_CRITERIA[0] if value == FRIEDMAN_MSE else value
+
+
+def warn_of_friedman(value: Any) -> None:
+    """The criterion given to a constructor -> a warning if it is scikit-learn's old name of the squared error."""
+    if is_word(value, FRIEDMAN_MSE):
+        warnings.warn(
+            'Value "friedman_mse" for `criterion` is deprecated, as in scikit-learn; use "squared_error", which makes'
+            " the same splits.",
+            FutureWarning,
+            stacklevel=3,
+        )
 
 
 def rows_from(value: int | float, n_rows: int, least: int) -> int:
@@ -71,10 +81,16 @@ def rows_from(value: int | float, n_rows: int, least: int) -> int:
     return min(int(value), 2**31) if is_whole(value) else max(least, math.ceil(value * n_rows))
 
 
-def bag_mean(bootstrap: bool, max_samples: Any, n_rows: int) -> float:
-    """Size of the bootstrap sample -> expected multiplicity of a row; 0 means no bootstrap."""
+def bag_mean(bootstrap: bool | str, max_samples: Any, n_rows: int) -> float:
+    """Size of the bootstrap sample -> expected multiplicity of a row; 0 means no bootstrap, negative: exactly drawn."""
     if not bootstrap:
         return 0.0
+    mean = _mean_from(max_samples, n_rows)
+    return -mean if is_word(bootstrap, MULTINOMIAL) else mean
+
+
+def _mean_from(max_samples: Any, n_rows: int) -> float:
+    """A number of rows, or how often a row is drawn, or None for as many as there are rows -> draws for each row."""
     if max_samples is None:
         return 1.0
     if is_whole(max_samples):
@@ -120,6 +136,16 @@ def must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:
             raise ValueError(f"{name} must be {be}, got {repr(value)[:200]}")
 
     return check
+
+
+def is_bag_size(value: Any) -> bool:
+    """Whether a value is a number of rows, how often a row is drawn on average, or None."""
+    return value is None or is_whole(value, 1) or (is_real(value, 0, MOST_DRAWS) and value > 0)
+
+
+def is_bootstrap(value: Any) -> bool:
+    """Whether a value says how bags are drawn."""
+    return isinstance(value, bool | np.bool_) or is_word(value, MULTINOMIAL)
 
 
 def is_word(value: Any, *words: str) -> bool:

@@ -95,7 +95,10 @@ def _class_weights(model: Any, n_outputs: int) -> list[Any]:
     if not isinstance(given, list):
         return [given] * n_outputs
     if len(given) != n_outputs:
-        raise ValueError(f"class_weight must have one entry for each of {n_outputs} outputs, got {len(given)}")
+        raise ValueError(
+            f"class_weight must have one entry for each of {n_outputs} outputs, got {len(given)}: number of elements in"
+            " class_weight should match number of outputs."
+        )
     return given
 
 

@@ -21,7 +21,7 @@ CELLS = 1 << 18
 
 def impurity_of_entries(entries: _core.NodeEntries, criterion: Criterion, n_classes: int) -> tuple[Floats, Floats]:
     """What nodes hold, from the last node to the root -> weight and impurity of each node, (N,) each."""
-    blocks = [_of_block(start, amounts, criterion, n_classes) for start, _, amounts in _blocks(entries)]
+    blocks = [_of_block(start, labels, amounts, criterion, n_classes) for start, labels, amounts in _blocks(entries)]
     amounts, impurities = zip(*blocks, strict=True)
     return np.concatenate(amounts)[::-1], np.concatenate(impurities)[::-1]
 
@@ -39,11 +39,13 @@ def _blocks(entries: _core.NodeEntries) -> Iterator[tuple[NDArray[np.int64], NDA
         yield block
 
 
-def _of_block(start: NDArray[np.int64], amounts: Floats, criterion: Criterion, n_classes: int) -> tuple[Floats, Floats]:
+def _of_block(
+    start: NDArray[np.int64], labels: NDArray[np.uint16], amounts: Floats, criterion: Criterion, n_classes: int
+) -> tuple[Floats, Floats]:
     """What m nodes hold of the classes that occur in them -> weight and impurity of each node, (m,) each.
 
     Nodes are put into tables with others that hold about as many classes. Impurity does not depend on the order of
-    classes, so only those that occur have columns, unless the criterion counts the others.
+    classes, so only those that occur have columns, unless the criterion counts the others or their order matters.
     """
     width = np.diff(start)
     columns = 1 << np.ceil(np.log2(np.maximum(width, 1))).astype(np.int64)
@@ -56,6 +58,6 @@ def _of_block(start: NDArray[np.int64], amounts: Floats, criterion: Criterion, n
             some = alike[first : first + step]
             table = np.zeros((len(some), n_columns))
             row, entry = np.repeat(np.arange(len(some)), width[some]), each_from(start[some], width[some])
-            table[row, entry - start[some][row]] = amounts[entry]
+            table[row, labels[entry] if criterion.ordered else entry - start[some][row]] = amounts[entry]
             weight[some], impurity[some] = table.sum(axis=1), criterion.impurity(table)
     return weight, impurity

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -12,9 +11,12 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import merge_states
 from hedgerow.forest import lift
+from hedgerow.forest.blocks import in_blocks, with_rows
+from hedgerow.forest.counts import Counts
 from hedgerow.forest.foldable import Foldable
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, lift_distinct
+from hedgerow.forest.patterns import MANY_CLASSES, Reached, Shape, merged_by_patterns
 from hedgerow.forest.rows import Judges
 from hedgerow.table.bins import Codes
 
@@ -65,13 +67,15 @@ def fold(
     plan = _Plan(forest, what, setting, judges, weights, None if what.merge == "stack" else cache, key, n_threads)
     result = _along_one_path(plan, codes)
     if judges is None and len(unseen := forest.unseen_rows(codes)):
-        return _with_rows(result, unseen, plan.down_both_sides(np.ascontiguousarray(codes[:, unseen])))
+        return with_rows(result, unseen, plan.down_both_sides(np.ascontiguousarray(codes[:, unseen])))
     return result
 
 
 def _along_one_path(plan: _Plan[Result], codes: Codes) -> Result:
     """The result if every row reaches one leaf of each tree."""
     forest, what, setting, judges, n_threads = plan.forest, plan.what, plan.setting, plan.judges, plan.n_threads
+    if plan.has_patterns:
+        return plan.by_patterns(codes)
     if plan.known is None and plan.is_small(codes.shape[1]):
         return plan.leaves_reached(codes)
     if what.merge == "stack":
@@ -88,7 +92,7 @@ def finish_rows(what: Foldable[Result], merged: Floats, setting: Any, n_threads:
     def finish_from(first: int) -> Result:
         return what.finish(merged[first : first + FINISHED_ROWS], setting)
 
-    return _in_blocks(finish_from, len(merged), FINISHED_ROWS, n_threads)
+    return in_blocks(finish_from, len(merged), FINISHED_ROWS, n_threads)
 
 
 def judged_states(
@@ -201,6 +205,49 @@ class _Plan(Generic[Result]):
         share = 4 if self.forest.weights is not None else 64
         return 4 * n_reached < n_leaves and share * (asked - n_reached) < n_leaves
 
+    # ---- many classes ---------------------------------------------------------------------------
+
+    @cached_property
+    def has_patterns(self) -> bool:
+        """Whether leaves hold few of many classes, and states are known to treat all classes alike."""
+        many = self.forest.n_classes > MANY_CLASSES and self.forest.evidence.entry_start is not None
+        of_weights = self.judges is not None and self.judges.own_weight is not None
+        folds = self.what.merge in ("add", "max", "both")
+        return many and folds and not of_weights and bool(self.what.class_blocks(self.setting))
+
+    def by_patterns(self, codes: Codes) -> Result:
+        """For many classes: states at the cost of what leaves hold, in blocks of rows that fit into memory."""
+        forest, judges, what = self.forest, self.judges, self.what
+        shape = Shape(forest.n_classes, self.width, what.class_blocks(self.setting))
+        evidence = forest.evidence
+        assert isinstance(evidence, Counts)
+        assert evidence.entry_start is not None
+        most_held = int(np.diff(evidence.entry_start).max(initial=0)) * forest.n_trees
+        block = max(1, GROUP_BYTES // (8 * max(self.width, 4 * most_held)))
+
+        def finish_from(first: int) -> Result:
+            part = np.ascontiguousarray(codes[:, first : first + block])
+            reached, n_rows = self._reached(part, first), part.shape[1]
+            merged = merged_by_patterns(evidence, reached, what, self.setting, shape, n_rows, self.weights)
+            if judges is not None and judges.as_forest and what.merge == "add":
+                number = np.bincount(reached.row, minlength=n_rows)
+                merged *= (forest.n_trees / np.maximum(number, 1))[:, None]
+            return what.finish(merged, self.setting)
+
+        return in_blocks(finish_from, codes.shape[1], block, 1)
+
+    def _reached(self, codes: Codes, first: int) -> Reached:
+        """Codes (p, b) of rows from number `first` on -> the leaves of the trees that may judge them."""
+        forest, judges, n_rows = self.forest, self.judges, codes.shape[1]
+        leaves = forest.leaves(codes, self.n_threads) + forest.leaf_start[:-1]
+        if judges is None:
+            row, tree = np.divmod(np.arange(leaves.size), forest.n_trees)
+            return Reached(row, tree, leaves.ravel(), None)
+        may = np.stack([judges.of(tree, first, first + n_rows) for tree in range(forest.n_trees)], axis=1)
+        row, tree = np.nonzero(may)
+        own = None if judges.own_class is None else judges.own_class[first + row]
+        return Reached(row, tree, leaves[row, tree], own)
+
     # ---- few rows, and what is no fold ---------------------------------------------------------
 
     def leaves_reached(self, codes: Codes) -> Result:
@@ -267,7 +314,7 @@ class _Plan(Generic[Result]):
                 states = states * self.weights[None, :, None]
             return self.what.finish(merge_states(states, self.what.merge), self.setting)
 
-        return _in_blocks(finish_from, codes.shape[1], block, 1)
+        return in_blocks(finish_from, codes.shape[1], block, 1)
 
     # ---- many rows -----------------------------------------------------------------------------
 
@@ -361,59 +408,3 @@ def _spans(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
             first, total = tree, 0
         total += size
     yield first, len(sizes)
-
-
-def _in_blocks(make: Callable[[int], Result], n_rows: int, block: int, n_threads: int) -> Result:
-    """make(first row), which returns the result of a block -> one result of the same kind for all blocks."""
-    first = make(0)
-    if n_rows <= block:
-        return first
-    wholes: list[dict[str, Any]] = [
-        {
-            name: None if part is None else np.empty((n_rows, *part.shape[1:]), part.dtype)
-            for name, part in arrays.items()
-        }
-        for arrays in _arrays_of(first)
-    ]
-
-    def write(start: int) -> None:
-        for whole, arrays in zip(wholes, _arrays_of(first if start == 0 else make(start)), strict=True):
-            for name, values in arrays.items():
-                if values is not None:
-                    whole[name][start : start + block] = values
-
-    if n_threads == 1:
-        for start in range(0, n_rows, block):
-            write(start)
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(write, range(0, n_rows, block)))
-    return _like(first, wholes)  # type: ignore[no-any-return]
-
-
-def _with_rows(result: Result, rows: NDArray[np.intp], others: Result) -> Result:
-    """The result for all rows, with that of some rows replaced."""
-    wholes: list[dict[str, Any]] = [
-        {name: None if part is None else np.array(part) for name, part in each.items()} for each in _arrays_of(result)
-    ]
-    for whole, arrays in zip(wholes, _arrays_of(others), strict=True):
-        for name, values in arrays.items():
-            if values is not None:
-                whole[name][rows] = values
-    return _like(result, wholes)  # type: ignore[no-any-return]
-
-
-def _arrays_of(result: Any) -> list[Any]:
-    """An array, a record of arrays, or a list of records -> arrays by name, for each record."""
-    if isinstance(result, np.ndarray):
-        return [{"": result}]
-    return [vars(one) for one in result] if isinstance(result, list) else [vars(result)]
-
-
-def _like(result: Any, wholes: list[dict[str, Any]]) -> Any:
-    """The inverse of `_arrays_of`, for a result of the same kind."""
-    if isinstance(result, np.ndarray):
-        return wholes[0][""]
-    if isinstance(result, list):
-        return [type(one)(**whole) for one, whole in zip(result, wholes, strict=True)]
-    return type(result)(**wholes[0])

@@ -24,6 +24,9 @@ class Foldable(Protocol[Given]):
     def merge(self) -> Any:
         """How states are merged: as in `Rule`, or "mean" for the mean over the trees that judge a row."""
 
+    def class_blocks(self, setting: Any) -> tuple[int, ...]:
+        """Where the blocks of columns for each class begin in a state, as in `Rule`; nothing if that is not known."""
+
     def lift(self, held: Any, setting: Any) -> Floats:
         """The evidence of m leaves, for example counts (m, K) -> states (m, S)."""
 
@@ -47,6 +50,18 @@ class Several:
     def merge(self) -> Merge:
         """How the states of all these rules are merged."""
         return self.asked[0][0].merge
+
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """The blocks of all rules; nothing if nothing is known of one."""
+        found: list[int] = []
+        before = 0
+        for rule, own in self.asked:
+            known = rule.class_blocks(own)
+            if not known:
+                return ()
+            found += [before + first for first in known]
+            before += rule.width(own)
+        return tuple(found)
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> states of all rules side by side (m, S1 + S2 + ...)."""
@@ -84,6 +99,10 @@ class Votes:
 
     merge: ClassVar[str] = "add"
 
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """A vote for each class."""
+        return (0,)
+
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> votes (m, K)."""
         return vote_shares(counts)
@@ -91,6 +110,36 @@ class Votes:
     def finish(self, state: Floats, setting: Setting) -> Floats:
         """Nothing is left to do."""
         return state
+
+
+@dataclass(frozen=True)
+class ProbabilityOf:
+    """The probabilities of a rule alone, (n, K): its opinions take four times the memory, and more.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule.
+    """
+
+    rule: Rule
+
+    @property
+    def merge(self) -> Merge:
+        """As in the rule."""
+        return self.rule.merge
+
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """As in the rule."""
+        return self.rule.class_blocks(setting)
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> states (m, S) of the rule."""
+        return self.rule.lift(counts, setting)
+
+    def finish(self, state: Floats, setting: Setting) -> Floats:
+        """Merged states (n, S) -> probabilities (n, K)."""
+        return self.rule.finish(state, setting).probability
 
 
 @dataclass(frozen=True)
@@ -107,6 +156,10 @@ class MeanOf:
 
     merge: ClassVar[str] = "mean"
     steady: ClassVar[bool] = True
+
+    def class_blocks(self, setting: Any = None) -> tuple[int, ...]:
+        """Nothing is known of the values."""
+        return ()
 
     def lift(self, held: Any, setting: Any = None) -> Floats:
         """The evidence of m leaves -> their values (m, S)."""

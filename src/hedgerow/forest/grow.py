@@ -43,6 +43,8 @@ class GrowSettings:
             return "max_leaf_nodes must be None", f"got {self.max_leaf_nodes}: it needs the best of all nodes"
         if self.criterion == "absolute_error":
             return "criterion must be another", "got 'absolute_error': medians do not add up over partitions"
+        if self.bag_mean < 0:
+            return "bootstrap must be True or False", "got 'multinomial': its draws depend on all rows"
         return None
 
 

@@ -104,7 +104,7 @@ def _members(forest: Forest, training: Codes, bags: Bags, n_threads: int) -> _co
     if kept is not None and kept[0]() is training and kept[1] == bags:
         return kept[2]  # type: ignore[no-any-return]
     leaves = _leaves(forest, training, n_threads)
-    sense = COUNT_SENSES[bags.leaf_counts if bags.mean > 0 else "all"]
+    sense = COUNT_SENSES[bags.leaf_counts if bags.mean != 0 else "all"]
     found = _core.RowsInLeaves(leaves, forest.leaf_start, sense, bags.seed, bags.mean)
     if leaves.nbytes <= MEMBER_BUDGET:
         forget = weakref.ref(training, lambda _: forest.__dict__.pop("_members", None))

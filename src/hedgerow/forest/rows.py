@@ -29,15 +29,16 @@ FEW_OF_MANY = 256
 class Bags:
     """The bags of some trees: how often each row is in the bag of each tree, and which rows leaves count.
 
-    Nothing is stored: the draw of a row is computed from the seed, the tree and the row. Later rows have the numbers
-    from `n_rows` on.
+    Nothing is stored: the draw of a row is computed from the seed, the tree and the row; or, if bags hold exactly so
+    many rows, all draws of a tree are computed from its seed and number. Later rows have the numbers from `n_rows` on.
 
     Parameters
     ----------
     seed : int
         The seed of all draws.
     mean : float
-        How often a row is in a bag on average; 0 means no bootstrap: each row is in every bag once.
+        How often a row is in a bag on average; 0 means no bootstrap: each row is in every bag once. A negative mean
+        says that exactly ``-mean * n_rows`` rows are drawn (`exact`).
     n_rows : int
         Number of rows on which the trees were grown.
     first_tree : int
@@ -55,6 +56,16 @@ class Bags:
     def times(self, tree: int, first: int = 0, last: int | None = None) -> NDArray[np.uint32]:
         """-> (m,): how often the bag of a tree holds rows `first` to ``last - 1``; by default, all rows."""
         return _core.bag(self.seed, self.first_tree + tree, self.n_rows, self.mean, first, last)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every bag holds exactly so many rows, as in a multinomial draw."""
+        return self.mean < 0
+
+    @property
+    def average(self) -> float:
+        """How often a row is in a bag on average; 0 means no bootstrap."""
+        return abs(self.mean)
 
     @property
     def draws_counts(self) -> bool:
@@ -82,7 +93,9 @@ class Bags:
     def outside_each(self, n_trees: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Rows (m,), also later ones -> (m, T): which of them are not in the bags of T trees."""
         last = int(rows.max(initial=-1)) + 1
-        if last > FEW_OF_MANY * len(rows):  # 4,096 of 100 million rows, 100 trees: 1 s instead of minutes
+        if (
+            last > FEW_OF_MANY * len(rows) and not self.exact
+        ):  # 4,096 of 100 million rows, 100 trees: 1 s instead of minutes
             drawn = ([self.times(tree, row, row + 1)[0] for row in rows.tolist()] for tree in range(n_trees))
             return np.stack([np.array(each) == 0 for each in drawn], axis=1)
         return np.stack([self.times(tree, 0, last)[rows] == 0 for tree in range(n_trees)], axis=1)
@@ -174,7 +187,8 @@ class Origin:
     n_trees, first_tree : int
         The number of trees, and the number of the first of them, by which its bag is drawn.
     seed, bag_mean : int, float
-        The seed of their bags, and how often a row is in a bag on average; 0 means no bootstrap.
+        The seed of their bags, and how often a row is in a bag on average; 0 means no bootstrap, and a negative mean
+        that bags hold exactly so many rows (`Bags`).
     leaf_counts : str
         Which rows their leaves count.
     bag_rows, n_rows : int
@@ -220,8 +234,10 @@ def drawn_once(origin: Origin) -> bool:
     """Whether no tree had to draw its bag again because it was empty.
 
     With later rows the first bag might not have been empty, so such draws cannot be repeated. Empty bags are likely
-    only for tables of a few rows, or if bags hold few rows.
+    only for tables of a few rows, or if bags hold few rows. Bags of exactly so many rows are others with later rows.
     """
+    if origin.bags.exact:
+        return origin.bag_rows == origin.n_rows
     if origin.bag_mean == 0 or origin.bag_rows * origin.bag_mean > SURE_SIZE:
         return True
     before, after = origin.bags, replace(origin.bags, n_rows=origin.n_rows)

@@ -64,7 +64,7 @@ class TrainingRows:
     @property
     def has_bags(self) -> bool:
         """Whether bags leave rows out, so that trees can judge these."""
-        return self.bags.mean > 0
+        return self.bags.mean != 0
 
     @property
     def judges(self) -> Judges:

@@ -30,9 +30,9 @@ from hedgerow.judge.evidence import (
     calibrated,
     checked_caution,
     choose_caution,
-    oob_figures,
     try_out,
 )
+from hedgerow.judge.figures import figures_of_labels, needs_trial, oob_figures
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.groups import group_column, groups_in
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
@@ -179,13 +179,18 @@ class ClassAnswers(Answers):
         """Codes (p, n) -> probabilities (n, K)."""
         if self.plain_rule.plain_mean:  # the core computes the mean of the shares from the counts
             return self.calibration.of(self.forest.probability(codes, self.threads(codes.shape[1])))
-        return self.opinion(codes).probability
+        return self.combined(codes).probability
 
     said = probability  # the predicted probabilities
 
     def confidence(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n,): the probability of the label."""
         return np.asarray(self.probability(codes).max(axis=1))
+
+    def doubt(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n,): one minus the difference between the two largest probabilities."""
+        ordered = np.sort(self.probability(codes), axis=1)
+        return np.asarray(1 - ordered[:, -1] + (ordered[:, -2] if ordered.shape[1] > 1 else 0))
 
     def score(self, y: NDArray[Any], said: Floats) -> float:
         """Classes (n,), probabilities (n, K) -> accuracy."""
@@ -206,7 +211,15 @@ class ClassAnswers(Answers):
 
     def opinion(self, codes: Codes) -> Opinion:
         """Codes (p, n) -> the opinion of the forest."""
+        return self.combined(codes)
+
+    def combined(self, codes: Codes) -> Opinion:
+        """Codes (p, n) -> what the leaves say, combined by the rule."""
         return self.evidence(codes).combine(self.rule, weights=self.weights)
+
+    def doubts(self, codes: Codes) -> Any:
+        """Codes (p, n) -> why what leaves say is not to be trusted, or None; codes alone raise no doubt."""
+        return None
 
     def chosen(self, opinion: Opinion) -> NDArray[np.bool_]:
         """An opinion -> (n, K): the classes that remain."""
@@ -236,7 +249,9 @@ class ClassAnswers(Answers):
     def bounds(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, K, 2): lower and upper probability of each class."""
         opinion = self.opinion(codes)
-        return np.stack([opinion.lower, opinion.upper], axis=2)
+        both = np.empty((*opinion.lower.shape, 2))
+        both[:, :, 0], both[:, :, 1] = opinion.lower, opinion.upper
+        return both
 
     def mass(self, codes: Codes, model: str, alpha: float, ordinal: bool) -> Floats:
         """Codes (p, n) -> (n, 2**K): masses of all sets of classes."""
@@ -269,10 +284,12 @@ class ClassAnswers(Answers):
     def uncertainty(self, codes: Codes) -> UncertaintyOf:
         """Codes (p, n) -> how much is not known, and of which kind."""
         evidence, rule = self.evidence(codes), self.plain_rule
-        if self.discounts or rule.merge != "add" or rule.needs_weights:
-            opinion, parts = self.opinion(codes), evidence.uncertainty()
+        if rule.merge != "add" or rule.needs_weights:
+            opinion, parts = self.combined(codes), evidence.uncertainty()
         else:  # a map changes neither conflict nor vacuity
             opinion, parts = evidence.uncertainty_and(rule)
+        if self.doubts(codes) is not None:
+            opinion = self.opinion(codes)
         entropy = (parts.total, parts.aleatoric, parts.epistemic)
         relative = (parts.relative_aleatoric, parts.relative_epistemic)
         return UncertaintyOf(*entropy, opinion.conflict, opinion.vacuity, *relative)
@@ -307,7 +324,8 @@ class ClassAnswers(Answers):
         target = self.rows_with_judges().target
         evidence = replace(evidence, groups=groups_in(self.fitted, evidence.codes, decision))
         how = (target.labels, rule, caution, decision)
-        return try_out(evidence, *how, maps=self._maps, row_weights=target.sure_weights)
+        maps = None if rule is self.plain_rule and not self.is_mapped else self._maps
+        return try_out(evidence, *how, maps=maps, row_weights=target.sure_weights)
 
     def oob_errors(self) -> BootstrapErrors:
         """How often the forest and its trees are wrong about rows inside and outside the bags."""
@@ -345,6 +363,9 @@ class ClassAnswers(Answers):
         if not (metric or self.rule.needs_weights or decision.needs_calibration):
             return fitted
         evidence = replace(self.oob_evidence(), n_threads=thread_count(self.n_jobs), cache=StateCache())
+        if not (needs_trial(metric) or self.rule.needs_weights or decision.needs_calibration):
+            score, answers = figures_of_labels(metric, self.classes, rows, evidence, self.calibration)
+            return replace(fitted, figures=replace(fitted.figures, oob_score=score, oob_answers=answers))
         trial, judged = self.try_out(evidence, self.plain_rule, caution, decision)
         if self.rule.needs_weights:
             fitted.learned.put("weights", caution, trial.weights)

@@ -40,6 +40,7 @@ class Answers:
         self._model = model
         self.fitted = fitted_of(model) if fitted is None else fitted
         self.n_jobs = model.n_jobs
+        self._read: tuple[Codes, Table] | None = None
 
     @property
     def forest(self) -> Forest:
@@ -67,7 +68,17 @@ class Answers:
 
     def encode(self, table: Table) -> Codes:
         """A table that has been read -> codes (p, n); if it is wide, only features that some tree uses are encoded."""
-        return encode(table, self.fitted.bins, wanted=self.wanted_features, n_threads=self.threads(table.n_rows))
+        codes = encode(table, self.fitted.bins, wanted=self.wanted_features, n_threads=self.threads(table.n_rows))
+        self.remember(codes, table)
+        return codes
+
+    def remember(self, codes: Codes, table: Table) -> None:
+        """Remember the table that became these codes, because codes have lost which values are new or far outside."""
+        self._read = codes, table
+
+    def table_of(self, codes: Codes) -> Table | None:
+        """The table that became these codes; None if they were not the last to be read."""
+        return None if self._read is None or self._read[0] is not codes else self._read[1]
 
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:

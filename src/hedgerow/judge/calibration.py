@@ -28,6 +28,9 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
+#: Rows that are mapped at a time.
+MAPPED_ROWS = 1024
+
 NOT_ASKED = Calibration(why="it was not asked for")
 NO_BAGS = Calibration(why="no row lies outside a bag, because there is no bootstrap")
 ROWS_LOST = Calibration(why="the forest does not have its training rows")
@@ -99,6 +102,22 @@ class JudgedByOthers:
         return opinion if last[1] is said else with_probability(opinion, last[1])
 
 
+def map_by_others(said: Floats, rows: NDArray[np.int64], labels: NDArray[Any], weights: NDArray[Any] | None) -> None:
+    """Probabilities (n, K) -> in their place, those of some rows (m,) as `JudgedByOthers` maps them.
+
+    Labels and weights are those of all n rows.
+    """
+    some = rows[rows_to_learn_on(len(rows), said.shape[1])]
+    of_some = labels[some].astype(np.int64), None if weights is None else weights[some].astype(np.float64)
+    before = said[some]
+    learned = learn_map(before, *of_some)
+    if learned.why:
+        return
+    for part in np.split(rows, range(MAPPED_ROWS, len(rows), MAPPED_ROWS)):
+        said[part] = learned.of(said[part])
+    said[some] = cross_fitted(before, *of_some, start=learned)
+
+
 def _mapped_by_others(said: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None) -> Floats:
     """(n, K), (n,), (n,) -> (n, K): mapped; the same array if there is no map."""
     some = rows_to_learn_on(*said.shape)
@@ -141,7 +160,7 @@ def _learned(
     usable = ~np.isnan(probability[:, 0])
     of_usable = None if weights is None else weights[usable].astype(np.float64)
     found = learn_map(probability[usable], labels[usable].astype(np.int64), of_usable)
-    return replace(found, gain=gain_of(n_trees, bags.mean))
+    return replace(found, gain=gain_of(n_trees, bags.average))
 
 
 def _out_of_bag(forest: Forest, rows: TrainingRows, rule: Rule, prior: Floats, n_threads: int) -> Floats:

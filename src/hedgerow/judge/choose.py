@@ -23,27 +23,31 @@ def choose_lam(
 ) -> Criterion:
     """Tables, each codes (p, n) and labels -> the criterion with the ``lam`` that classifies most held-out rows.
 
-    All candidates use the same folds. Among equally good ones the largest ``lam``, which grows larger trees, is chosen.
-    If every table has fewer rows than folds, the middle of the range is chosen.
+    With a ``size_cost``, this cost of the leaves of a tree is subtracted from the number of these rows. All candidates
+    use the same folds. Among equally good ones the largest ``lam``, which grows larger trees, is chosen. If every table
+    has fewer rows than folds, the middle of the range is chosen.
     """
     candidates: list[Criterion] = settings.criterion.candidates()
-    right = [_held_out_right(codes, bins, labels, settings, n_trees, n_threads) for codes, labels in tables]
-    judged = [each for each in right if each is not None]
+    worth = [_worth(codes, bins, labels, settings, n_trees, n_threads) for codes, labels in tables]
+    judged = [each for each in worth if each is not None]
     if not judged:
         return candidates[len(candidates) // 2]
     return candidates[len(candidates) - 1 - int(np.sum(judged, axis=0)[::-1].argmax())]
 
 
-def _held_out_right(
+def _worth(
     codes: Codes, bins: Bins, labels: Labels, settings: GrowSettings, n_trees: int, n_threads: int
-) -> NDArray[np.int64] | None:
-    """Codes (p, n) and labels -> how many held-out rows each candidate classifies correctly; None if rows are few."""
+) -> NDArray[np.float64] | None:
+    """Codes (p, n) and labels -> how many held-out rows each candidate classifies correctly, less what leaves cost.
+
+    None if there are too few rows.
+    """
     candidates = settings.criterion.candidates()
     numbers = _first_numbers(labels)
     n_folds = min(N_FOLDS, int(np.bincount(numbers).max())) if len(numbers) else 0
     if n_folds < 2:
         return None
-    right = np.zeros(len(candidates), dtype=np.int64)
+    worth = np.zeros(len(candidates))
     fold_of = _folds(numbers, n_folds, settings.seed)
     for fold in range(n_folds):
         train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
@@ -58,8 +62,9 @@ def _held_out_right(
                 n_threads=n_threads,
             )
             guessed = forest.probability(held_out, n_threads).argmax(axis=1)
-            right[number] += (guessed == numbers[test]).sum()
-    return right
+            worth[number] += (guessed == numbers[test]).sum()
+            worth[number] -= settings.criterion.size_cost * forest.evidence.n_leaves / (n_folds * forest.n_trees)
+    return worth
 
 
 def _first_numbers(labels: Labels) -> NDArray[np.uint16]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, mass_from_counts, resolve_rule
-from hedgerow.belief.calibrate import Calibration
 from hedgerow.belief.combine import checked_weights
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
@@ -20,11 +19,10 @@ from hedgerow.belief.rules import UncertaintyParts
 from hedgerow.belief.rules.uncertainty import UncertaintyAnd
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.forest.fold import Result, fold
-from hedgerow.forest.foldable import Foldable, Several, group_by_merge
+from hedgerow.forest.foldable import Foldable, ProbabilityOf, Several, group_by_merge
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, distinct_rows
 from hedgerow.forest.rows import Judges
-from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.calibration import JudgedByOthers, cannot_be_mapped
 from hedgerow.metrics.scorers import scorer
 from hedgerow.table.bins import Codes
@@ -145,6 +143,10 @@ class Evidence:
         weights = checked_weights(weights, chosen, self.forest.n_trees)
         opinion = self._fold(chosen, self._setting(caution, prior), chosen.key(), weights)
         return opinion if self.groups is None else replace(opinion, groups=self.groups)
+
+    def probability(self) -> Floats:
+        """The probabilities of the rule and caution of this evidence alone, (n, K), with the bits of `combine`."""
+        return self._fold(ProbabilityOf(self.rule), self._setting(None, None), self.rule.key())
 
     def combine_each(self, asked: Sequence[tuple[str | Rule, float]]) -> list[Opinion]:
         """The opinions of several rules and cautions; trees are read once for all rules with the same `merge`.
@@ -403,44 +405,3 @@ def choose_caution(
         trial, judged = tried(caution, decision)
         scores.append(score_sets("u65", classes, classes[target.labels[judged]], trial.opinion, trial.sets))
     return CAUTIONS[int(np.argmax(scores))]
-
-
-def oob_figures(
-    metric: Any,
-    classes: NDArray[Any],
-    rows: TrainingRows,
-    evidence: Evidence,
-    trial: Trial,
-    judged: NDArray[np.bool_],
-    calibration: Calibration,
-) -> tuple[float, Floats]:
-    """Out-of-bag evidence and a trial on the judged rows (n,) -> ``oob_score_`` and ``oob_decision_function_``."""
-    if calibration.why or (judged != evidence.judged).any():
-        probability = calibration.of(evidence.combine(weights=trial.weights).probability)
-    else:  # all that is not in the trial has no judge
-        probability = np.zeros((len(judged), len(classes)))
-    if not calibration.why:
-        probability[judged] = trial.opinion.probability
-    score = _score(metric, classes[rows.target.labels][judged], classes, probability[judged], trial)
-    return score, _answers_for_all(rows, evidence, probability, trial, calibration)
-
-
-def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
-    """``oob_score_``, on the rows of certain class that have a judge."""
-    if callable(metric):
-        return float(metric(y, classes[probability.argmax(axis=1)]))
-    return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
-
-
-def _answers_for_all(
-    rows: TrainingRows, evidence: Evidence, probability: Floats, trial: Trial, calibration: Calibration
-) -> Floats:
-    """``oob_decision_function_``: (m, K), for all rows that were given."""
-    whole = np.where(evidence.judged[:, None], probability, 1 / probability.shape[1])
-    if rows.kept is None:
-        return whole
-    # No bag holds rows without weight, so all trees judge them.
-    everyone = replace(evidence, codes=rows.all_codes, judges=None)
-    of_all = calibration.of(everyone.combine(weights=trial.weights).probability)
-    of_all[rows.kept] = whole
-    return of_all

@@ -100,7 +100,7 @@ def residuals_from(
     steady = outside.sum(axis=1) >= min(2, forest.n_trees)
     spread = said.spread(mean_square)[steady]
     scaled = np.divide(errors[steady], spread, out=np.zeros(len(spread)), where=spread > 0)
-    scaled /= gain_of(forest.n_trees, bags.mean)
+    scaled /= gain_of(forest.n_trees, bags.average)
     scaled.sort()
     return Residuals(np.abs(errors), np.packbits(outside, axis=1), forest.n_trees, scaled, mean_square)
 

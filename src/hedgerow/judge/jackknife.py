@@ -39,7 +39,7 @@ def _of_block(forest: Forest, samples: Codes, bags: Bags, n_threads: int) -> tup
     between = np.asarray(centred.var(axis=1, ddof=1))
     together = np.zeros((len(said), bags.n_rows))
     for tree in range(forest.n_trees):
-        together += centred[:, tree, None] * (bags.times(tree) - bags.mean)
+        together += centred[:, tree, None] * (bags.times(tree) - bags.average)
     raw = ((together / forest.n_trees) ** 2).sum(axis=1)
-    chance = bags.n_rows * bags.mean * between / forest.n_trees
+    chance = bags.n_rows * bags.average * between / forest.n_trees
     return np.maximum(raw - chance, 0.0), between

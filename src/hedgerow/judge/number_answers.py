@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
+from hedgerow.forest.around import moments_around
 from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import MeanOf, predictions
 from hedgerow.forest.forest import Forest
@@ -31,6 +33,7 @@ from hedgerow.judge.intervals import (
 )
 from hedgerow.judge.jackknife import jackknife_variance
 from hedgerow.judge.oob import BootstrapErrors, Trace, number_errors
+from hedgerow.judge.unknown import opened_intervals, unknown_values
 from hedgerow.judge.variance import VarianceOf as ForestVariance
 from hedgerow.metrics import NumberTally, tally_numbers
 from hedgerow.table.bins import Codes
@@ -40,6 +43,8 @@ Floats = NDArray[np.float64]
 
 #: The default coverage of intervals.
 COVERAGE = 0.9
+#: Leaves of fewer rows do not show how noisy targets are; the nodes around them do. Chosen out of 3, 5 and 10.
+ROWS_OF_NOISE = 10
 #: Where quantiles come from: the rows in the leaves reached, or scaled residuals.
 QUANTILE_METHODS = ("leaves", "scaled")
 
@@ -49,7 +54,8 @@ class VarianceOf(NamedTuple):
 
     ``total`` is the sum of ``aleatoric`` and ``epistemic``. ``aleatoric`` is the mean over trees of the variance in the
     leaf reached: noise that more rows would not remove. ``epistemic`` is the variance of the leaf means over trees.
-    Leaves of a single row show no noise, so set ``min_samples_leaf`` to 5 or more to tell the two apart.
+    Leaves of a few rows show no noise. If there are leaves of fewer than ten rows, the total stays that of the leaves,
+    and is divided as the smallest nodes with ten rows around them would divide it.
     """
 
     total: Floats
@@ -112,6 +118,11 @@ class NumberAnswers(Answers):
         """Codes (p, n) -> (n,): the square root of the total variance."""
         return np.asarray(np.sqrt(self.variance(codes).total))
 
+    def doubt(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n,): the standard deviation between trees, relative to the largest; 0 if trees agree."""
+        between = np.sqrt(self.variance(codes).epistemic)
+        return np.asarray(between / max(between.max(initial=0.0), np.finfo(np.float64).tiny))
+
     def under(self, rule: Any = None, caution: float | None = None) -> NumberAnswers:
         """The same fit with another caution."""
         if rule is not None:
@@ -122,7 +133,7 @@ class NumberAnswers(Answers):
 
     def bounds(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
-        return self.mean(codes, np.column_stack(self.leaf_bounds()))
+        return self._opened(codes, lambda codes: self.mean(codes, np.column_stack(self.leaf_bounds())))
 
     def leaf_bounds(self) -> list[Floats]:
         """-> lower and upper mean of each leaf, (L,) each."""
@@ -144,9 +155,28 @@ class NumberAnswers(Answers):
         means = self.leaf_values if forest.means is None else forest.means
         # Near the numbers, so that squares keep the digits of differences.
         away = means - sum((self.about.low, self.about.high)) / 2
-        mean, square, within = self.mean(codes, np.column_stack([away, away**2, forest.variances])).T
-        between = np.maximum(square - mean**2, 0)
-        return VarianceOf(within + between, within, between)
+        within, between = self._parts(codes, away, forest.variances)
+        total, around = within + between, self._around()
+        if around is None:
+            return VarianceOf(total, within, between)
+        noise, spread = self._parts(codes, *around)
+        whole = noise + spread
+        share = np.divide(noise, whole, out=np.zeros(len(whole)), where=whole > 0)
+        return VarianceOf(total, share * total, total - share * total)
+
+    def _parts(self, codes: Codes, means: Floats, variances: Floats) -> tuple[Floats, Floats]:
+        """Codes (p, n), means and variances of leaves (L,) -> the mean variance, and the variance of means, (n,)."""
+        mean, square, within = self.mean(codes, np.column_stack([means, means**2, variances])).T
+        return within, np.maximum(square - mean**2, 0)
+
+    def _around(self) -> tuple[Floats, Floats] | None:
+        """Mean, from the middle of all targets, and variance of the nodes around leaves of few rows, (L,) each."""
+
+        def make() -> tuple[Floats, Floats] | None:
+            found = moments_around(self.forest, ROWS_OF_NOISE)
+            return None if found is None else (found[0] - sum((self.about.low, self.about.high)) / 2, found[1])
+
+        return self.fitted.learned.get("around", None, make)
 
     def moments(self, codes: Codes) -> Moments:
         """Codes (p, n) -> the mean prediction of the trees, and the variance between trees and within leaves."""
@@ -164,9 +194,15 @@ class NumberAnswers(Answers):
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
         residuals = self.residuals("predict_interval")
         if method == "jackknife+" or (method == "auto" and residuals.scaled is None):
-            return self._jackknife_plus(codes, residuals, coverage)
+            return self._opened(codes, lambda codes: self._jackknife_plus(codes, residuals, coverage))
         _check_scaled(residuals, "predict_interval", 'method="jackknife+"')
-        return scaled_interval(self.moments(codes), residuals, coverage)
+        return self._opened(codes, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
+
+    def _opened(self, codes: Codes, ask: Callable[[Codes], Floats]) -> Floats:
+        """Codes (p, n), a function from codes to intervals -> (n, 2): wider where values are unknown."""
+        table, intervals = self.table_of(codes), ask(codes)
+        unknown = None if table is None else unknown_values(self.fitted, table, codes)
+        return intervals if unknown is None else opened_intervals(intervals, codes, unknown, self.fitted, ask)
 
     def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
         """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""

@@ -13,7 +13,6 @@ from hedgerow.forest.forest import Forest
 from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.judge.oob import Trace
-from hedgerow.judge.trust import TrustingAnswers
 from hedgerow.table import Table
 from hedgerow.table.bins import Codes
 
@@ -43,13 +42,10 @@ class SeveralAnswers(Answers):
         super().__init__(model, fitted)
         self.outputs = [kind(model, output) for output in fitted.outputs]
 
-    def encode(self, table: Table) -> Codes:
-        """A table that has been read -> codes (p, n), which outputs that look for strangers remember."""
-        codes = super().encode(table)
+    def remember(self, codes: Codes, table: Table) -> None:
+        """Remember the table that became these codes, for each output."""
         for output in self.outputs:
-            if isinstance(output, TrustingAnswers):
-                output.remember(codes, table)
-        return codes
+            output.remember(codes, table)
 
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:
@@ -94,6 +90,10 @@ class SeveralAnswers(Answers):
     def uncertainty(self, codes: Codes) -> list[Any]:
         """Codes (p, n) -> how uncertain each output is."""
         return [output.uncertainty(codes) for output in self.outputs]
+
+    def doubt(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> (n,): the mean over outputs of how doubtful each sample is."""
+        return np.asarray(np.mean([output.doubt(codes) for output in self.outputs], axis=0))
 
     def predicted(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, m): the predicted numbers."""

@@ -1,85 +1,96 @@
-"""Trust: the opinion about a row and how unusual the row is -> an opinion that is open where the row is a stranger.
+"""Trust: opinions of leaves, and what is unknown or unusual about their rows -> opinions that are open where needed.
 
-A row that is not like the training rows is sent to leaves that know nothing of it. Below the level that the parameter
-`novelty` sets, the opinion is discounted in Shafer's sense: with trust r, lower bounds become r · lower, upper bounds
-1 − r · (1 − upper), and the probability moves towards the same for all classes, which keeps the order of the classes.
+Two things keep a forest from knowing. A *value* may be unknown: no training row had anything like it. Then the opinion
+is widened until it holds for every value that is known (`hedgerow.judge.unknown`). And a *row* may be unlike the
+training rows, so that its leaves know nothing of it. Below the level that the parameter `novelty` sets, its opinion is
+discounted in Shafer's sense: with trust r, lower bounds become r · lower, upper bounds 1 − r · (1 − upper), and the
+probability moves towards the same for all classes, which keeps the order of the classes.
 """
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion
-from hedgerow.belief.opinion import opinion_from_bounds
+from hedgerow.belief.opinion import opinion_from_bounds, with_rows
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
-from hedgerow.table import Table
+from hedgerow.judge.unknown import Unknown, opened, unknown_values
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
 
+class Doubts(NamedTuple):
+    """Why opinions about n rows are not to be trusted: their unknown values, and how unusual they are, or None."""
+
+    unknown: Unknown | None
+    novelty: NoveltyOf | None
+
+    def doubted(self, n_rows: int, level: float | None) -> NDArray[np.bool_]:
+        """(n,): the rows whose opinions are not those of the leaves."""
+        found = np.zeros(n_rows, dtype=bool) if self.novelty is None else trust(self.novelty, level) < 1
+        if self.unknown is not None:
+            found[self.unknown.rows] = True
+        return found
+
+    def some(self, rows: slice, n_rows: int) -> Doubts:
+        """The same for a slice of the n rows."""
+        unknown, novelty = self
+        return Doubts(unknown and unknown.some(rows, n_rows), novelty and novelty.some(rows))
+
+
 class TrustingAnswers(ClassAnswers):
-    """The answers of a classifier whose opinions about strangers are discounted."""
+    """The answers of a classifier whose opinions are open where it cannot know."""
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
         self.level: float | None = model.novelty
-        self._read: tuple[Codes, Table] | None = None
+        self._found: tuple[Codes, Doubts | None] | None = None
 
     @property
     def discounts(self) -> bool:  # type: ignore[override]
         """Whether opinions are discounted where rows are strangers."""
         return self.level is not None
 
-    def encode(self, table: Table) -> Codes:
-        """A table that has been read -> codes (p, n); the table is remembered, because codes have lost what is new."""
-        codes = super().encode(table)
-        self.remember(codes, table)
-        return codes
+    def doubts(self, codes: Codes) -> Doubts | None:
+        """Codes that were read last (p, n) -> why opinions about them are not to be trusted; None for other codes."""
+        if self._found is None or self._found[0] is not codes:
+            self._found = codes, self._doubts(codes)
+        return self._found[1]
 
-    def remember(self, codes: Codes, table: Table) -> None:
-        """Remember the table that became these codes."""
-        self._read = codes, table
+    def _doubts(self, codes: Codes) -> Doubts | None:
+        table = self.table_of(codes)
+        if table is None:
+            return None
+        unknown = unknown_values(self.fitted, table, codes)
+        novelty = novelty_of(self, table) if self.level is not None and has_novelty(self.fitted) else None
+        return None if unknown is None and novelty is None else Doubts(unknown, novelty)
 
     def opinion(self, codes: Codes) -> Opinion:
-        """Codes (p, n) -> the opinion of the forest, discounted where rows are strangers."""
-        novelty = self.novelty(codes)
-        opinion = super().opinion(codes)
-        return opinion if novelty is None else discounted(opinion, trust(novelty, self.level))
+        """Codes (p, n) -> the opinion of the forest, open where values are unknown or rows are strangers."""
+        return self.trusted(self.combined(codes), codes, self.doubts(codes))
 
-    def probability(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> probabilities (n, K), which are not discounted: `predict_proba` is that of any forest."""
-        plain = self
-        if self.level is not None:
-            plain = copy(self)
-            plain.level = None
-        return super(TrustingAnswers, plain).probability(codes)
-
-    said = probability
+    def trusted(self, opinion: Opinion, codes: Codes, doubts: Doubts | None) -> Opinion:
+        """What leaves say about codes (p, n), and why not to trust it -> what is left of it."""
+        if doubts is None:
+            return opinion
+        if doubts.unknown is not None:
+            opinion = opened(opinion, codes, doubts.unknown, self.fitted, self.combined)
+        return opinion if doubts.novelty is None else discounted(opinion, trust(doubts.novelty, self.level))
 
     def confidence(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the probability of the label, discounted where rows are strangers."""
-        novelty = self.novelty(codes)
-        sure = super().confidence(codes)
-        if novelty is None:
+        """Codes (p, n) -> (n,): the probability of the label, lower where values are unknown or rows are strangers."""
+        sure, doubts = super().confidence(codes), self.doubts(codes)
+        if doubts is None:
             return sure
-        trusted = trust(novelty, self.level)
-        return np.where(trusted >= 1, sure, trusted * sure + (1 - trusted) / len(self.classes))
-
-    def novelty(self, codes: Codes) -> NoveltyOf | None:
-        """Codes that were read last (p, n) -> how unusual the rows are; None if opinions are not discounted."""
-        known = self._read is not None and self._read[0] is codes and has_novelty(self.fitted)
-        if self.level is None or not known:
-            return None
-        assert self._read is not None
-        return novelty_of(self, self._read[1])
+        rows = doubts.doubted(len(sure), self.level)
+        sure[rows] = self.opinion(codes).probability[rows].max(axis=1)
+        return sure
 
 
 def trust(novelty: NoveltyOf, level: float | None) -> Floats:
@@ -95,20 +106,17 @@ def trust(novelty: NoveltyOf, level: float | None) -> Floats:
 
 def discounted(opinion: Opinion, trusted: Floats) -> Opinion:
     """An opinion about n samples, how far each is trusted (n,) -> the opinion that is left."""
-    if (trusted >= 1).all():
+    rows = np.flatnonzero(trusted < 1)
+    if not len(rows):
         return opinion
-    share = trusted[:, None]
+    of_rows, share = opinion[rows], trusted[rows, None]
+    score, chosen = of_rows.score, of_rows.chosen
     weak = opinion_from_bounds(
-        share * opinion.probability + (1 - share) / opinion.n_classes,
-        share * opinion.lower,
-        1 - share * (1 - opinion.upper),
-        opinion.conflict,
-        score=None if opinion.score is None else opinion.score * (trusted if opinion.score.ndim == 1 else share),
-        chosen=None if opinion.chosen is None else opinion.chosen | (share < 0.5),
+        share * of_rows.probability + (1 - share) / opinion.n_classes,
+        share * of_rows.lower,
+        1 - share * (1 - of_rows.upper),
+        of_rows.conflict,
+        score=None if score is None else score * (share if score.ndim > 1 else share[:, 0]),
+        chosen=None if chosen is None else chosen | (share < 0.5),
     )
-    weak = replace(weak, groups=opinion.groups)
-    whole = trusted >= 1  # opinions that are trusted keep their bits
-    for name, kept in vars(opinion).items():
-        if kept is not None:
-            getattr(weak, name)[whole] = kept[whole]
-    return weak
+    return with_rows(opinion, rows, weak)

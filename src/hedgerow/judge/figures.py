@@ -1,0 +1,82 @@
+"""Figures: out-of-bag evidence and what was tried on it -> `oob_score_` and `oob_decision_function_`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.belief.calibrate import Calibration
+from hedgerow.forest.training import TrainingRows
+from hedgerow.judge.calibration import map_by_others
+from hedgerow.judge.evidence import Evidence, Trial, require_certain, score_sets
+
+Floats = NDArray[np.float64]
+
+
+def needs_trial(metric: Any) -> bool:
+    """Whether a metric needs the sets of a trial; otherwise labels are enough."""
+    return not (metric is True or metric == "accuracy" or callable(metric))
+
+
+def oob_figures(
+    metric: Any,
+    classes: NDArray[Any],
+    rows: TrainingRows,
+    evidence: Evidence,
+    trial: Trial,
+    judged: NDArray[np.bool_],
+    calibration: Calibration,
+) -> tuple[float, Floats]:
+    """Out-of-bag evidence and a trial on the judged rows (n,) -> ``oob_score_`` and ``oob_decision_function_``."""
+    if calibration.why or (judged != evidence.judged).any():
+        probability = calibration.of(evidence.combine(weights=trial.weights).probability)
+    else:  # all that is not in the trial has no judge
+        probability = np.zeros((len(judged), len(classes)))
+    if not calibration.why:
+        probability[judged] = trial.opinion.probability
+    score = _score(metric, classes[rows.target.labels][judged], classes, probability[judged], trial)
+    return score, _answers_for_all(rows, evidence, probability, trial.weights, calibration)
+
+
+def figures_of_labels(
+    metric: Any, classes: NDArray[Any], rows: TrainingRows, evidence: Evidence, calibration: Calibration
+) -> tuple[float, Floats]:
+    """What `oob_figures` returns for a metric of labels, with the same bits; only one table (n, K) is in memory."""
+    require_certain(evidence.known)
+    judged, labels = evidence.judged & evidence.known, rows.target.labels
+    said = evidence.as_forest().probability()
+    if not calibration.why:
+        map_by_others(said, np.flatnonzero(judged), labels, rows.target.sure_weights)
+        if (unsure := evidence.judged & ~judged).any():
+            said[unsure] = calibration.of(evidence.probability()[unsure])
+    y, label = classes[labels[judged]], said.argmax(axis=1)
+    score = 0.0 if callable(metric) else float(np.mean(classes[label[judged]] == y))
+    if calibration.why:
+        said = evidence.probability()
+    if callable(metric):
+        score = float(metric(y, classes[said.argmax(axis=1)[judged]]))
+    return score, _answers_for_all(rows, evidence, said, None, calibration)
+
+
+def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
+    """``oob_score_``, on the rows of certain class that have a judge."""
+    if callable(metric):
+        return float(metric(y, classes[probability.argmax(axis=1)]))
+    return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)
+
+
+def _answers_for_all(
+    rows: TrainingRows, evidence: Evidence, probability: Floats, weights: Floats | None, calibration: Calibration
+) -> Floats:
+    """``oob_decision_function_``: (m, K), for all rows that were given."""
+    probability[~evidence.judged] = 1 / probability.shape[1]
+    if rows.kept is None:
+        return probability
+    # No bag holds rows without weight, so all trees judge them.
+    everyone = replace(evidence, codes=rows.all_codes, judges=None)
+    of_all = calibration.of(everyone.combine(weights=weights).probability)
+    of_all[rows.kept] = probability
+    return of_all
