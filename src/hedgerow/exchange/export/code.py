@@ -1,4 +1,4 @@
-"""Code: a tree -> a program in Python or C without dependencies."""
+"""Code: a tree or a forest -> a program in Python, C or JavaScript without dependencies."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.exchange.export.code_forest import forest_code
 from hedgerow.exchange.export.describe import Split, split_of, tree_of
+from hedgerow.exchange.export.spelling import are_doubles, c_number, c_strings, python_tuple, python_value
 from hedgerow.forest.fold import node_evidence
 from hedgerow.forest.moments import Moments
 from hedgerow.forest.walk import Tree
@@ -53,42 +54,57 @@ class _Language(Protocol):
 
 
 def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> str:
-    """A tree as a stand-alone program that gives the same answers.
+    """A tree or a forest as a stand-alone program that gives the same answers.
 
     Parameters
     ----------
-    tree : Tree, fitted DecisionTreeClassifier or DecisionTreeRegressor
-        The tree; for a forest, pass one of ``forest.trees_``.
-    language : {"python", "c"}, default="python"
-        Python 3, or C99.
+    tree : Tree, fitted classifier or regressor
+        A tree, or a forest. A forest must have the rule "average" and decide by interval dominance, as it does by
+        default; its calibrated map is part of the program. Other rules and decisions are refused (see `to_onnx`).
+    language : {"python", "c", "javascript"}, default="python"
+        Python 3, C99, or JavaScript (ES2015). A single `Tree` cannot be written in JavaScript; its estimator can.
     name : str, default="tree"
         Prefix of the names of the functions.
 
     Returns
     -------
     str
-        A module with three functions of one sample ``x``, its values in the order of the training table:
-        ``<name>_evidence`` gives the rows of each class in the leaf reached, ``<name>_probability`` their shares,
-        ``<name>_predict`` the class (its number in C). In Python None and NaN are missing, and categories are passed
-        unchanged. In C every value is a double, NaN is missing, and a category that is text is replaced by its place
-        in ``<name>_categories_<feature>``, or -1 if it is not there. For a regression tree there is only
-        ``<name>_predict``, which gives the number that the leaf predicts.
+        A module with functions of one sample ``x``, its values in the order of the training table. In Python and
+        JavaScript None, null and NaN are missing, and categories are passed unchanged. In C every value is a double,
+        NaN is missing, and a category that is text is replaced by its place in ``<name>_categories_<feature>``, or -1
+        if it is not there. New categories count as missing, so a sample with one gets what ``unseen="larger"`` gives.
+
+        For a tree, ``<name>_evidence`` gives the rows of each class in the leaf reached, ``<name>_probability`` their
+        shares, ``<name>_predict`` the class (its number in C). For a forest, ``<name>_probability``, ``<name>_bounds``
+        (lower and upper), ``<name>_set`` and ``<name>_predict`` give what `predict_proba`, `predict_bounds`,
+        `predict_set` and `predict` give. For a regressor there are only ``<name>_predict`` and, if it is a forest,
+        ``<name>_bounds``.
 
     Examples
     --------
-    >>> from hedgerow import DecisionTreeClassifier
+    >>> from hedgerow import DecisionTreeClassifier, RandomForestClassifier
     >>> from hedgerow.exchange.export import export_code
-    >>> tree = DecisionTreeClassifier().fit([[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["no", "no", "yes", "yes"]
     >>> program = {}
-    >>> exec(export_code(tree), program)
+    >>> exec(export_code(DecisionTreeClassifier().fit(X, y)), program)
     >>> program["tree_predict"]([1.5]), program["tree_evidence"]([None])
     ('no', (0.0, 2.0))
+    >>> exec(export_code(RandomForestClassifier(20, random_state=0).fit(X, y), name="forest"), program)
+    >>> program["forest_set"]([1.5]), program["forest_predict"]([4.0])
+    (['no'], 'yes')
     """
-    found = tree_of(tree)
-    if language not in ("python", "c"):
-        raise ValueError(f"language must be 'python' or 'c', got {language!r}; choose one of them")
+    if language not in ("python", "c", "javascript"):
+        raise ValueError(f"language must be 'python', 'c' or 'javascript', got {language!r}; choose one of them")
     if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
         raise ValueError(f"name must be an identifier, got {name!r}; use letters, digits and underscores")
+    one_tree = isinstance(tree, Tree) or getattr(type(tree), "__one_tree__", True)
+    if not one_tree or (language == "javascript" and not isinstance(tree, Tree)):
+        return forest_code(tree, language, name)
+    if language == "javascript":
+        raise ValueError(
+            "language must be 'python' or 'c' for a Tree, got 'javascript'; pass the estimator of the tree"
+        )
+    found = tree_of(tree)
     languages: dict[str, tuple[type[_Language], type[_Language]]] = {
         "python": (_Python, _PythonNumbers),
         "c": (_C, _CNumbers),
@@ -148,10 +164,10 @@ class _Python:
         yield ""
         yield from self.classes()
         features = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
-        yield f"FEATURES = {_python_tuple(features)}"
+        yield f"FEATURES = {python_tuple(features)}"
 
     def classes(self) -> Iterator[str]:
-        yield f"CLASSES = {_python_tuple(self._tree.classes.tolist())}"
+        yield f"CLASSES = {python_tuple(self._tree.classes.tolist())}"
 
     def opening(self, number: int) -> str:
         return f"\n\ndef _{self._name}_{number}(x):"
@@ -162,16 +178,16 @@ class _Python:
     def conditions(self, split: Split) -> list[str]:
         value = f"x[{split.feature}]"
         if split.categories is not None:
-            return [f"{value} == {_python_value(category)}" for category in split.categories]
+            return [f"{value} == {python_value(category)}" for category in split.categories]
         if split.left is not None and split.right is not None:
             chosen = split.right if split.missing_left else split.left
-            inside = f"{value} in {_python_tuple(chosen)}"
+            inside = f"{value} in {python_tuple(chosen)}"
             return [f"not {inside}" if split.missing_left else inside]
         assert split.threshold is not None
         if math.isinf(split.threshold):
             return [f"{value} == {value}"]
         # Every comparison with NaN is false, so the form of the condition decides where NaN goes.
-        number = _python_value(split.threshold)
+        number = python_value(split.threshold)
         return [f"not {value} > {number}" if split.missing_left else f"{value} <= {number}"]
 
     def branch(self, condition: str | None, first: bool) -> str:
@@ -181,7 +197,7 @@ class _Python:
         return []
 
     def leaf(self, number: int) -> str:
-        return f"return {_python_tuple(self._evidence[number].tolist())}"
+        return f"return {python_tuple(self._evidence[number].tolist())}"
 
     def call(self, number: int) -> str:
         return f"return _{self._name}_{number}(x)"
@@ -242,11 +258,11 @@ class _C:
         yield f"enum {{ {name}_n_features = {tree.schema.n_features} }};"
         yield from self.classes()
         names = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
-        yield f"const char *const {name}_features[] = {_c_strings(names)};"
+        yield f"const char *const {name}_features[] = {c_strings(names)};"
         for feature in np.unique(tree.feature[~tree.is_leaf]).tolist():
             known = tree.schema.categories[feature]
-            if known is not None and not _are_doubles(known):
-                yield f"const char *const {name}_categories_{feature}[] = {_c_strings([*known.tolist(), None])};"
+            if known is not None and not are_doubles(known):
+                yield f"const char *const {name}_categories_{feature}[] = {c_strings([*known.tolist(), None])};"
         if not self._looks_into_sets:
             return
         yield ""
@@ -260,7 +276,7 @@ class _C:
     def classes(self) -> Iterator[str]:
         name, classes = self._name, self._tree.classes
         yield f"enum {{ {name}_n_classes = {len(classes)} }};"
-        yield f"const char *const {name}_classes[] = {_c_strings(classes.tolist())};"
+        yield f"const char *const {name}_classes[] = {c_strings(classes.tolist())};"
 
     def opening(self, number: int) -> str:
         return f"\nstatic const double *{self._name}_node_{number}(const double *x) {{"
@@ -280,7 +296,7 @@ class _C:
         assert split.threshold is not None
         if math.isinf(split.threshold):
             return [f"{value} == {value}"]
-        number = _c_number(split.threshold)
+        number = c_number(split.threshold)
         return [f"!({value} > {number})" if split.missing_left else f"{value} <= {number}"]
 
     def branch(self, condition: str | None, first: bool) -> str:
@@ -292,7 +308,7 @@ class _C:
         return ["}"]
 
     def leaf(self, number: int) -> str:
-        rows = ", ".join(map(_c_number, self._evidence[number].tolist()))
+        rows = ", ".join(map(c_number, self._evidence[number].tolist()))
         return f"static const double rows[] = {{{rows}}}; return rows;"
 
     def call(self, number: int) -> str:
@@ -328,10 +344,10 @@ int {name}_predict(const double *x) {{
         """Categories -> numbers in C: the categories themselves if they are numbers, else their places in the list."""
         known = self._tree.schema.categories[feature]
         assert known is not None
-        if _are_doubles(known):
-            return [_c_number(float(value)) for value in values]
+        if are_doubles(known):
+            return [c_number(float(value)) for value in values]
         place = {value: number for number, value in enumerate(known.tolist())}
-        return [_c_number(float(place[value])) for value in values]
+        return [c_number(float(place[value])) for value in values]
 
 
 class _CNumbers(_C):
@@ -344,7 +360,7 @@ class _CNumbers(_C):
         return f"\nstatic double {self._name}_node_{number}(const double *x) {{"
 
     def leaf(self, number: int) -> str:
-        return f"return {_c_number(_predicted(self._tree, number))};"
+        return f"return {c_number(_predicted(self._tree, number))};"
 
     def tail(self) -> Iterator[str]:
         yield f"""
@@ -359,39 +375,3 @@ def _predicted(tree: Tree, number: int) -> float:
     values = tree.evidence.values
     assert values is not None
     return float(values[number])
-
-
-def _are_doubles(categories: NDArray[Any]) -> bool:
-    """Whether every category is a number that a double holds exactly."""
-    if categories.dtype.kind not in "iufb":
-        return False
-    return all(float(value) == value for value in categories.tolist())
-
-
-def _python_tuple(values: list[Any]) -> str:
-    """The text of a tuple."""
-    return f"({', '.join(map(_python_value, values))}{',' if len(values) == 1 else ''})"
-
-
-def _python_value(value: Any) -> str:
-    """The text of a value; infinities, which have no literal, are written as ``float("inf")``."""
-    infinite = isinstance(value, float) and math.isinf(value)
-    return f'float("{value}")' if infinite else repr(value)
-
-
-def _c_number(value: float) -> str:
-    """A double -> text from which C reads the same double."""
-    if math.isinf(value):
-        return "-INFINITY" if value < 0 else "INFINITY"
-    return repr(float(value))
-
-
-def _c_strings(values: list[Any]) -> str:
-    """A brace-enclosed list of string literals, None as a null pointer."""
-    return "{" + ", ".join("0" if value is None else f'"{_c_escaped(str(value))}"' for value in values) + "}"
-
-
-def _c_escaped(text: str) -> str:
-    """Text as UTF-8 bytes in octal escapes, because a hexadecimal escape would include the digits that follow it."""
-    safe = {byte for byte in range(32, 127) if chr(byte) not in '"\\?'}
-    return "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in text.encode("utf-8", "replace"))

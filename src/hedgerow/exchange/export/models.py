@@ -24,6 +24,11 @@ def exported(model: Any, formats: Mapping[str, _Format]) -> tuple[Any, _Format]:
             f"forest must have trees that are about all classes, got {type(model).__name__}, whose trees are about two"
             " each; export them one by one with export_code"
         )
+    if model.novelty is not None:
+        raise NotImplementedError(
+            f"novelty must be None for an export, got {model.novelty!r}: other programs do not know what leaves have"
+            " seen; set_params(novelty=None), and ask predict_novelty where hedgerow runs"
+        )
     return now, formats[now.kind]
 
 

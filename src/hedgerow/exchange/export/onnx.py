@@ -193,6 +193,8 @@ def _opinions(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[A
     rule, decision, weights = now.rule, now.decision, now.weights
     merged: Any = _merged(leaves if weights is None else leaves * weights[:, None], rule.merge)
     try:
+        if not rule.onnx and rule.merge == "stack":
+            raise NotExpressible("combines the leaves of each sample in a way of its own")
         opinion: Any = rule.finish(merged, now.setting)
     except NotExpressible as error:
         raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}") from error

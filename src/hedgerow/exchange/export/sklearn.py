@@ -34,6 +34,18 @@ _FIELDS = {
 
 #: Parameters that scikit-learn turns into C numbers and memory while it fits: the table of zeros does not need them.
 _SIZES = {"max_depth", "max_leaf_nodes", "min_samples_leaf", "min_samples_split"}
+#: Parameters of trees that are grown already: told, so that the estimator says how it was made, but not used.
+_TOLD = (
+    "max_features",
+    "class_weight",
+    "bootstrap",
+    "max_samples",
+    "min_impurity_decrease",
+    "ccp_alpha",
+    "monotonic_cst",
+)
+#: In place of the seed of a tree, from which scikit-learn would draw a bag that the tree never had.
+_NO_SEED = "estimators_samples_ of the hedgerow forest has the bags; this"
 
 
 def to_sklearn(forest: Any) -> Any:
@@ -56,7 +68,8 @@ def to_sklearn(forest: Any) -> Any:
         regressor, with ``apply`` equal to ours, node for node, and ``predict_proba`` (before any map) or ``predict``
         equal up to rounding. Missing values go the same way. Since scikit-learn first rounds every table to single
         precision, this holds for values that single precision can tell from the thresholds. scikit-learn refuses
-        infinities, which are values for us.
+        infinities, which are values for us. It has our parameters as far as scikit-learn has them, but not the bags:
+        ``estimators_samples_`` is not there, and whoever draws bags from the seeds of the trees gets an error.
 
     Notes
     -----
@@ -107,6 +120,8 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     """An estimator of scikit-learn with as many trees, features and classes, fitted on a table of zeros."""
     shared = {name: getattr(forest, name) for name, row in parameters_of(forest).items() if row.as_sklearn}
     parameters = {name: value for name, value in shared.items() if value is not None}
+    if "bootstrap" in parameters:
+        parameters["bootstrap"] = bool(parameters["bootstrap"])
     parameters["criterion"] = kind.criterion(forest.criterion)
     sizes = {name: parameters.pop(name) for name in _SIZES & parameters.keys()}
     if forest.__one_tree__:
@@ -116,11 +131,25 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
         theirs = getattr(ensemble, f"{name}{kind.ending}")(now.forest.n_trees, **parameters)
     labels, schema = kind.labels(now), now.fitted.schema
     theirs.fit(np.zeros((len(labels), schema.n_features)), labels)
-    for each in (theirs, *([] if forest.__one_tree__ else theirs.estimators_)):
-        each.set_params(**sizes)
     if schema.names is not None:
         theirs.feature_names_in_ = np.array(schema.names, dtype=object)
+    theirs.set_params(**sizes, **_told(forest, now.fitted, theirs.get_params(deep=False)))
+    for each in [] if forest.__one_tree__ else theirs.estimators_:
+        each.set_params(**sizes, random_state=_NO_SEED if forest.bootstrap else each.random_state)
+    for name in ("_n_samples", "_n_samples_bootstrap"):  # without them, no bags are made up
+        vars(theirs).pop(name, None)
     return theirs
+
+
+def _told(forest: Any, fitted: Fitted, theirs: dict[str, Any]) -> dict[str, Any]:
+    """The parameters with which the trees were grown, as far as scikit-learn's estimator has them."""
+    known = {**dict.fromkeys(parameters_of(forest)), "bootstrap": None}
+    told = {name: getattr(forest, name) for name in _TOLD if name in theirs and name in known}
+    if told.get("max_features") == "oob":
+        told["max_features"] = fitted.figures.max_features or theirs["max_features"]
+    if "bootstrap" in told:
+        told["bootstrap"] = bool(told["bootstrap"])  # "multinomial" is what theirs always is
+    return told
 
 
 def _class_criterion(criterion: Any) -> str:

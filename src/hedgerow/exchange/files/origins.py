@@ -26,7 +26,7 @@ _NUMBERS: tuple[tuple[str, type, float, float], ...] = (
     ("n_trees", int, 1, MAX_ROWS),
     ("first_tree", int, 0, MAX_ROWS),
     ("seed", int, 0, 2**63 - 1),
-    ("bag_mean", float, 0, MOST_DRAWS),
+    ("bag_mean", float, -MOST_DRAWS, MOST_DRAWS),
     ("bag_rows", int, 1, MAX_ROWS),
     ("n_rows", int, 1, MAX_ROWS),
     ("weight_scale", float, math.ulp(0.0), math.nextafter(math.inf, 0)),

@@ -106,7 +106,7 @@ def _bag_from_json(given: Json, tree_rows: NDArray[np.uint64]) -> Fingerprint | 
             raise ModelFileError("rows of bag must be two checksums, got something else")
         rows = tuple(checked_number("rows of bag", each, int, 0, 2**32 - 1) for each in rows)
     n_rows = checked_number("n_rows of bag", given["n_rows"], int, 1, MAX_ROWS)
-    bag_mean = checked_number("bag_mean of bag", given["bag_mean"], float, 0, MOST_DRAWS)
+    bag_mean = checked_number("bag_mean of bag", given["bag_mean"], float, -MOST_DRAWS, MOST_DRAWS)
     if not isinstance(leaf_counts, str) or leaf_counts not in COUNT_SENSES:
         raise ModelFileError(
             f"leaf_counts of bag must be one of {', '.join(COUNT_SENSES)}, got {str(leaf_counts)[:40]!r}"
