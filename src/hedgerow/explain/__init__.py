@@ -1,6 +1,7 @@
 """Explain: a fitted forest -> what its features add to a prediction, and why a sample is indeterminate.
 
 =============================  =========================================================================================
+`describe`                     a fitted model -> one page about its data, trees, doubt and features
 `explain`                      a forest and samples -> why each answer is as it is, and what would settle it
 `shap_values`                  a forest and samples -> what each feature adds to the answers
 `oob_permutation_importance`   what trees lose on the rows outside their bags when a feature is permuted
@@ -16,9 +17,10 @@
 An explanation has several parts, one file each: `doubt` (by cause), `settle` (confirmed cases, caution, measurement),
 `change` (the smallest change of features, searched in the `space` of the leaves' boxes), `cases` (nearest training
 rows, leaf rules), `shap`. All start from a `question`; `why` joins them; `explanation`, `words`, `text` and `html`
-present the result.
+present the result. The explanation of a number is an `estimate`.
 """
 
+from hedgerow.explain.estimate import Estimate
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.importance import (
     Importance,
@@ -31,19 +33,23 @@ from hedgerow.explain.importance import (
 )
 from hedgerow.explain.pvalues import ImportanceTest, correct_pvalues, importance_test
 from hedgerow.explain.shap import ShapValues, shap_values
+from hedgerow.explain.summary import Summary, describe
 from hedgerow.explain.usage import SplitCounts, split_counts
 from hedgerow.explain.why import explain
 
 __all__ = [
+    "Estimate",
     "Explanation",
     "Importance",
     "ImportanceTest",
     "PermutationImportance",
     "ShapValues",
     "SplitCounts",
+    "Summary",
     "correct_pvalues",
     "correlated_groups",
     "debiased_importance",
+    "describe",
     "explain",
     "first_use_depth",
     "importance_test",

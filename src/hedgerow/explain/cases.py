@@ -13,6 +13,7 @@ from hedgerow.forest.proximity import heaviest_rows, weight_table
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table.bins import Codes
 from hedgerow.table.meaning import plain
 
@@ -30,7 +31,7 @@ class KnownRows:
     ----------
     codes : (p, m)
     labels : (m,) array or None
-        Their classes.
+        Their classes, or their targets.
     columns : list of (m,) arrays or None
         Their values; None if only codes have been kept.
     bags : Bags
@@ -42,7 +43,7 @@ class KnownRows:
     columns: list[Array] | None
     bags: Bags
 
-    def values(self, now: ClassAnswers, row: int) -> dict[str, Any]:
+    def values(self, now: ClassAnswers | NumberAnswers, row: int) -> dict[str, Any]:
         """Feature name -> value of one row; without columns, the typical value of its bin."""
         meaning = now.meaning
         if self.columns is not None:
@@ -59,7 +60,7 @@ class Case(NamedTuple):
     values: dict[str, Any]
 
 
-def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> KnownRows | None:
+def training_rows(now: ClassAnswers | NumberAnswers, train: Any = None, y_train: Any = None) -> KnownRows | None:
     """The given training rows, or those a forest has kept; None if it has kept none.
 
     A forest fitted with a bootstrap keeps codes and labels, but not after it was loaded or unpickled. Without a
@@ -77,6 +78,8 @@ def training_rows(now: ClassAnswers, train: Any = None, y_train: Any = None) -> 
     rows = now.known_rows
     if rows is None:
         return None
+    if isinstance(now, NumberAnswers):
+        return KnownRows(rows.codes, rows.target.values, None, _bags(now))
     labels = now.classes[rows.target.labels]
     if rows.target.known is not None:  # a row with an uncertain label has no class to show
         labels = labels.astype(object)
@@ -178,7 +181,7 @@ def _case(now: ClassAnswers, training: KnownRows, row: int, weight: float) -> Ca
     return Case(row, label, weight, training.values(now, row))
 
 
-def _bags(now: ClassAnswers) -> Bags:
+def _bags(now: ClassAnswers | NumberAnswers) -> Bags:
     """Which rows leaves count; if trees were grown on different rows, all rows that reach the leaf."""
     return Bags() if now.fitted.fingerprint is None else now.bags()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hedgerow.explain.cases import Case
@@ -100,6 +100,8 @@ class Explanation:
         Name of the sample, if it has one.
     strange : Strange or None
         That the sample is a stranger, if the forest has a level of `novelty` and the sample is below it.
+    unknown : list of str
+        Features of which no training row had such a value: new categories, unexpected gaps, numbers far outside.
     """
 
     row: int
@@ -120,6 +122,7 @@ class Explanation:
     settle: SettledBy | None
     name: str | None = None
     strange: Strange | None = None
+    unknown: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -162,14 +165,15 @@ class Explanation:
             "caution": self.caution,
             "rule": self.rule,
             "decision": self.decision,
-            "values": _finite(self.values),
+            "values": finite(self.values),
             "doubt": [each._asdict() for each in self.doubt],
             "doubt_amount": self.doubt_amount,
-            "cases": None if self.cases is None else [_finite(case._asdict()) for case in self.cases],
+            "cases": None if self.cases is None else [finite(case._asdict()) for case in self.cases],
             "rules": list(self.rules),
             "shap": None if self.shap is None else self.shap._asdict(),
             "settle": None if settle is None else _settle(settle),
             "strange": None if self.strange is None else self.strange._asdict(),
+            "unknown": list(self.unknown),
             "sentence": self.sentence,
         }
 
@@ -181,9 +185,9 @@ class Explanation:
 
     def to_html(self) -> str:
         """The explanation as a self-contained fragment of HTML; every name and value is escaped."""
-        from hedgerow.explain.html import html_from_explanation
+        from hedgerow.explain.html import html_from
 
-        return html_from_explanation(self)
+        return html_from(self)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -199,14 +203,14 @@ def _settle(settle: SettledBy) -> dict[str, Any]:
         "caution": None if settle.caution is None else settle.caution[0],
         "caution_label": None if settle.caution is None else settle.caution[1],
         "measure": [{"feature": feature, "settles": share, "label": label} for feature, share, label in settle.measure],
-        "change": None if settle.change is None else _finite(settle.change),
+        "change": None if settle.change is None else finite(settle.change),
     }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Values -> the same with text instead of infinities and NaN, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: finite(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

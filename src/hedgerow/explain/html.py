@@ -7,40 +7,63 @@ from html import escape
 from typing import Any
 
 from hedgerow.explain.cases import class_words, value_words
+from hedgerow.explain.estimate import Estimate
 from hedgerow.explain.explanation import Explanation
-from hedgerow.explain.text import UNITS, WALL, by_bounds, decision_words, shown_classes, shown_features
+from hedgerow.explain.text import (
+    UNITS,
+    WALL,
+    added_features,
+    by_bounds,
+    decision_words,
+    rests_words,
+    shown_classes,
+    shown_features,
+    signed,
+)
 from hedgerow.explain.words import percents, settle_words
 
+#: The colours and letters are those of the report.
 STYLE = """
-.hedgerow-why{font:15px/1.5 system-ui,sans-serif;max-width:56rem;margin:1rem 0;padding:.2rem 1rem}
-.hedgerow-why{color:#1d2b1f;background:#fff}
-.hedgerow-why h3{font-size:1.1rem;margin:.6rem 0}
-.hedgerow-why h4{font-size:1rem;margin:1rem 0 .3rem}
-.hedgerow-why table{border-collapse:collapse}
+.hedgerow-why{--card:#fff;--ink:#1f2421;--soft:#5d665f;--line:#dcdcd2;--track:#ecebe3;--accent:#2c6e4f;--open:#b27400;
+--serif:"Iowan Old Style","Palatino Linotype",Palatino,"URW Palladio L",P052,Georgia,serif;
+font:400 15px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","Liberation Sans",sans-serif;max-width:56rem;
+margin:1rem auto;padding:1.1rem 1.4rem 1.3rem;color:var(--ink);background:var(--card);border:1px solid var(--line);
+border-radius:10px}
+.hedgerow-why h3{font:600 1.35rem/1.2 var(--serif);margin:0 0 .5rem;overflow-wrap:anywhere}
+.hedgerow-why h3+p{font:400 1.1rem/1.5 var(--serif)}
+.hedgerow-why h4{font-size:.95rem;font-weight:600;margin:1.6rem 0 .4rem}
+.hedgerow-why table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem}
 .hedgerow-why .wide{overflow-x:auto}
-.hedgerow-why th,.hedgerow-why td{text-align:left;padding:.15rem .8rem .15rem 0;font-weight:normal;white-space:nowrap}
-.hedgerow-why th{color:#526155}
-.hedgerow-why .n{text-align:right;font-variant-numeric:tabular-nums}
-.hedgerow-why td.t{white-space:normal;vertical-align:top}
+.hedgerow-why th,.hedgerow-why td{text-align:left;padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--line)}
+.hedgerow-why th{color:var(--soft);font-weight:600;font-size:.85rem}
+.hedgerow-why tr:last-child>*{border-bottom:0}
+.hedgerow-why .n{text-align:right;white-space:nowrap}
 .hedgerow-why ul{margin:.2rem 0;padding-left:1.2rem}
-.hedgerow-why svg{vertical-align:middle}
-.hedgerow-why .in{fill:#2e7d4f}.hedgerow-why .out{fill:#a9b5ab}.hedgerow-why .dot{fill:#1d2b1f}
-.hedgerow-why .wall{stroke:#b3541e}.hedgerow-why .frame{fill:none;stroke:#c9d2ca}
-@media (prefers-color-scheme:dark){.hedgerow-why{color:#e3ebe4;background:#18201a}.hedgerow-why th{color:#9fb0a2}
-.hedgerow-why .in{fill:#5fbf85}.hedgerow-why .out{fill:#56635a}.hedgerow-why .dot{fill:#fff}
-.hedgerow-why .wall{stroke:#f0a06b}.hedgerow-why .frame{stroke:#3a463d}}
+.hedgerow-why svg{vertical-align:middle;max-width:100%}
+.hedgerow-why .in{fill:var(--accent)}.hedgerow-why .out{fill:var(--line)}.hedgerow-why .dot{fill:var(--ink)}
+.hedgerow-why .doubt{fill:var(--open)}.hedgerow-why .wall{stroke:var(--open)}.hedgerow-why .frame{fill:var(--track)}
+@media (prefers-color-scheme:dark){.hedgerow-why{--card:#1c2023;--ink:#e8e6df;--soft:#a0a79f;--line:#343a3c;
+--track:#2a2f31;--accent:#6fbf95;--open:#e0a83a}}
+""".strip()
+#: What a whole page has besides.
+PAGE_STYLE = """
+body{margin:0;padding:2rem 1rem;background:#fbfaf6;color:#1f2421;font:400 1rem/1.55 system-ui,sans-serif}
+header{max-width:56rem;margin:0 auto}.kicker{margin:0;color:#2c6e4f;font-size:.85rem;font-weight:600;
+letter-spacing:.06em}
+h1{margin:.2rem 0 1rem;font:600 2rem/1.2 "Iowan Old Style","Palatino Linotype",Palatino,"URW Palladio L",P052,serif}
+@media (prefers-color-scheme:dark){body{background:#15181a;color:#e8e6df}.kicker{color:#6fbf95}}
 """.strip()
 
 #: The content security policy of a page: nothing may be loaded or run.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def html_from_explanation(explanation: Explanation) -> str:
-    """An explanation -> what `Explanation.to_html` returns."""
+def html_from(explanation: Explanation | Estimate) -> str:
+    """An explanation -> what its `to_html` returns."""
     return f'<section class="hedgerow-why"><style>{STYLE}</style>{_body(explanation)}</section>'
 
 
-def page_from_explanations(explanations: Iterable[Explanation]) -> str:
+def page_from_explanations(explanations: Iterable[Explanation | Estimate], title: str) -> str:
     """Explanations -> a whole page, one below the other."""
     sections = "".join(f'<section class="hedgerow-why">{_body(each)}</section>\n' for each in explanations)
     return (
@@ -48,18 +71,24 @@ def page_from_explanations(explanations: Iterable[Explanation]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>Why is this row undecided?</title><style>{STYLE}</style></head>\n"
-        f"<body>\n{sections}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{PAGE_STYLE}{STYLE}</style></head>\n"
+        f'<body>\n<header><p class="kicker">hedgerow explain</p><h1>{escape(title)}</h1></header>\n'
+        f"{sections}</body></html>\n"
     )
 
 
-def _body(explanation: Explanation) -> str:
+def _body(explanation: Explanation | Estimate) -> str:
+    start = f"<h3>{escape(explanation.title)}</h3><p>{escape(explanation.sentence)}</p>"
+    if isinstance(explanation, Estimate):
+        rests = _section("What it rests on", _list(rests_words(explanation)))
+        near = _section("Nearest training cases", _cases(explanation, added_features(explanation)))
+        return start + rests + near + _added(explanation)
     parts = [
-        f"<h3>{escape(explanation.title)}</h3><p>{escape(explanation.sentence)}</p>",
+        start,
         _intervals(explanation),
         _section("Where the doubt comes from", _doubt(explanation)),
         _section("What would settle it", _list(settle_words(explanation))),
-        _section("Nearest training cases", _cases(explanation)),
+        _section("Nearest training cases", _cases(explanation, shown_features(explanation))),
         _section("The weightiest leaf of each class that remains", _list(explanation.rules)),
         _shap(explanation),
     ]
@@ -94,32 +123,48 @@ def _doubt(explanation: Explanation) -> str:
     lines = [(share, each.text) for share, each in zip(shares, explanation.doubt, strict=True) if share > 0]
     bars = [
         f'<tr><td class="n">{share} %</td><td><svg width="100" height="12" aria-hidden="true">'
-        f'<rect class="in" x="0" y="1" width="{share}" height="10"/></svg></td><td class="t">{escape(text)}</td></tr>'
+        f'<rect class="doubt" x="0" y="1" width="{share}" height="10"/></svg></td><td>{escape(text)}</td></tr>'
         for share, text in lines
     ]
     return f"<table>{''.join(bars)}</table>" if bars else ""
 
 
-def _cases(explanation: Explanation) -> str:
+def _cases(explanation: Explanation | Estimate, names: list[str]) -> str:
     if explanation.cases is None:
         return "<p>Not known: the model does not hold its training rows.</p>"
     if not explanation.cases:
         return ""
-    names = shown_features(explanation)
     right = tuple(range(3, 3 + len(names)))
-    head = "<th>row</th><th>weight</th><th>class</th>" + "".join(f'<th class="n">{escape(name)}</th>' for name in names)
+    what = "target" if isinstance(explanation, Estimate) else "class"
+    head = f"<th>row</th><th>weight</th><th>{what}</th>" + "".join(
+        f'<th class="n">{escape(name)}</th>' for name in names
+    )
     own = _row("this", "", "", *(value_words(explanation.values[name]) for name in names), right=right)
     rows = [
         _row(
             case.row,
             f"{case.weight:.3f}",
-            "?" if case.label is None else case.label,
+            "?" if case.label is None else value_words(case.label),
             *(value_words(case.values[name]) for name in names),
             right=right,
         )
         for case in explanation.cases
     ]
     return f'<div class="wide"><table><tr>{head}</tr>{own}{"".join(rows)}</table></div>'
+
+
+def _added(estimate: Estimate) -> str:
+    adds = estimate.adds
+    if adds is None:
+        return ""
+    rows = []
+    for name in added_features(estimate):
+        at = adds.features.index(name)
+        words = f"{name} = {value_words(estimate.values[name])}"
+        rows.append(_row(words, signed(adds.prediction[at]), signed(adds.width[at]), right=(1, 2)))
+    head = '<tr><th></th><th class="n">prediction</th><th class="n">width of its bounds</th></tr>'
+    title = "What each value adds to the prediction, and to the width of its bounds"
+    return _section(title, f'<div class="wide"><table>{head}{"".join(rows)}</table></div>' if rows else "")
 
 
 def _shap(explanation: Explanation) -> str:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from hedgerow.belief import Opinion, merge_states
 from hedgerow.forest.lift import lift_distinct
 from hedgerow.judge.answer import ClassAnswers
-from hedgerow.judge.novelty import NoveltyOf
-from hedgerow.judge.trust import TrustingAnswers, discounted, trust
+from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.judge.trust import Doubts, TrustingAnswers
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.meaning import plain
 
@@ -43,8 +43,8 @@ class Question:
         Evidence in the leaves reached.
     opinion, chosen : Opinion, bool (n, K)
         The forest's answers.
-    novelty : NoveltyOf or None
-        How unusual the samples are, if opinions about strangers are discounted.
+    doubts : Doubts or None
+        What is unknown or unusual about the samples, if that changes opinions.
     """
 
     now: ClassAnswers
@@ -53,7 +53,7 @@ class Question:
     counts: Floats
     opinion: Opinion
     chosen: Bools
-    novelty: NoveltyOf | None = None
+    doubts: Doubts | None = None
 
     @property
     def n_samples(self) -> int:
@@ -120,13 +120,12 @@ def labels_of(now: ClassAnswers) -> list[Any]:
     return [plain(label) for label in now.classes.tolist()]
 
 
-def read_columns(now: ClassAnswers, X: Any) -> tuple[list[Array], Codes]:
+def read_columns(now: ClassAnswers | NumberAnswers, X: Any) -> tuple[list[Array], Codes]:
     """A table -> its columns, (n,) each, as floats or category numbers, and its codes (p, n)."""
     table = now.table(X)
     columns = [column for _, block in table.column_blocks() for column in block]
     codes = encode(table, now.fitted.bins, n_threads=now.threads(table.n_rows))
-    if isinstance(now, TrustingAnswers):
-        now.remember(codes, table)
+    now.remember(codes, table)
     return columns, codes
 
 
@@ -145,7 +144,7 @@ def questions(now: ClassAnswers, columns: list[Array], codes: Codes) -> Iterator
     """Columns and codes of n samples -> blocks of questions, each with its first sample."""
     cells = now.forest.n_trees * now.forest.n_classes
     block = max(1, BLOCK_CELLS // cells)
-    novelty = now.novelty(codes) if isinstance(now, TrustingAnswers) else None
+    doubts = now.doubts(codes)
     if now.decision.groups is not None:
         raise ValueError(
             f"decision must make one promise for all samples to be explained, got {now.decision!r}, whose thresholds"
@@ -154,10 +153,10 @@ def questions(now: ClassAnswers, columns: list[Array], codes: Codes) -> Iterator
     for first in range(0, codes.shape[1], block):
         part = np.ascontiguousarray(codes[:, first : first + block])
         counts = counts_of(now, part)
-        opinion, strange = opinion_of(now, counts), None
-        if novelty is not None and isinstance(now, TrustingAnswers):
-            strange = novelty.some(slice(first, first + block))
-            opinion = discounted(opinion, trust(strange, now.level))
+        opinion, why = opinion_of(now, counts), None
+        if doubts is not None and isinstance(now, TrustingAnswers):
+            why = doubts.some(slice(first, first + block), codes.shape[1])
+            opinion = now.trusted(opinion, part, why)
         chosen = chosen_classes(now, opinion)
         listed = [column[first : first + block] for column in columns]
-        yield first, Question(now, listed, part, counts, opinion, chosen, strange)
+        yield first, Question(now, listed, part, counts, opinion, chosen, why)

@@ -7,6 +7,7 @@ from typing import Any
 
 from hedgerow.decide import all_decisions
 from hedgerow.explain.cases import Case, class_words, number, value_words
+from hedgerow.explain.estimate import Estimate
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.words import percents, settle_words
 from hedgerow.safe.text import printable_lines
@@ -38,6 +39,46 @@ def text_from_explanation(explanation: Explanation) -> str:
         _section(*_shap(explanation)),
     ]
     return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
+
+
+def text_from_estimate(estimate: Estimate) -> str:
+    """An explanation of a number -> what `Estimate.to_text` returns, safe for a terminal."""
+    parts = [
+        _wrapped(f"{estimate.title}: {estimate.sentence}", ""),
+        _section("What it rests on", [_wrapped(line, "  - ", "    ") for line in rests_words(estimate)]),
+        _section("Nearest training cases", _cases(estimate)),
+        _section("What each value adds to the prediction, and to the width of its bounds", _adds(estimate)),
+    ]
+    return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
+
+
+def rests_words(estimate: Estimate) -> list[str]:
+    """An explanation of a number -> what the prediction rests on, one line each."""
+    lines, rests = [], estimate.rests
+    if rests is not None:
+        lines.append(
+            f"{rests.rows:,} training rows, which weigh as much as {number(rests.effective)} equal ones; the middle"
+            f" 80 % of their targets lie from {number(rests.low)} to {number(rests.high)}"
+        )
+    lines.append(f"half of the trees find {number(estimate.leaf_rows)} or fewer similar rows")
+    more = f"{number(estimate.caution)} more {'row' if estimate.caution == 1 else 'rows'}"
+    lines.append(
+        f"with {more} of any known target in every leaf, the prediction would lie between"
+        f" {number(estimate.mean_lower)} and {number(estimate.mean_upper)}"
+    )
+    lines.append(
+        f"noise within leaves ± {number(estimate.noise)}, disagreement between trees ± {number(estimate.disagreement)}"
+    )
+    return lines
+
+
+def added_features(estimate: Estimate, most: int = MOST_FEATURES) -> list[str]:
+    """The features that add most to the prediction; without SHAP values, the first features."""
+    adds = estimate.adds
+    if adds is None:
+        return list(estimate.values)[:most]
+    size = {name: abs(value) for name, value in zip(adds.features, adds.prediction, strict=True)}
+    return sorted((name for name in size if size[name] > 0), key=lambda name: -size[name])[:most]
 
 
 def shown_features(explanation: Explanation, most: int = MOST_FEATURES) -> list[str]:
@@ -112,7 +153,25 @@ def _settle(explanation: Explanation) -> list[str]:
     return [_wrapped(line, "  - ", "    ") for line in settle_words(explanation)]
 
 
-def _cases(explanation: Explanation) -> list[str]:
+def _adds(estimate: Estimate) -> list[str]:
+    """A table: what the weightiest features add to the prediction and to the width of its bounds."""
+    adds = estimate.adds
+    if adds is None:
+        return []
+    rows = [["", "prediction", "width"]]
+    for name in added_features(estimate):
+        at = adds.features.index(name)
+        words = f"{_cell(name)} = {_cell(value_words(estimate.values[name]))}"
+        rows.append([words, signed(adds.prediction[at]), signed(adds.width[at])])
+    return _table(rows, left=(0,)) if len(rows) > 1 else []
+
+
+def signed(value: float) -> str:
+    """A number -> text with its sign."""
+    return f"{'-' if value < 0 else '+'}{number(abs(value))}"
+
+
+def _cases(explanation: Explanation | Estimate) -> list[str]:
     """A table: this sample, and below it the cases."""
     if explanation.cases is None:
         return [
@@ -121,21 +180,26 @@ def _cases(explanation: Explanation) -> list[str]:
     if not explanation.cases:
         return []
     for most in range(MOST_FEATURES, 0, -1):
-        lines = _case_table(explanation, explanation.cases, shown_features(explanation, most))
+        names = (
+            added_features(explanation, most)
+            if isinstance(explanation, Estimate)
+            else shown_features(explanation, most)
+        )
+        lines = _case_table(explanation, explanation.cases, names)
         if max(map(len, lines)) <= WIDTH:
             break
     return lines
 
 
-def _case_table(explanation: Explanation, cases: list[Case], names: list[str]) -> list[str]:
+def _case_table(explanation: Explanation | Estimate, cases: list[Case], names: list[str]) -> list[str]:
     """This sample and the cases, with some of their values."""
-    head = ["row", "weight", "class", *map(_cell, names)]
+    head = ["row", "weight", "target" if isinstance(explanation, Estimate) else "class", *map(_cell, names)]
     own = ["this", "", "", *(_cell(value_words(explanation.values[name])) for name in names)]
     rows = [
         [
             str(case.row),
             f"{case.weight:.3f}",
-            _cell("?" if case.label is None else case.label),
+            _cell("?" if case.label is None else value_words(case.label)),
             *(_cell(value_words(case.values[name])) for name in names),
         ]
         for case in cases

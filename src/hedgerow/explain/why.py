@@ -13,13 +13,15 @@ from hedgerow.decide import decision_in_force
 from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
+from hedgerow.explain.estimate import Estimate, estimates
 from hedgerow.explain.explanation import Cause, Explanation, SettledBy, ShapOf, Strange
-from hedgerow.explain.question import Array, Floats, Question, labels_of, questions, read_columns
+from hedgerow.explain.question import Array, Floats, Question, labels_of, only_class, questions, read_columns
 from hedgerow.explain.settle import Confirmed, calm_caution, confirmed_cases, measure_first
 from hedgerow.explain.shap import ShapValues, shap_values_of_each
 from hedgerow.explain.space import Space
 from hedgerow.explain.words import cause_words
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
 from hedgerow.judge.trust import TrustingAnswers, trust
 from hedgerow.table.bins import Codes
 
@@ -44,12 +46,13 @@ def explain(
     decreasing: Iterable[int | str] = (),
     wanted: Any = None,
     time_limit: float | None = None,
-) -> list[Explanation]:
+    coverage: float | None = None,
+) -> list[Explanation] | list[Estimate]:
     """Why a forest gives its answer for each sample, and what would settle the undecided ones.
 
     Parameters
     ----------
-    forest : fitted classifier of hedgerow
+    forest : fitted classifier or regressor of hedgerow
         Its rule, caution and decision are used.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Samples.
@@ -71,11 +74,14 @@ def explain(
     time_limit : float, default=None
         Seconds to search for the smallest change of each undecided sample; 0 means no search. None means one second
         for up to ten samples, and no search for more.
+    coverage : float, default=None
+        Of a regressor: the share of targets that intervals should hold; None means .9. A regressor takes `train`,
+        `y_train`, `cases` and `shap` besides; the other arguments are about classes.
 
     Returns
     -------
     list of Explanation
-        One for each sample.
+        One for each sample; of a regressor, a list of `hedgerow.explain.Estimate`.
 
     Examples
     --------
@@ -90,14 +96,38 @@ def explain(
     ['overlap', 'few', 'disagree', 'missing', 'outside']
     """
     now = answers_of(forest)
+    if isinstance(now, NumberAnswers):
+        about_classes = {"immutable": immutable, "increasing": increasing, "decreasing": decreasing, "wanted": wanted}
+        return _estimates(now, X, about_classes, train, y_train, cases, shap, coverage)
     if not now.combines_leaves:
         raise TypeError(
-            f"forest must be a classification tree or forest, got {type(forest).__name__}; shap_values takes others"
+            f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; explain its members"
         )
+    if coverage is not None:
+        raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; leave it out: sets have none")
     columns, codes = read_columns(now, X)
-    limits = _limits(now, immutable, increasing, decreasing)
+    limits = limits_of(now, immutable, increasing, decreasing)
     asked = {"cases": cases, "shap": shap, "limits": limits, "wanted": wanted, "time_limit": time_limit}
     return explain_codes(forest, now, columns, codes, training_rows(now, train, y_train), **asked)
+
+
+def _estimates(
+    now: NumberAnswers,
+    X: Any,
+    about_classes: dict[str, Any],
+    train: Any,
+    y_train: Any,
+    cases: int,
+    shap: bool | None,
+    coverage: float | None,
+) -> list[Estimate]:
+    """Samples of a regressor -> explanations; arguments that are about classes are refused."""
+    for name, value in about_classes.items():
+        if value is not None and value != ():
+            raise ValueError(f"{name} must be left out for a regressor, got {value!r}; it is about classes")
+    _check_numbers(cases, None)
+    asked = {"train": train, "y_train": y_train, "cases": cases, "shap": shap}
+    return estimates(now, X, **asked, coverage=COVERAGE if coverage is None else coverage)
 
 
 def explain_codes(
@@ -214,18 +244,25 @@ def _one(
         shap=None if added is None or row not in added.place else _shap_of(now, added, added.place[row], label),
         settle=settled,
         strange=_strange(question, row),
+        unknown=_unknown(question, row),
     )
 
 
 def _strange(question: Question, row: int) -> Strange | None:
     """One sample -> that it is a stranger, if it is trusted less than others."""
-    novelty, now = question.novelty, question.now
+    novelty, now = None if question.doubts is None else question.doubts.novelty, question.now
     if novelty is None or not isinstance(now, TrustingAnswers):
         return None
     trusted = float(trust(novelty, now.level)[row])
     if trusted >= 1:
         return None
     return Strange(float(novelty.p_value[row]), now.meaning.names[novelty.feature[row]], trusted)
+
+
+def _unknown(question: Question, row: int) -> list[str]:
+    """One sample -> the features whose values no training row had."""
+    unknown = None if question.doubts is None else question.doubts.unknown
+    return [] if unknown is None else [question.now.meaning.names[feature] for feature in unknown.features_of(row)]
 
 
 def _causes(question: Question, row: int, doubt: Doubt, excess: Floats) -> list[Cause]:
@@ -236,18 +273,27 @@ def _causes(question: Question, row: int, doubt: Doubt, excess: Floats) -> list[
 
 
 def _settled(asked: _Asked, question: Question) -> dict[int, SettledBy]:
-    """Samples -> what would settle each undecided one."""
+    """Samples -> what would settle each undecided one.
+
+    If leaves are sure of a sample, but a value is unknown or the sample is strange, they have no advice: more cases,
+    less caution or other values would change what the leaves say, and that is not the doubt.
+    """
     now, rows = asked.now, np.flatnonzero(question.is_open)
     labels, names = labels_of(now), now.meaning.names
-    by_cases, calm = confirmed_cases(question, rows), calm_caution(question, rows)
+    doubted = question.doubts is not None and len(rows) > 0
+    sure = only_class(now, question.counts[rows]) >= 0 if doubted else np.zeros(len(rows), dtype=bool)
+    unsure = rows[~sure]
+    by_cases = dict(zip(unsure.tolist(), confirmed_cases(question, unsure), strict=True))
+    calm = dict(zip(unsure.tolist(), calm_caution(question, unsure), strict=True))
     found = {}
-    for row, cases, less in zip(rows.tolist(), by_cases, calm, strict=True):
+    for row in rows.tolist():
         measured = measure_first(question, row, asked.marginals) if question.missing(row) else []
+        less = calm.get(row)
         found[row] = SettledBy(
-            confirmed=[_confirmed(each, labels) for each in cases],
+            confirmed=[_confirmed(each, labels) for each in by_cases.get(row, [])],
             caution=None if less is None else (less.caution, labels[less.label]),
             measure=[(names[f], share, None if k is None else labels[k]) for f, share, k in measured],
-            change=_change(asked, question, row) if asked.seconds > 0 else None,
+            change=_change(asked, question, row) if asked.seconds > 0 and row in by_cases else None,
         )
     return found
 
@@ -327,7 +373,7 @@ def _names_of(forest: Any) -> tuple[str, str]:
     return rule, decision_in_force(forest.decision, resolve_rule(forest.rule))
 
 
-def _limits(
+def limits_of(
     now: ClassAnswers, immutable: Iterable[int | str], increasing: Iterable[int | str], decreasing: Iterable[int | str]
 ) -> Limits:
     """Features by number or name -> the limits of a change."""

@@ -28,12 +28,14 @@ NAMED_CLASSES = 4
 
 
 def sentence_words(explanation: Explanation) -> str:
-    """An explanation -> the set and where the doubt comes from; of a stranger, first in which feature it is strange."""
-    said, strange = _answer_words(explanation), explanation.strange
-    if strange is None:
-        return said
-    p_value = f"p = {number(float(f'{strange.p_value:.2g}'))}"
-    return f"It is unlike the training rows ({p_value}), above all in {strange.feature}. {said}"
+    """An explanation -> what is unknown or strange about the sample, the set, and where the doubt comes from."""
+    said, strange = [_answer_words(explanation)], explanation.strange
+    if explanation.unknown:
+        said.insert(0, f"No training row has such a value of {joined(name_some(explanation.unknown), 'or')}.")
+    if strange is not None:
+        p_value = f"p = {number(float(f'{strange.p_value:.2g}'))}"
+        said.insert(0, f"It is unlike the training rows ({p_value}), above all in {strange.feature}.")
+    return " ".join(said)
 
 
 def _answer_words(explanation: Explanation) -> str:
@@ -101,51 +103,32 @@ def settle_words(explanation: Explanation) -> list[str]:
     if settle is None:
         return []
     lines = []
+    if explanation.unknown:
+        lines.append(f"a value of {joined(name_some(explanation.unknown))} like those of the training rows")
+    if (explanation.unknown or explanation.strange) and not (settle.confirmed or settle.change):
+        return lines + _measure_words(settle.measure)  # what leaves say is not the doubt
     if settle.confirmed:
         (label, count), *others = settle.confirmed
         more = f" (or {joined([f'{n:,} to be {class_words(each)}' for each, n in others[:3]], 'or')})" if others else ""
         lines.append(cases_words(count, label) + more)
     else:
         lines.append("no number of further cases of one class, up to 1,000")
-    lines.append(_caution_words(explanation))
-    lines += _measure_words(settle.measure)
-    if settle.change is not None:
-        lines.append(change_words(settle.change))
-    return lines
+    return [*lines, *_measure_words(settle.measure), *change_words(settle.change)]
 
 
-def change_words(change: dict[str, Any]) -> str:
-    """The smallest change -> words, and whether it is certainly the smallest."""
+def change_words(change: dict[str, Any] | None) -> list[str]:
+    """The smallest change -> one line, and whether it is certainly the smallest; none if nothing was found in time."""
+    if change is None or not (change["found"] or change["optimal"]):
+        return []
     if not change["found"]:
-        if change["optimal"]:
-            return "no change of its values within the training data and the given limits"
-        return f"no change of its values was found in {change['seconds']:.1f} s, but there may be one"
+        return ["no change of its values within the training data and the given limits"]
     moves = joined([_move_words(move) for move in change["changes"]])
-    promise = "no smaller change does" if change["optimal"] else (
-        f"the smallest could be at most {change['gap']:.0%} smaller; the search was stopped".replace("%", " %")
-    )  # fmt: skip
-    return f"{moves}: then {class_words(change['label'])} ({promise})"
+    promise = "no smaller change does" if change["optimal"] else "a smaller change may do as well"
+    return [f"{moves}: then {class_words(change['label'])} ({promise})"]
 
 
 def _move_words(move: dict[str, Any]) -> str:
     return f"{move['feature']} {value_words(move['to'])} instead of {value_words(move['from'])}"
-
-
-def _caution_words(explanation: Explanation) -> str:
-    """The effect of a smaller caution, in words."""
-    settle = explanation.settle
-    if settle is None or settle.caution is None:
-        return "no smaller caution"
-    amount, label = settle.caution
-    if amount <= 0:
-        return f"only a caution of 0: then {class_words(label)}"
-    return f"a caution of {_floored(amount)} instead of {number(explanation.caution)}: then {class_words(label)}"
-
-
-def _floored(value: float) -> str:
-    """A number rounded down to three digits."""
-    power = 10.0 ** (2 - int(np.floor(np.log10(value))))
-    return number(float(np.floor(value * power) / power))
 
 
 def _measure_words(measure: list[tuple[str, float, Any]]) -> list[str]:

@@ -14,7 +14,7 @@ from hedgerow.exchange.export.svg import colour_of
 Floats = NDArray[np.float64]
 
 INK, SOFT, LINE, TRACK = "#1f2421", "#5d665f", "#dcdcd2", "#ecebe3"
-ACCENT, OPEN, WRONG = "#2c6e4f", "#b27400", "#b8401c"
+ACCENT, OPEN = "#2c6e4f", "#b27400"
 #: Longer names are cut.
 LONGEST = 28
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,13 @@ from hedgerow.belief import Opinion
 from hedgerow.decide import columns_from_labels
 from hedgerow.explain.question import chosen_classes
 from hedgerow.explain.report.places import Place, undecided_places
+from hedgerow.explain.report.values import usual_words
 from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.base import Answers
 from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
 from hedgerow.metrics import SetConfusion
 from hedgerow.table import Factors, NamedColumns, Table
+from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +28,8 @@ Floats = NDArray[np.float64]
 WIDEST = 8
 #: The level of p-values at which a row is a stranger, unless the forest has one, and how many strangers are listed.
 STRANGE, LISTED_STRANGERS = 0.01, 50
+#: What it means that 0 was chosen.
+ZERO_CAUTION = "; no other would have made sets better, so intervals have no width"
 #: Undecided rows are described by this many features, the most important ones.
 DESCRIBING = 12
 
@@ -72,7 +78,7 @@ class Strangers:
 
     level: float
     number: int
-    listed: list[tuple[int, float, str, bool]]  # row, p-value, strangest feature, whether several classes remain
+    listed: list[tuple[int, float, str, bool]]  # row, p-value, strangest feature, whether the answer is doubtful
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +121,11 @@ def said_of(now: ClassAnswers, X: Any, y: Any = None) -> Said:
             )
         truth = columns_from_labels(given, len(now.classes), now.classes)[0]
     novelty = novelty_of(now, table, codes) if has_novelty(now.fitted) else None
-    return Said(codes, _columns_of(table), opinion, chosen_classes(now, opinion), truth, novelty)
+    return Said(codes, columns_of(table), opinion, chosen_classes(now, opinion), truth, novelty)
 
 
-def figures_of(forest: Any, now: ClassAnswers, said: Said, importance: Floats) -> Figures:
-    """A forest, its answers and the importance of its features (p,) -> the figures of the report."""
+def figures_of(forest: Any, now: ClassAnswers, said: Said, importance: Floats, training: Codes | None) -> Figures:
+    """A forest, its answers, the importance of its features (p,), training rows (p, m) -> figures of the report."""
     wrong, is_open = said.wrong, said.is_open
     values = _values(now.classes, said)
     return Figures(
@@ -130,27 +136,29 @@ def figures_of(forest: Any, now: ClassAnswers, said: Said, importance: Floats) -
         metrics=_told(values),
         values=values,
         confusion=None if said.truth is None else _confusion(now.classes, said),
-        places=undecided_places(_most_important(importance, said.table), is_open),
-        strangers=_strangers(forest, said),
+        places=undecided_places(most_important(importance, said.table), is_open),
+        strangers=strangers_of(forest, said.novelty, said.table, said.is_open),
         model=_model_facts(forest, now),
-        features=_features(importance, now, said),
+        features=features_of(importance, now, said.table, training),
     )
 
 
-def _strangers(forest: Any, said: Said) -> Strangers | None:
-    """A forest and its answers -> the rows that are strangers to it, the strangest first; None if it cannot tell."""
-    if said.novelty is None:
+def strangers_of(
+    forest: Any, novelty: NoveltyOf | None, table: NamedColumns, is_open: NDArray[np.bool_]
+) -> Strangers | None:
+    """How unusual rows are -> those that are strangers, the strangest first; None if the forest cannot tell."""
+    if novelty is None:
         return None
-    level, p = forest.novelty or STRANGE, said.novelty.p_value
-    order = np.lexsort([said.novelty.within, p])[: int((p <= level).sum())].tolist()
+    level, p = getattr(forest, "novelty", None) or STRANGE, novelty.p_value
+    order = np.lexsort([novelty.within, p])[: int((p <= level).sum())].tolist()
     listed = [
-        (row, float(p[row]), name_of(said.table, int(said.novelty.feature[row])), bool(said.is_open[row]))
+        (row, float(p[row]), name_of(table, int(novelty.feature[row])), bool(is_open[row]))
         for row in order[:LISTED_STRANGERS]
     ]
     return Strangers(level, len(order), listed)
 
 
-def _most_important(importance: Floats, table: NamedColumns) -> NamedColumns:
+def most_important(importance: Floats, table: NamedColumns) -> NamedColumns:
     """The most important columns, with names; rules about the others would be chance."""
     order = np.argsort(-importance, kind="stable")[:DESCRIBING].tolist()
     names = tuple(name_of(table, number) for number in order)
@@ -222,15 +230,17 @@ def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
     """A forest -> names and values that describe the model."""
     trees = now.forest
     caution = f"{now.caution:g}" + (", chosen on out-of-bag rows" if isinstance(forest.caution, str) else "")
+    if isinstance(forest.caution, str) and now.caution == 0:
+        caution += ZERO_CAUTION
     classes = [str(name) for name in now.classes.tolist()]
     named = ", ".join(classes[:8]) + (f" … ({len(classes)} in all)" if len(classes) > 8 else "")
     facts = [
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
-        ("Rule", _in_words(now.plain_rule)),
-        ("Calibration", _map_in_words(now)),
+        ("Rule", in_words(now.plain_rule)),
+        ("Calibration", _mapin_words(now)),
         ("Caution", caution),
-        ("Decision", _in_words(now.decision)),
+        ("Decision", in_words(now.decision)),
         ("Classes", named),
     ]
     score = now.fitted.figures.oob_score
@@ -239,7 +249,7 @@ def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
     return facts
 
 
-def _map_in_words(now: ClassAnswers) -> str:
+def _mapin_words(now: ClassAnswers) -> str:
     """Whether probabilities are mapped by what out-of-bag rows teach, and if not, why."""
     learned = now.calibration
     if learned.why:
@@ -247,24 +257,34 @@ def _map_in_words(now: ClassAnswers) -> str:
     return f"probabilities are mapped by what was learned on {learned.n_rows:,} out-of-bag rows"
 
 
-def _in_words(made: Any) -> str:
+def in_words(made: Any) -> str:
     """A rule or decision -> its name, and the first sentence about it."""
     about = (type(made).__doc__ or "").strip().split("\n\n")[0].replace("``", "").replace("`", "")
-    return f"{made}: {' '.join(about.split())}"
+    about = " ".join(about.split())
+    if re.search(r"[\[\]=<>Σ]", about):  # a formula is for another page
+        return about.split(":")[0] if ":" in about else plain_name(made)
+    return f"{plain_name(made)}: {about}"
 
 
-def _features(importance: Floats, now: ClassAnswers, said: Said) -> list[Feature]:
-    """Answers -> the columns, the most important first."""
+def plain_name(made: Any) -> str:
+    """A rule or decision -> the words of its name, and the parameters that are not the usual ones."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(made).__name__)
+    unusual = re.search(r"\((.*)\)$", str(made), re.S)
+    return words + (f" ({unusual[1].replace('=', ' ')})" if unusual and unusual[1] else "")
+
+
+def features_of(importance: Floats, now: Answers, table: NamedColumns, training: Codes | None) -> list[Feature]:
+    """A table -> its columns, the most important first."""
     found = []
     for number in np.argsort(-importance, kind="stable").tolist():
-        column = said.table.listed[number]
+        column = table.listed[number]
         gaps = column.codes < 0 if isinstance(column, Factors) else np.isnan(column)
         nominal = isinstance(column, Factors)
         found.append(
             Feature(
-                name_of(said.table, number),
+                name_of(table, number),
                 nominal,
-                _training(now, number),
+                usual_words(now, number, training),
                 int(gaps.sum()),
                 float(importance[number]),
             )
@@ -272,25 +292,7 @@ def _features(importance: Floats, now: ClassAnswers, said: Said) -> list[Feature
     return found
 
 
-def _training(now: ClassAnswers, number: int) -> str:
-    """A column's values in training: from the smallest to the largest, or the first categories."""
-    known = now.fitted.schema.categories[number]
-    if known is not None:
-        names = [str(value) for value in known.tolist()]
-        return ", ".join(names[:5]) + (f" … ({len(names)} in all)" if len(names) > 5 else "")
-    span = training_range(now, number)
-    return "–" if span is None else f"{span[0]:.4g} to {span[1]:.4g}"
-
-
-def training_range(now: ClassAnswers, number: int) -> tuple[float, float] | None:
-    """A numeric column -> approximately its smallest and largest training value."""
-    bins = now.fitted.bins
-    centers = bins.centers[bins.center_start[number] : bins.center_start[number + 1]]
-    finite = centers[np.isfinite(centers)]
-    return (float(finite.min()), float(finite.max())) if len(finite) else None
-
-
-def _columns_of(table: Table) -> NamedColumns:
+def columns_of(table: Table) -> NamedColumns:
     """A table as the model reads it -> columns, nominal ones with the categories of the training table."""
     listed: list[Any] = []
     for _, columns in table.column_blocks():

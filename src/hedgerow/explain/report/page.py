@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import hedgerow
 from hedgerow.exchange.export.svg import COLOURS
-from hedgerow.explain.report.cases import pack_cases
-from hedgerow.explain.report.figures import Figures, Said, figures_of, name_of, said_of, training_range
-from hedgerow.explain.report.pack import cut, packed, safe_json
-from hedgerow.explain.report.settings import page_decision, page_rule
-from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
-from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.explain.cases import number as number_words
+from hedgerow.explain.report.asked import Asked, Parts, checked_names
+from hedgerow.explain.report.class_page import class_parts
+from hedgerow.explain.report.number_page import number_parts
+from hedgerow.explain.report.pack import cut, safe_json
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.safe.disk import write_whole
-from hedgerow.table import Factors
 
 #: By default the page keeps the evidence of this many rows.
 MAX_CASES = 1000
 #: By default the search for smallest changes takes this many seconds.
 SECONDS = 5.0
-#: A case shows the values of this many features, the most important ones.
-SHOWN_FEATURES = 12
 #: Features listed with the model.
 LISTED_FEATURES = 40
-#: Undecided rows that are shown if scripts are off.
-PLAIN_ROWS = 200
-#: Digits of the values shown with a case.
-DIGITS = 6
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,8 +40,8 @@ class Report:
     html : str
         The page.
     figures : dict
-        Its figures: ``rows``, ``indeterminate``, ``strangers`` (None if the forest cannot tell), ``places`` and, if the
-        classes are known, the metrics.
+        Its figures: ``rows``, ``indeterminate`` (of a classifier), ``strangers`` (None if the forest cannot tell),
+        ``places`` and, if the classes or targets are known, the metrics.
     """
 
     html: str
@@ -65,7 +57,9 @@ class Report:
         return f'<iframe title="hedgerow report" width="100%" height="900" srcdoc="{escape(self.html)}"></iframe>'
 
     def __repr__(self) -> str:
-        said = f"{self.figures['rows']:,} rows, {self.figures['indeterminate']:,} undecided"
+        said = f"{self.figures['rows']:,} rows"
+        if "indeterminate" in self.figures:
+            said += f", {self.figures['indeterminate']:,} undecided"
         return f"Report({said}, {len(self.html.encode()) / 1e6:.2f} MB)"
 
 
@@ -82,6 +76,9 @@ def make_report(
     train: Any = None,
     y_train: Any = None,
     first: int = 0,
+    immutable: Iterable[int | str] = (),
+    labels: Mapping[str, Mapping[str, str]] | None = None,
+    coverage: float | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Report:
     """A fitted forest and rows -> a page with metrics, where the undecided cases are, and the details of each case.
@@ -90,12 +87,12 @@ def make_report(
 
     Parameters
     ----------
-    forest : fitted classifier of hedgerow
-        The page starts with its rule, caution and decision.
+    forest : fitted classifier or regressor of hedgerow
+        The page starts with its rule, caution and decision; that of a regressor is about intervals.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Rows the forest has not been trained on.
     y : array-like of shape (n_samples,), default=None
-        Their classes; without them the report has no metrics.
+        Their classes or targets; without them the report has no metrics.
     names : array-like of shape (n_samples,), default=None
         Names of the rows; None uses their numbers.
     title : str
@@ -114,6 +111,13 @@ def make_report(
         as after loading.
     first : int, default=0
         Number of the first row, both of X and of the training rows.
+    immutable : iterable of int or str, default=()
+        Features, by number or name, that the smallest change must not change.
+    labels : mapping of str to mapping of str to str, default=None
+        Readable names: column -> value as text -> name; the value "" names the column itself. A column that is no
+        feature is about the classes.
+    coverage : float, default=None
+        Of a regressor: the share of targets that intervals should hold; None means .9.
     progress : callable, default=None
         Is called with the number of rows explained so far, and of all that will be.
 
@@ -132,129 +136,92 @@ def make_report(
     >>> report.figures["rows"], "</html>" in report.html
     (75, True)
     """
-    now = _checked(forest, max_cases, cases, seconds)
-    said = said_of(now, X, y)
-    called = _names(names, len(said.is_open))
-    importance = forest.feature_importances_
-    figures = figures_of(forest, now, said, importance)
-    wanted = worth_explaining(said, figures.places)
-    rows, evidence = pack_cases(now.forest, said.codes, said.is_open, max_cases, wanted)
-    undecided = rows[said.is_open[rows]]
-    asked: dict[str, Any] = {"room": WHY_BYTES, "seconds": seconds, "train": train, "y_train": y_train, "first": first}
-    if cases == "all":
-        wanted, asked["room"] = undecided, None
-    wanted = wanted[np.isin(wanted, rows)]
-    why = explanations_of(forest, now, said, wanted, progress=progress, **asked)
-    data = _data(now, said, called, rows, first, importance) | {
-        "evidence": evidence,
-        "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
-        "unexplained": len(undecided) - len(why),
-    }
-    called = called or [str(row + first) for row in range(len(said.is_open))]
-    page = _rendered(forest, said, figures, data, called, title)
-    return Report(page.encode(errors="backslashreplace").decode(), _plain(figures))  # no halves of surrogate pairs
+    now = answers_of(forest)
+    number = isinstance(now, NumberAnswers)
+    if not number and not now.combines_leaves:
+        raise TypeError(
+            f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; report its members"
+        )
+    _check_kind(number, coverage, immutable)
+    asked = Asked(
+        checked_names(names, _n_rows(X)), max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage,
+        progress,
+    )  # fmt: skip
+    asked.check()
+    parts = (number_parts if number else class_parts)(forest, X, y, asked)
+    page = _rendered(parts, asked, title)
+    return Report(page.encode(errors="backslashreplace").decode(), parts.plain)  # no halves of surrogate pairs
 
 
-def _data(
-    now: ClassAnswers,
-    said: Said,
-    called: list[str] | None,
-    rows: NDArray[np.int64],
-    first: int,
-    importance: NDArray[np.float64],
-) -> dict[str, Any]:
-    """Answers -> the data of the page's script, without evidence and explanations."""
-    truth = None if said.truth is None else packed(said.truth[rows])
-    return {
-        "classes": [cut(name) for name in now.classes.tolist()],
-        "prior": now.about.prior.tolist(),
-        "nRows": len(said.is_open),
-        "nTrees": int(now.forest.n_trees),
-        "settings": {
-            "caution": now.caution,
-            "rule": page_rule(now.rule),
-            "decision": page_decision(now.decision),
-        },
-        "rows": packed(rows + first),
-        "names": None if called is None else [called[row] for row in rows.tolist()],
-        "truth": truth,
-        "label": packed(said.label[rows]),
-        "sets": [np.flatnonzero(said.chosen[row]).tolist() for row in rows.tolist()],
-        "features": _values(importance, now, said, rows),
-    }
-
-
-def _values(
-    importance: NDArray[np.float64], now: ClassAnswers, said: Said, rows: NDArray[np.int64]
-) -> list[dict[str, Any]]:
-    """Rows -> their values in the most important features."""
-    shown = []
-    for number in np.argsort(-importance, kind="stable")[:SHOWN_FEATURES].tolist():
-        column = said.table.listed[number]
-        feature: dict[str, Any] = {"name": cut(name_of(said.table, number))}
-        if isinstance(column, Factors):
-            codes = np.asarray(column.codes)[rows]
-            used, code = np.unique(codes[codes >= 0], return_inverse=True)
-            where = np.full(len(rows), -1)
-            where[codes >= 0] = code
-            feature |= {"categories": [cut(value) for value in column.values[used].tolist()], "values": where.tolist()}
-        else:
-            numbers = [float(f"{value:.{DIGITS}g}") for value in np.asarray(column, dtype=np.float64)[rows].tolist()]
-            finite = [value if np.isfinite(value) else None if np.isnan(value) else str(value) for value in numbers]
-            feature |= {"values": finite, "range": training_range(now, number)}
-        shown.append(feature)
-    return shown
-
-
-def _rendered(forest: Any, said: Said, figures: Figures, data: dict[str, Any], called: list[str], title: str) -> str:
-    """Everything -> the page."""
-    import jinja2
+def page_from(template: str, scripts: tuple[str, ...], data: Any, **context: Any) -> str:
+    """A template and scripts among the assets, and what they show -> a page that contains its style and script."""
     from markupsafe import Markup
 
-    assets = files("hedgerow.explain.report") / "assets"
-    texts = {name: (assets / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", "arithmetic.js")}
-    script = "(() => {\n'use strict';\n" + texts["arithmetic.js"] + (assets / "page.js").read_text("utf-8") + "})();\n"
-    style = texts["style.css"] + _class_colours()
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters |= {"cut": cut, "percent": lambda share: f"{100 * share:.1f} %"}
-    undecided = np.flatnonzero(said.is_open)[:PLAIN_ROWS].tolist()
-    return environment.from_string(texts["page.html"]).render(
-        title=title,
+    ready, style, script = _assets(template, scripts)
+    return ready.render(  # type: ignore[no-any-return]
         version=hedgerow.__version__,
-        figures=figures,
-        features=figures.features[:LISTED_FEATURES],
-        n_features=len(figures.features),
-        top_importance=max((feature.importance for feature in figures.features), default=0.0) or 1.0,
-        called=called,
-        plain_rows=[_plain_row(forest, said, row, called) for row in undecided],
         policy=f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
         style=Markup(style),  # style and script are our own files; everything from the data is escaped or JSON
         script=Markup(script),
         data=Markup(safe_json(data)),
+        **context,
     )
 
 
-def _plain_row(forest: Any, said: Said, row: int, called: list[str]) -> tuple[str, str, str, str]:
-    """An undecided row -> its name, the classes that remain, the most probable one with its bounds, the true one."""
-    label = int(said.label[row])
-    remains = " or ".join(cut(name) for name in forest.classes_[said.chosen[row]].tolist())
-    bounds = f"{100 * said.opinion.lower[row, label]:.1f} to {100 * said.opinion.upper[row, label]:.1f} %"
-    truth = "" if said.truth is None else cut(forest.classes_[said.truth[row]])
-    return called[row], remains, f"{cut(forest.classes_[label])}: {bounds}", truth
+@lru_cache(maxsize=4)
+def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
+    """-> the compiled template, the style and the script, which are the same in all pages of a kind."""
+    import jinja2
+
+    assets = files("hedgerow.explain.report") / "assets"
+    read = {name: (assets / name).read_text(encoding="utf-8") for name in (*scripts, "style.css")}
+    script = "(() => {\n'use strict';\n" + "".join(read[name] for name in scripts) + "})();\n"
+    style = read["style.css"] + _class_colours()
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(lambda name: (assets / name).read_text(encoding="utf-8")),
+    )
+    environment.filters |= {"cut": cut, "percent": lambda share: f"{100 * share:.1f} %", "short": number_words}
+    return environment.get_template(template), style, script
 
 
-def _plain(figures: Figures) -> dict[str, Any]:
-    """Figures -> plain Python."""
-    places = [
-        {"conditions": list(place.conditions), "rows": place.rows, "undecided": place.undecided}
-        for place in figures.places
-    ]
-    strangers = None if figures.strangers is None else figures.strangers.number
-    known = {"rows": figures.n_rows, "indeterminate": figures.n_open, "strangers": strangers}
-    return known | figures.values | {"places": places}
+def _rendered(parts: Parts, asked: Asked, title: str) -> str:
+    """The parts of a page -> the page."""
+    figures = parts.figures
+    strange = [] if figures.strangers is None else [row for row, *_ in figures.strangers.listed]
+    return page_from(
+        f"{parts.template}.html",
+        ("kit.js", *parts.scripts),
+        parts.data,
+        title=title,
+        figures=figures,
+        n=figures.n_rows,
+        features=figures.features[:LISTED_FEATURES],
+        n_features=len(figures.features),
+        top_importance=max((feature.importance for feature in figures.features), default=0.0) or 1.0,
+        called={row: asked.called(row) for row in strange},
+        **parts.context,
+    )
+
+
+def _check_kind(number: bool, coverage: float | None, immutable: Iterable[int | str]) -> None:
+    """Refuse arguments that are about the other kind of model."""
+    if not number and coverage is not None:
+        raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; leave it out: sets have none")
+    if number and immutable != ():
+        raise ValueError(f"immutable must be left out for a regressor, got {immutable!r}; it is about classes")
+    if coverage is not None and not 0 < coverage < 1:
+        raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
+
+
+def _n_rows(X: Any) -> int:
+    """The number of rows of any table."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape is not None else len(X)
 
 
 def _class_colours() -> str:
@@ -268,31 +235,3 @@ def _class_colours() -> str:
 def _digest(text: str) -> str:
     """A script or style -> its name in a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _names(names: Any, n_rows: int) -> list[str] | None:
-    """Names (n,) or None -> text or None."""
-    if names is None:
-        return None
-    called = [cut(name) for name in np.asarray(names).tolist()]
-    if len(called) != n_rows:
-        raise ValueError(f"names must have one name for each of the {n_rows} rows, got {len(called)}; pass those of X")
-    return called
-
-
-def _checked(forest: Any, max_cases: int, cases: str, seconds: float) -> ClassAnswers:
-    """A forest as it answers now; models without classes and wrong options are refused."""
-    now: ClassAnswers = answers_of(forest)
-    if not now.combines_leaves:
-        raise TypeError(
-            f"forest must be a classification tree or forest, got {type(forest).__name__}; a report is about classes"
-        )
-    if not (isinstance(max_cases, int | np.integer) and max_cases >= 1):
-        raise ValueError(f"max_cases must be a whole number >= 1, got {max_cases!r}; 1000 is usual")
-    if cases not in ("some", "all"):
-        raise ValueError(
-            f"cases must be 'some' or 'all', got {cases!r}; 'all' explains every undecided row of the page"
-        )
-    if not seconds >= 0:
-        raise ValueError(f"seconds must be a number >= 0, got {seconds!r}; 0 means no search")
-    return now

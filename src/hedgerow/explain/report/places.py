@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import hypergeom
 
 from hedgerow.exchange.export.describe import Split, number_words, split_of
 from hedgerow.exchange.named import estimator_named
@@ -17,8 +18,10 @@ from hedgerow.table import Factors, NamedColumns
 
 #: Show at most this many rules.
 MOST_PLACES = 5
-#: A place has at least this many undecided rows, and a share of them this many times that of all rows.
-FEWEST, CLEARLY = 2, 1.1
+#: A place has at least this many rows, and at least this many undecided ones.
+FEWEST, FEWEST_UNDECIDED = 10, 5
+#: A place is shown if so many undecided rows would be rarer by chance than this, over all thresholds that were tried.
+BY_CHANCE = 0.05
 #: So many undecided rows of a place are its examples.
 EXAMPLES = 5
 #: Name at most this many categories, and count the rest.
@@ -43,8 +46,8 @@ class Place:
 def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Place]:
     """n rows and which are undecided (n,) -> at most five places with clearly more of them than elsewhere.
 
-    A small tree is grown to tell undecided rows from decided ones; its leaves are the places. They describe the given
-    rows; they do not predict.
+    A small tree is grown to tell undecided rows from decided ones; its leaves are the places. A leaf is left out if as
+    many undecided rows could well be there by chance. Places describe the given rows; they do not predict.
 
     Parameters
     ----------
@@ -67,10 +70,11 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
     n_rows = len(is_open)
     if not is_open.any() or is_open.all():
         return []
-    small = {"max_leaf_nodes": 10, "max_depth": 4, "min_samples_leaf": max(5, n_rows // 50), "max_features": None}
+    small = {"max_leaf_nodes": 10, "max_depth": 4, "min_samples_leaf": max(FEWEST, n_rows // 50), "max_features": None}
     forest = estimator_named("RandomForestClassifier")(1, bootstrap=False, random_state=0, **small).fit(table, is_open)
     now = answers_of(forest)  # a forest keeps its rows, so that the table is read once
     reached, tree = now.forest.leaf_nodes(now.fitted.rows.codes)[:, 0], now.fitted.tree(0)
+    tried = n_rows * len(table.listed)
     gaps = [_has_gaps(column) for column in table.listed]
     places = []
     for leaf in np.unique(reached).tolist():
@@ -78,10 +82,15 @@ def undecided_places(table: NamedColumns, is_open: NDArray[np.bool_]) -> list[Pl
         undecided = np.flatnonzero(here & is_open)
         examples = tuple(evenly(undecided, EXAMPLES).tolist())
         place = Place(_conditions(tree, leaf, gaps), int(here.sum()), len(undecided), examples)
-        if place.undecided >= FEWEST and place.rate >= CLEARLY * is_open.mean():
+        if place.undecided >= FEWEST_UNDECIDED and _by_chance(place, is_open) * tried <= BY_CHANCE:
             places.append(place)
     # Sort by how many more rows are undecided than expected from the share of all rows.
     return sorted(places, key=lambda place: place.rows * is_open.mean() - place.undecided)[:MOST_PLACES]
+
+
+def _by_chance(place: Place, is_open: NDArray[np.bool_]) -> float:
+    """How probable as many undecided rows are among as many rows drawn at random from the table."""
+    return float(hypergeom.sf(place.undecided - 1, len(is_open), int(is_open.sum()), place.rows))
 
 
 @dataclass

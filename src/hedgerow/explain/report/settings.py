@@ -6,6 +6,7 @@ from typing import Any
 
 from hedgerow.belief.rules import Rule
 from hedgerow.decide import Decision
+from hedgerow.explain.report.figures import plain_name
 
 
 def page_rule(rule: Rule) -> dict[str, Any]:
@@ -15,10 +16,10 @@ def page_rule(rule: Rule) -> dict[str, Any]:
     --------
     >>> from hedgerow.belief.rules import Eva
     >>> page_rule(Eva())
-    {'name': 'eva', 'options': {'correction': 'log', 'smoothing': 0.1}, 'text': 'Eva()'}
+    {'name': 'eva', 'options': {'correction': 'log', 'smoothing': 0.1}, 'text': 'Eva'}
     """
     name, options = rule.on_page() or (None, {})
-    return {"name": name, "options": dict(sorted(options.items())), "text": str(rule)}
+    return {"name": name, "options": dict(sorted(options.items())), "text": plain_name(rule)}
 
 
 def page_decision(decision: Decision) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def page_decision(decision: Decision) -> dict[str, Any]:
     --------
     >>> from hedgerow.decide import Hurwicz
     >>> page_decision(Hurwicz(0.3))
-    {'name': 'hurwicz', 'options': {'optimism': 0.3}, 'text': 'Hurwicz(optimism=0.3)'}
+    {'name': 'hurwicz', 'options': {'optimism': 0.3}, 'text': 'Hurwicz (optimism 0.3)'}
     """
     name, options = decision.on_page() or (None, {})
-    return {"name": name, "options": options, "text": str(decision)}
+    return {"name": name, "options": options, "text": plain_name(decision)}

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.explain.cases import training_rows, value_words
+from hedgerow.explain.cases import KnownRows, value_words
+from hedgerow.explain.estimate import Estimate
 from hedgerow.explain.explanation import Explanation
+from hedgerow.explain.report.asked import Asked
 from hedgerow.explain.report.figures import Said
 from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.explain.report.places import Place
 from hedgerow.explain.text import shown_features
-from hedgerow.explain.why import explain_codes
+from hedgerow.explain.why import explain_codes, limits_of
 from hedgerow.explain.words import percents, settle_words
 from hedgerow.judge.answer import ClassAnswers
-from hedgerow.table import Factors
+from hedgerow.table import Factors, NamedColumns
+from hedgerow.table.bins import Codes
 
 #: This many of the undecided cases are explained, the most doubtful ones, and a few more of each place.
 MOST_DOUBTFUL = 100
@@ -52,61 +55,66 @@ def explanations_of(
     now: ClassAnswers,
     said: Said,
     rows: NDArray[np.int64],
-    *,
+    training: KnownRows | None,
+    asked: Asked,
     room: int | None,
-    seconds: float,
-    train: Any,
-    y_train: Any,
-    first: int,
-    progress: Callable[[int, int], None],
 ) -> dict[int, dict[str, Any]]:
     """A forest, what it said, and the rows (m,) to explain -> {row: explanation}, as many as fit into `room` bytes.
 
     The search for the smallest change of a row takes an equal part of the seconds.
     """
-    training = training_rows(now, train, y_train) if len(rows) else None
-    asked: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, seconds / max(1, len(rows)))}
-    asked["shap"] = len(now.forest.nodes) * len(rows) <= MOST_VISITS
+    options: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, asked.seconds / max(1, len(rows)))}
+    options["shap"] = len(now.forest.nodes) * len(rows) <= MOST_VISITS
+    options["limits"] = limits_of(now, asked.immutable, (), ())
     told: dict[int, dict[str, Any]] = {}
-    for start in range(0, len(rows), AT_A_TIME):
-        some = rows[start : start + AT_A_TIME]
-        columns = [(column.codes if isinstance(column, Factors) else column)[some] for column in said.table.listed]
-        found = explain_codes(forest, now, columns, np.ascontiguousarray(said.codes[:, some]), training, **asked)
+    for some, columns, codes in blocks_of(said.table, said.codes, rows):
+        found = explain_codes(forest, now, columns, codes, training, **options)
         for row, explanation in zip(some.tolist(), found, strict=True):
-            words = _words(explanation, first)
+            words = _words(explanation, asked.first)
             if room is not None:
                 room -= len(safe_json(words).encode(errors="backslashreplace"))
                 if room < 0:
                     return told
             told[row] = words
-        progress(start + len(some), len(rows))
+        asked.progress(len(told), len(rows))
     return told
+
+
+def blocks_of(
+    table: NamedColumns, codes: Codes, rows: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], list[Any], Codes]]:
+    """Columns, codes (p, n), rows (m,) -> some of the rows at a time, with their columns and codes."""
+    for start in range(0, len(rows), AT_A_TIME):
+        some = rows[start : start + AT_A_TIME]
+        columns = [(column.codes if isinstance(column, Factors) else column)[some] for column in table.listed]
+        yield some, columns, np.ascontiguousarray(codes[:, some])
 
 
 def _words(explanation: Explanation, first: int) -> dict[str, Any]:
     """An explanation -> the part that the page shows."""
     shares = percents([cause.share for cause in explanation.doubt])
-    doubt = [[share, _line(cause.text)] for share, cause in zip(shares, explanation.doubt, strict=True) if share > 0]
+    doubt = [[share, one_line(cause.text)] for share, cause in zip(shares, explanation.doubt, strict=True) if share > 0]
     return {
-        "sentence": _line(explanation.sentence),
+        "sentence": one_line(explanation.sentence),
         "doubt": doubt,
-        "settle": [_line(line) for line in settle_words(explanation)],
-        "rules": [_line(line) for line in explanation.rules],
-        "near": _nearest(explanation, first),
+        "settle": [one_line(line) for line in settle_words(explanation)],
+        "rules": [one_line(line) for line in explanation.rules],
+        "near": nearest_words(explanation, shown_features(explanation)[:SHOWN], first),
         "adds": _added(explanation),
+        "gaps": None in explanation.values.values()
+        or any(cause.share > 0 for cause in explanation.doubt if cause.cause == "outside"),
     }
 
 
-def _nearest(explanation: Explanation, first: int) -> dict[str, Any] | None:
-    """The nearest training rows with the features that matter; None if the model has not kept its rows."""
+def nearest_words(explanation: Explanation | Estimate, names: list[str], first: int) -> dict[str, Any] | None:
+    """The nearest training rows with some features; None if the model has not kept its rows."""
     if not explanation.cases:
         return None
-    names = shown_features(explanation)[:SHOWN]
     return {
         "names": [cut(name) for name in names],
         "own": [cut(value_words(explanation.values[name])) for name in names],
         "cases": [
-            [case.row + first, round(case.weight, 3), "?" if case.label is None else cut(case.label)]
+            [case.row + first, round(case.weight, 3), "?" if case.label is None else cut(value_words(case.label))]
             + [cut(value_words(case.values[name])) for name in names]
             for case in explanation.cases
         ],
@@ -127,6 +135,6 @@ def _added(explanation: Explanation) -> dict[str, Any] | None:
     return {"unit": "probability" if shap.unit == "probability" else "log-odds", "rows": rows}
 
 
-def _line(words: str) -> str:
+def one_line(words: str) -> str:
     """A sentence on one line, cut if it is too long."""
     return cut(words, LONGEST_SENTENCE)

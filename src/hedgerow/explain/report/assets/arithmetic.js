@@ -7,15 +7,6 @@ const TIE = 1e-12;
 
 /* ---- leaves ---------------------------------------------------------------------------------------------- */
 
-const TYPES = {u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i16: Int16Array, f64: Float64Array};
-
-function unpack(array) {
-  const text = atob(array.d);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return new TYPES[array.t](bytes.buffer);
-}
-
 /* Packed evidence -> dense counts (D x K), totals (D), largest class (D), weight of evidence for it (D), and for each
    case which contents it meets in how many trees. */
 function readEvidence(packed, nClasses) {
@@ -67,10 +58,6 @@ function logLost(x) {
 function distribution(sums) {
   const total = sum(sums, 0, sums.length);
   return sums.map((value) => (total > 0 ? value / total : 1 / sums.length));
-}
-
-function clip(value, low, high) {
-  return Math.min(Math.max(value, low), high);
 }
 
 function opinionFromBounds(probability, lower, upper, conflict) {

@@ -1,19 +1,14 @@
-/* Page: the cases and their evidence -> a list to sort, a case to look into, both following the sliders.
+/* Classes: the cases and their evidence -> a list to sort, a case to look into, both following the sliders. */
 
-   Text from the data becomes text nodes, never markup. */
-
-const data = JSON.parse(document.getElementById("data").textContent);
 const K = data.classes.length, evidence = readEvidence(data.evidence, K);
+const truth = data.truth && unpack(data.truth), MOST_BARS = 8, PALETTE = 8;
 data.labels = unpack(data.label);
-const rows = unpack(data.rows), truth = data.truth && unpack(data.truth), nCases = rows.length;
-const MOST_LISTED = 80, MOST_BARS = 8, PALETTE = 8;
 
 /* ---- state ----------------------------------------------------------------------------------------------- */
 
 const own = data.settings;
 const settings = {};
-let answers = [], listed = [], selected = -1, everything = false;
-let sorting = {key: "width", down: true}, show = "open";
+let answers = [];
 
 function takeOwn() {
   settings.caution = own.caution;
@@ -41,26 +36,6 @@ function answerAll() {
 
 /* ---- words ----------------------------------------------------------------------------------------------- */
 
-function element(tag, attributes = {}, ...children) {
-  return built(document.createElement(tag), attributes, children);
-}
-
-function drawn(tag, attributes = {}, ...children) {
-  return built(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
-}
-
-function built(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
-
-const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
-const count = (number) => number.toLocaleString("en");
-const plural = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
-const caseName = (number) => (data.names ? data.names[number] : `row\u00a0${rows[number]}`);
 const colour = (k) => `k${k % PALETTE}`;
 const isWrong = (number) => truth && answers[number].label !== truth[number];
 
@@ -72,8 +47,6 @@ function setWords(chosen) {
 }
 
 /* ---- controls -------------------------------------------------------------------------------------------- */
-
-const byId = (id) => document.getElementById(id);
 
 function prepareControls() {
   const most = Math.max(10, 2 * own.caution);
@@ -147,95 +120,6 @@ function showTally() {
     ...tallied().map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 }
 
-/* ---- list ------------------------------------------------------------------------------------------------ */
-
-const FILTERS = {
-  open: ["undecided", (number) => answers[number].size > 1],
-  wrong: ["label wrong", (number) => isWrong(number)],
-  missed: ["decided and wrong", (number) => isWrong(number) && answers[number].size === 1],
-  all: ["all", () => true],
-};
-
-const COLUMNS = {
-  name: ["Case", (number) => number, false],
-  size: ["What remains", (number) => answers[number].size, true],
-  probability: ["Most probable", (number) => answers[number].probability[answers[number].label], true],
-  width: ["Width", (number) => answers[number].width, true],
-  truth: ["True class", (number) => truth[number], false],
-};
-
-function prepareList() {
-  for (const [key, [words]] of Object.entries(FILTERS)) {
-    if (!truth && (key === "wrong" || key === "missed")) continue;
-    const input = element("input", {type: "radio", name: "show", value: key, checked: key === show});
-    input.addEventListener("change", () => { show = key; everything = false; refresh(); });
-    byId("filter").append(element("label", {}, input, words, element("b", {"data-count": key})));
-  }
-  for (const [key, [title, , down]] of Object.entries(COLUMNS)) {
-    if (key === "truth" && !truth) continue;
-    const button = element("button", {type: "button"}, title);
-    button.addEventListener("click", () => {
-      sorting = {key, down: sorting.key === key ? !sorting.down : down};
-      refresh();
-    });
-    const head = element("th", {scope: "col", class: key === "width" ? "number width" : null, "data-key": key}, button);
-    document.querySelector("#list thead tr").append(head);
-  }
-  byId("more").addEventListener("click", () => { everything = true; showList(); });
-  document.querySelector("#list tbody").addEventListener("keydown", walk);
-}
-
-/* Arrow keys move through the list. */
-function walk(event) {
-  const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
-  if (!step) return;
-  event.preventDefault();
-  const at = listed.indexOf(selected) + step;
-  if (at < 0 || at >= document.querySelectorAll("#list tbody tr").length) return;
-  select(listed[at]);
-  document.querySelector(`#list tr[data-case="${selected}"] .pick`).focus();
-}
-
-function showList() {
-  const [, value] = COLUMNS[sorting.key], keep = FILTERS[show][1], sign = sorting.down ? -1 : 1;
-  listed = answers.map((_, number) => number).filter(keep);
-  listed.sort((a, b) => sign * (value(a) - value(b)) || a - b);
-  for (const [key, [, test]] of Object.entries(FILTERS)) {
-    const badge = document.querySelector(`[data-count="${key}"]`);
-    if (badge) badge.textContent = count(answers.filter((_, number) => test(number)).length);
-  }
-  for (const head of document.querySelectorAll("#list th[data-key]")) {
-    const is = head.dataset.key === sorting.key;
-    head.setAttribute("aria-sort", is ? (sorting.down ? "descending" : "ascending") : "none");
-  }
-  const some = everything ? listed : listed.slice(0, MOST_LISTED);
-  document.querySelector("#list tbody").replaceChildren(...some.map(listRow));
-  byId("none").hidden = listed.length > 0;
-  byId("more").hidden = some.length === listed.length;
-  byId("more").textContent = `Show all ${count(listed.length)}`;
-}
-
-function listRow(number) {
-  const answer = answers[number], wrong = isWrong(number);
-  const pick = element("button", {type: "button", class: "pick"}, caseName(number));
-  const row = element("tr", {"data-case": number, "aria-selected": String(number === selected)},
-    element("td", {}, pick),
-    element("td", {}, setWords(answer.chosen)),
-    element("td", {class: "mini"}, `${data.classes[answer.label]} ${percent(answer.probability[answer.label])}`, bar(answer, answer.label, true)),
-    element("td", {class: "number width"}, percent(answer.width)),
-    truth ? element("td", {class: wrong ? "mistaken" : null}, data.classes[truth[number]]) : null);
-  row.addEventListener("click", () => select(number));
-  return row;
-}
-
-function select(number) {
-  selected = number;
-  for (const row of document.querySelectorAll("#list tbody tr")) {
-    row.setAttribute("aria-selected", String(Number(row.dataset.case) === selected));
-  }
-  showCase();
-}
-
 /* ---- one case -------------------------------------------------------------------------------------------- */
 
 /* The interval of a class, its probability as a tick, and where the decision cuts. */
@@ -273,14 +157,6 @@ function intervals(answer) {
   const rest = order.slice(MOST_BARS);
   const more = rest.length ? [element("p", {class: "aside"}, `and ${plural(rest.length, "class").replace(/classs$/, "classes")} with an upper bound of at most ${percent(answer.upper[rest[0]])}`)] : [];
   return [box, ...more];
-}
-
-/* As wide as there is room for, so that letters keep their size. It is measured before the page changes: a question about sizes after
-   a change would lay out the page once more, which took more than half of the time of a slider. */
-let chartWidth = 540;
-
-function measure() {
-  chartWidth = clip(byId("case").clientWidth - 40, 280, 540);
 }
 
 /* Bounds of the two most probable classes against caution. */
@@ -365,115 +241,152 @@ function treeChart(number) {
     element("p", {class: "aside"}, `Each bar counts trees; its colour is the class their leaf holds most of. The leaves hold ${amount} training rows.`), chart, key(winners)];
 }
 
-function valuesTable(number) {
-  if (!data.features.length) return [];
-  const cells = data.features.map((feature) => {
-    const value = feature.values[number], named = feature.categories;
-    const absent = named ? value < 0 : value === null;
-    const range = feature.range, outside = !absent && range && (value < range[0] || value > range[1]);
-    const words = absent ? (named ? "missing or new" : "missing") : named ? named[value] : `${value}`;
-    return element("tr", {}, element("th", {scope: "row"}, feature.name),
-      element("td", {class: outside || absent ? "outside" : null}, words),
-      element("td", {}, range ? `${Number(range[0].toPrecision(4))} to ${Number(range[1].toPrecision(4))}` : ""));
-  });
-  const head = element("tr", {}, ...["feature", "this case", "in training"].map((text) => element("th", {scope: "col"}, text)));
-  return [element("h4", {}, "Its values, the most important features first"),
-    element("table", {class: "values"}, element("thead", {}, head), element("tbody", {}, ...cells))];
-}
+/* ---- why ------------------------------------------------------------------------------------------------- */
 
-/* What forest.explain said of the case; it does not follow the sliders. */
-const unbroken = (text) => text.replace(/(\d) %/g, "$1\u00a0%");
+const className = (k) => (data.classNumbers ? `class ${data.classes[k]}` : data.classes[k]);
 
+/* What forest.explain said of the case and, once a slider has moved, the same at the settings of the page. */
 function whySections(number) {
   const why = data.why[number];
-  if (!why) {
+  const ownRule = own.rule.name ?? "average", ownDecision = own.decision.name ?? "dominance";
+  const changed = settings.rule !== ownRule || settings.caution !== own.caution || settings.decision !== ownDecision;
+  if (!why && !changed) {
     const wasOpen = data.sets[number].length > 1 && data.unexplained > 0;
     return wasOpen ? [element("p", {class: "aside"}, "This case is not explained in words: the report explains the most doubtful hundred and a few of each place. Make it with --cases all to have all.")] : [];
   }
-  const changed = settings.rule !== (own.rule.name ?? "average") || settings.caution !== own.caution;
-  const parts = [element("h4", {class: "why"}, changed ? "Why, at the model’s own settings" : "Why"), element("p", {}, unbroken(why.sentence))];
+  const {sentence, doubt, settle} = changed ? whyNow(number, why) : why;
+  const parts = [element("h4", {class: "why"}, changed ? "Why, at these settings" : "Why"), element("p", {}, unbroken(sentence)), ...doubtBars(doubt),
+    ...bulleted("What would settle it", settle)];
+  if (!why) return parts;
+  return [...parts, ...bulleted("Leaves it reaches", why.rules), ...nearest(why.near, "class"), ...added(why.adds, data.classes[data.labels[number]])];
+}
+
+function doubtBars(lines) {
+  if (!lines.length) return [];
   const doubt = element("div", {class: "doubt"});
-  for (const [share, text] of why.doubt) {
+  for (const [share, text] of lines) {
     doubt.append(element("span", {class: "number"}, `${share}\u00a0%`),
       drawn("svg", {class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true"},
         drawn("rect", {class: "track", width: 100, height: 10}), drawn("rect", {class: "open-solid", width: share, height: 10})),
       element("span", {}, unbroken(text)));
   }
-  if (why.doubt.length) parts.push(doubt);
-  for (const [title, lines] of [["What would settle it", why.settle], ["Leaves it reaches", why.rules]]) {
-    if (lines.length) parts.push(element("h4", {}, title), element("ul", {}, ...lines.map((line) => element("li", {}, unbroken(line)))));
+  return [doubt];
+}
+
+/* The explanation at the settings of the page. What needs the whole forest stays as it was at the model's own settings. */
+function whyNow(number, why) {
+  const answer = answers[number], found = doubtOf(evidence, number, settings.caution);
+  const causes = Object.keys(found).sort((a, b) => found[b] - found[a]), total = sum(Object.values(found), 0, 3);
+  const shares = percents(causes.map((cause) => (total > 0 ? found[cause] / total : 0)));
+  const words = causeWords(number);
+  const doubt = causes.map((cause, i) => [shares[i], `${CAUSES[cause]}: ${words[cause]}`]).filter(([share]) => share > 0);
+  const told = causes.map((cause, i) => [shares[i], `${CAUSES[cause]} (${shares[i]} %)`]).filter(([share]) => share > 0).map(([, text]) => text);
+  const settle = answer.size > 1 ? confirmedWords(number, answer) : [];
+  const gaps = why && why.gaps ? " Missing values and values outside the training data are not counted here." : "";
+  return {sentence: answerWords(answer, told) + gaps, doubt, settle};
+}
+
+function answerWords(answer, causes) {
+  const likely = answer.probability.map((_, k) => k).filter((k) => answer.chosen[k]).sort((a, b) => answer.probability[b] - answer.probability[a] || a - b);
+  if (likely.length === 1) {
+    const k = likely[0], start = `It is ${className(k)}, with a probability of ${Math.round(100 * answer.lower[k])} % to ${Math.round(100 * answer.upper[k])} %`;
+    return causes.length ? `${start}; the remaining doubt comes from ${joined(causes, "and")}.` : `${start}, without any doubt.`;
   }
-  return [...parts, ...nearest(why.near), ...added(why.adds, data.classes[data.labels[number]])];
+  const names = likely.map(className), named = names.length > 5 ? [...names.slice(0, 4), `${names.length - 4} others`] : names;
+  const start = `It could be ${joined(named, "or")}`;
+  return causes.length ? `${start}: the doubt comes from ${joined(causes, "and")}.` : `${start}: they are equally probable.`;
 }
 
-function table(heads, lines, firstNumber) {
-  const cell = (tag) => (text, i) => element(tag, {class: i >= firstNumber ? "number" : null}, text);
-  return element("div", {class: "scroll"}, element("table", {},
-    element("thead", {}, element("tr", {}, ...heads.map(cell("th")))),
-    element("tbody", {}, ...lines.map((line) => element("tr", {}, ...line.map(cell("td")))))));
+function causeWords(number) {
+  const leaves = leavesOf(evidence, number), mean = new Array(K).fill(0), votes = new Array(K + 1).fill(0);
+  for (const {weight, times, total, shares} of leaves) {
+    shares.forEach((share, k) => { mean[k] += weight * share; });
+    const top = Math.max(...shares), tied = shares.filter((share) => share === top).length;
+    votes[total > 0 && tied === 1 ? shares.indexOf(top) : K] += times;
+  }
+  const most = (values, least) => values.map((_, k) => k).filter((k) => k < K && values[k] >= least).sort((a, b) => values[b] - values[a] || a - b).slice(0, 3);
+  const leaning = most(votes, 1).map((k, i) => `${count(votes[k])} ${i ? "" : "lean "}to ${className(k)}`);
+  if (votes[K]) leaning.push(`${count(votes[K])} to none`);
+  const sizes = leaves.flatMap(({times, total}) => new Array(times).fill(total)).sort((a, b) => a - b), half = sizes.length / 2;
+  const median = sizes.length % 2 ? sizes[Math.floor(half)] : (sizes[half - 1] + sizes[half]) / 2;
+  return {
+    few: `half of the trees find ${short(median)} or fewer, and keep ${short(settings.caution)} unseen in reserve`,
+    overlap: `similar cases are ${joined(most(mean, 0.005).map((k) => `${Math.round(100 * mean[k])} % ${className(k)}`), "and")}`,
+    disagree: joined(leaning, "and"),
+  };
 }
 
-function nearest(near) {
-  if (!near) return [];
-  const lines = [["this\u00a0case", "", "", ...near.own], ...near.cases.map(([row, weight, label, ...values]) => [`row\u00a0${row}`, percent(weight), label, ...values])];
-  return [element("h4", {}, "Nearest training cases"), table(["", "weight", "class", ...near.names], lines, 3)];
+/* How many confirmed cases leave one class; rules that need more than counts cannot be asked here. */
+function confirmedWords(number, answer) {
+  if (BY_WEIGHT.includes(settings.rule)) return [];
+  const likely = answer.probability.map((_, k) => k).filter((k) => answer.chosen[k]).sort((a, b) => answer.probability[b] - answer.probability[a] || a - b).slice(0, 8);
+  const alone = (k) => (n) => {
+    const {chosen, size} = answerOf(withMore(evidence, number, settings.rule, ruleSetting(settings.caution), k, n));
+    return size === 1 && chosen[k];
+  };
+  const found = likely.map((k) => [k, fewestCases(alone(k))]).filter(([, n]) => n < Infinity).sort((a, b) => a[1] - b[1]);
+  if (!found.length) return ["no number of further cases of one class, up to 1,000"];
+  const [[first, n], ...others] = found;
+  const more = others.length ? ` (or ${joined(others.slice(0, 3).map(([k, m]) => `${count(m)} to be ${className(k)}`), "or")})` : "";
+  return [`${count(n)} further case${n === 1 ? "" : "s"} like this one, confirmed to be ${className(first)}${more}`];
 }
 
 function added(adds, label) {
   if (!adds || !adds.rows.length) return [];
-  const signed = (value) => (value === null ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`);
-  const lines = adds.rows.map(([words, onLabel, onWidth]) => [words, signed(onLabel), signed(onWidth)]);
+  const words = (value) => (value === null ? "–" : signed((size) => size.toFixed(3), value));
+  const lines = adds.rows.map(([text, onLabel, onWidth]) => [text, words(onLabel), words(onWidth)]);
   return [element("h4", {}, `What its values add to the ${adds.unit} of ${label}`), table(["", adds.unit, "width of the interval"], lines, 1)];
 }
 
-function showCase() {
-  const box = byId("case");
-  if (selected < 0) {
-    box.replaceChildren(element("p", {class: "aside"}, "Choose a case from the list."));
-    return;
-  }
-  const answer = answers[selected], isOpen = answer.size > 1;
+/* ---- one case, and all ----------------------------------------------------------------------------------- */
+
+function pane(number) {
+  const answer = answers[number], isOpen = answer.size > 1;
   const chips = [element("span", {class: isOpen ? "chip open" : "chip"}, isOpen ? "undecided" : "decided")];
-  if (truth) chips.push(element("span", {class: isWrong(selected) ? "mistaken" : null}, `true class: ${data.classes[truth[selected]]}`));
-  box.replaceChildren(
-    element("h3", {}, caseName(selected)),
+  if (truth) chips.push(element("span", {class: isWrong(number) ? "mistaken" : null}, `true class: ${data.classes[truth[number]]}`));
+  return [
+    element("h3", {}, caseName(number)),
     element("p", {}, ...chips),
     element("p", {class: "verdict"}, verdict(answer)),
     ...intervals(answer),
-    ...whySections(selected),
-    ...cautionPath(selected),
-    ...treeChart(selected),
-    ...valuesTable(selected));
+    ...question(number, [...data.classes.map((name, k) => [k, name]), ["unsure", "unsure"]]),
+    ...whySections(number),
+    ...cautionPath(number),
+    ...treeChart(number),
+    ...valuesTable(number)];
 }
-
-/* ---- everything ------------------------------------------------------------------------------------------ */
-
-let waiting = false;
 
 function refresh(besides) {
   showControls(besides);
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => {
-    waiting = false;
-    measure();
-    answerAll();
-    showTally();
-    showList();
-    if (selected < 0 && listed.length) selected = listed[0];
-    select(selected);
-  });
+  soon(() => { answerAll(); showTally(); });
 }
 
-addEventListener("resize", measure);
+Object.assign(view, {
+  pane, refresh,
+  filters: {
+    open: ["undecided", (number) => answers[number].size > 1],
+    ...(truth ? {
+      wrong: ["label wrong", (number) => isWrong(number)],
+      missed: ["decided and wrong", (number) => isWrong(number) && answers[number].size === 1],
+    } : {}),
+    all: ["all", () => true],
+  },
+  columns: {
+    name: ["Case", (number) => number, false, nameCell],
+    size: ["What remains", (number) => answers[number].size, true, (number) => [setWords(answers[number].chosen)]],
+    probability: ["Most probable", (number) => answers[number].probability[answers[number].label], true, (number) => {
+      const answer = answers[number];
+      return [[`${data.classes[answer.label]} ${percent(answer.probability[answer.label])}`, bar(answer, answer.label, true)]];
+    }, "mini"],
+    width: ["Width", (number) => answers[number].width, true, (number) => [percent(answers[number].width)], "number width"],
+    ...(truth ? {truth: ["True class", (number) => truth[number], false, (number) => [data.classes[truth[number]], isWrong(number) ? "mistaken" : null]]} : {}),
+  },
+});
+
 takeOwn();
 prepareControls();
-prepareList();
+begin();
 answerAll();
-if (!answers.some((answer) => answer.size > 1)) {
-  show = "all";
-  document.querySelector('#filter input[value="all"]').checked = true;
-}
-byId("live").hidden = false;
+if (!answers.some((answer) => answer.size > 1)) showFilter("all");
 refresh();
-globalThis.hedgerow = {data, evidence, combiner, decide, rules: Object.keys(RULES), decisions: Object.keys(DECISIONS)};
+globalThis.hedgerow = {data, evidence, combiner, decide, doubtOf, answersFile, rules: Object.keys(RULES), decisions: Object.keys(DECISIONS)};

@@ -1,0 +1,96 @@
+/* Doubt: what the leaves of a case hold -> where the doubt comes from, and how many confirmed cases would settle it.
+
+   The formulas are those of hedgerow.explain.doubt and .settle; the tests compare them. Values that are missing or outside the training
+   data are not known here, so their part is what Python found at the model's own settings. */
+
+const CAUSES = {
+  few: "too few similar cases", overlap: "classes that really overlap", disagree: "trees that disagree",
+  missing: "missing or unseen values", outside: "values outside the range of the training data",
+};
+/* Rules that need more of a leaf than its counts. */
+const BY_WEIGHT = ["plausibility", "dempster", "cautious"];
+const MOST_CASES = 1000, ONE_BY_ONE = 16;
+
+/* The leaves of a case: share of the trees, total, shares of the classes. */
+function leavesOf(evidence, number) {
+  const {start, content, times, counts, total, nClasses} = evidence, found = [];
+  let trees = 0;
+  for (let at = start[number]; at < start[number + 1]; at++) trees += times[at];
+  for (let at = start[number]; at < start[number + 1]; at++) {
+    const d = content[at], shares = Array.from({length: nClasses}, (_, k) => (total[d] > 0 ? counts[d * nClasses + k] / total[d] : 0));
+    found.push({weight: times[at] / trees, times: times[at], total: total[d], shares});
+  }
+  return found;
+}
+
+/* -> few, overlap and disagree, as parts of one unit of trust. */
+function doubtOf(evidence, number, caution) {
+  const leaves = leavesOf(evidence, number), K = evidence.nClasses, byClass = new Array(K).fill(0);
+  let few = 0;
+  for (const leaf of leaves) {
+    const kept = reserve(leaf.total, caution);
+    few += leaf.weight * kept;
+    leaf.held = leaf.weight * (1 - kept);
+    leaf.shares.forEach((share, k) => { byClass[k] += leaf.held * share; });
+  }
+  const order = [...byClass].sort((a, b) => b - a), margin = K > 1 ? order[0] - order[1] : order[0];
+  const rivals = Math.max(sum(byClass, 0, K) - margin, 0), apart = disagreementOf(leaves, byClass);
+  return {few, overlap: rivals * (1 - apart), disagree: rivals * apart};
+}
+
+/* The part of the impurity between leaves that chance does not explain. */
+function disagreementOf(leaves, byClass) {
+  const total = sum(byClass, 0, byClass.length);
+  if (!(total > 0)) return 0;
+  const mean = byClass.map((value) => value / total), impurity = 1 - mean.reduce((all, value) => all + value * value, 0);
+  if (!(impurity > 1e-12)) return 0;
+  let within = 0, chance = 0;
+  for (const {held, shares, total: n} of leaves) {
+    const weight = held / total, agrees = shares.reduce((all, share, k) => all + share * mean[k], 0);
+    within += weight * (1 - shares.reduce((all, share) => all + share * share, 0));
+    chance += weight / Math.max(n * (1 - agrees), 1);
+  }
+  return clip((impurity - within) / impurity - chance, 0, 1);
+}
+
+/* Whole percentages with sum 100, as Python rounds them. */
+function percents(shares) {
+  const whole = shares.map((share) => Math.floor(100 * share + 1e-9));
+  const rest = Math.round(100 * sum(shares, 0, shares.length)) - sum(whole, 0, whole.length);
+  const order = shares.map((_, i) => i).sort((a, b) => whole[a] - 100 * shares[a] - (whole[b] - 100 * shares[b]) || a - b);
+  for (const i of order.slice(0, Math.max(rest, 0))) whole[i] += 1;
+  return whole;
+}
+
+/* The opinion about a case if every leaf it reaches had n more rows of a class. */
+function withMore(evidence, number, name, setting, label, n) {
+  const K = evidence.nClasses, from = evidence.start[number], to = evidence.start[number + 1], size = to - from;
+  const counts = new Float64Array(size * K), total = new Float64Array(size), winner = new Int32Array(size);
+  for (let i = 0; i < size; i++) {
+    const d = evidence.content[from + i];
+    for (let k = 0; k < K; k++) {
+      counts[i * K + k] = evidence.counts[d * K + k] + (k === label ? n : 0);
+      if (counts[i * K + k] > counts[i * K + winner[i]]) winner[i] = k;
+    }
+    total[i] = evidence.total[d] + n;
+  }
+  const more = {nClasses: K, nContents: size, counts, total, winner, weight: new Float64Array(size),
+    start: [0, size], content: Array.from({length: size}, (_, i) => i), times: evidence.times.subarray(from, to)};
+  return combiner(more, name, setting)(0);
+}
+
+/* The fewest further cases of a class after which only this class remains; Infinity if a thousand are not enough. */
+function fewestCases(settles) {
+  for (let n = 1; n <= ONE_BY_ONE; n++) if (settles(n)) return n;
+  let low = ONE_BY_ONE, high = 2 * ONE_BY_ONE;
+  while (!settles(high)) {
+    low = high;
+    high *= 2;
+    if (high > 2 * MOST_CASES) return Infinity;
+  }
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (settles(middle)) high = middle; else low = middle;
+  }
+  return high <= MOST_CASES ? high : Infinity;
+}

@@ -1,0 +1,283 @@
+"""Number page: a regressor, rows and their targets -> what the page of a report shows and lets the reader change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.exchange.answers import model_mark, table_mark
+from hedgerow.explain.cases import KnownRows, number, training_rows, value_words
+from hedgerow.explain.estimate import Estimate, estimates_of
+from hedgerow.explain.report.asked import Asked, Parts
+from hedgerow.explain.report.cases import choose_cases
+from hedgerow.explain.report.class_page import renamed_columns
+from hedgerow.explain.report.figures import Feature, Strangers, columns_of, features_of, most_important, strangers_of
+from hedgerow.explain.report.pack import cut, packed, safe_json
+from hedgerow.explain.report.places import Place, undecided_places
+from hedgerow.explain.report.plots import Plot, error_plots
+from hedgerow.explain.report.readable import column_name, readable
+from hedgerow.explain.report.values import shown_values
+from hedgerow.explain.report.why import (
+    MOST_DOUBTFUL,
+    MOST_VISITS,
+    NEAREST,
+    SHOWN,
+    WHY_BYTES,
+    blocks_of,
+    nearest_words,
+    one_line,
+)
+from hedgerow.explain.text import added_features, rests_words
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
+from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
+from hedgerow.metrics import tally_numbers
+from hedgerow.table import NamedColumns
+
+Floats = NDArray[np.float64]
+
+#: The rows with the widest intervals: this share of all.
+WIDEST = 0.1
+#: Rows that are explained because they are furthest from their targets.
+MOST_WRONG = 20
+#: Rows that are shown if scripts are off.
+PLAIN_ROWS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """The answers of a regressor for n rows, and their targets if known."""
+
+    codes: NDArray[Any]  # (p, n)
+    table: NamedColumns
+    predicted: Floats  # (n,)
+    ends: Floats | None  # (n, 2): intervals, if the model has any
+    truth: Floats | None  # (n,)
+    novelty: NoveltyOf | None
+
+    @property
+    def width(self) -> Floats:
+        """(n,): the widths of the intervals; zero for a model without intervals."""
+        return np.zeros(len(self.predicted)) if self.ends is None else self.ends[:, 1] - self.ends[:, 0]
+
+    @property
+    def is_wide(self) -> NDArray[np.bool_]:
+        """(n,): whether the interval is among the widest tenth."""
+        if self.ends is None or not (self.width > self.width.min()).any():
+            return np.zeros(len(self.predicted), dtype=bool)
+        return np.asarray(self.width > np.quantile(self.width, 1 - WIDEST, method="lower"))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberFigures:
+    """Everything in the report of a regressor except the cases themselves."""
+
+    n_rows: int
+    has_intervals: bool
+    coverage: float
+    middle_width: float
+    n_inside: int | None
+    metrics: list[tuple[str, str, str]]  # name, value, meaning
+    values: dict[str, float | None]
+    places: list[Place]
+    strangers: Strangers | None
+    model: list[tuple[str, str]]
+    features: list[Feature]
+    plots: list[Plot]
+
+
+def number_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
+    """A regressor, rows and perhaps their targets -> the parts of the page."""
+    now: NumberAnswers = answers_of(forest)
+    coverage = COVERAGE if asked.coverage is None else asked.coverage
+    said = _said(now, X, y, coverage)
+    marks = {"model": model_mark(now.fitted), "table": table_mark(said.table), "first": asked.first}
+    training = training_rows(now, asked.train, asked.y_train)
+    codes = None if training is None else training.codes
+    if asked.labels:  # from here on, only words are made
+        forest = readable(forest, asked.labels)
+        now = answers_of(forest)
+        said = replace(said, table=renamed_columns(said.table, now))
+    importance = forest.feature_importances_
+    figures = _figures(forest, now, said, coverage, importance, codes)
+    wanted = _worth_explaining(said)
+    rows = choose_cases(said.is_wide, asked.max_cases, wanted)
+    wanted = rows if asked.cases == "all" else wanted[np.isin(wanted, rows)]
+    why = _explained(now, said, wanted, training, asked, coverage)
+    labels = {column_name(name, asked.labels): values for name, values in (asked.labels or {}).items()}
+    data = _data(now, said, rows, asked, coverage) | {
+        "marks": marks,
+        "why": {place: why[row] for place, row in enumerate(rows.tolist()) if row in why},
+    }
+    data |= shown_values(importance, now, said.table, rows, codes, labels)
+    plain = [_plain_row(said, row, asked) for row in np.argsort(-said.width, kind="stable")[:PLAIN_ROWS].tolist()]
+    return Parts("numbers", ("numbers.js",), figures, _plain(figures), data, {"plain_rows": plain})
+
+
+def _said(now: NumberAnswers, X: Any, y: Any, coverage: float) -> Said:
+    """A regressor, n rows and perhaps their targets (n,) -> its answers."""
+    table = now.table(X)
+    codes = now.encode(table)
+    predicted, truth = now.predicted(codes), None
+    if y is not None:
+        truth = np.asarray(y, dtype=np.float64)
+        if truth.shape != predicted.shape or not np.isfinite(truth).all():
+            raise ValueError(
+                f"y must have one finite target for each of the {len(predicted)} rows of X, got shape {truth.shape};"
+                " leave it out if the targets are not known"
+            )
+    ends = now.interval(codes, coverage) if now.has_residuals else None
+    novelty = novelty_of(now, table, codes) if has_novelty(now.fitted) else None
+    return Said(codes, columns_of(table), predicted, ends, truth, novelty)
+
+
+def _figures(
+    forest: Any, now: NumberAnswers, said: Said, coverage: float, importance: Floats, training: Any
+) -> NumberFigures:
+    """Answers -> the figures of the report."""
+    found = {} if said.truth is None else tally_numbers(said.truth, said.predicted, said.ends).figures()
+    found.pop("rows", None)
+    inside = None
+    if said.truth is not None and said.ends is not None:
+        inside = int(((said.truth >= said.ends[:, 0]) & (said.truth <= said.ends[:, 1])).sum())
+    return NumberFigures(
+        n_rows=len(said.predicted),
+        has_intervals=said.ends is not None,
+        coverage=coverage,
+        middle_width=float(np.median(said.width)),
+        n_inside=inside,
+        metrics=_told(found, coverage),
+        values=found,
+        places=undecided_places(most_important(importance, said.table), said.is_wide),
+        strangers=strangers_of(forest, said.novelty, said.table, said.is_wide),
+        model=_model_facts(forest, now),
+        features=features_of(importance, now, said.table, training),
+        plots=[] if said.truth is None else error_plots(said.predicted, said.truth, said.ends),
+    )
+
+
+def _told(values: dict[str, Any], coverage: float) -> list[tuple[str, str, str]]:
+    """Figures -> name, formatted value, meaning."""
+    meaning = {
+        "r2": ("R²", "of the variance of the targets is explained", "%"),
+        "mean_absolute_error": ("Mean absolute error", "how far predictions are off on average", ""),
+        "root_mean_squared_error": ("Root mean squared error", "the same, with large errors counting more", ""),
+        "coverage": ("Coverage", f"of the targets lie in their {coverage:.0%} interval".replace("%", " %"), "%"),
+        "mean_interval_width": ("Mean width", "of these intervals", ""),
+    }
+    told = []
+    for key, value in values.items():
+        name, words, form = meaning[key]
+        shown = "–" if value is None else f"{100 * value:.1f} %" if form else number(value)
+        told.append((name, shown, words))
+    return told
+
+
+def _model_facts(forest: Any, now: NumberAnswers) -> list[tuple[str, str]]:
+    """A regressor -> names and values that describe the model."""
+    trees = now.forest
+    facts = [
+        ("Model", type(forest).__name__),
+        ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),
+        ("Targets in training", f"{number(now.about.low)} to {number(now.about.high)}"),
+        ("Caution", f"{now.caution:g}"),
+    ]
+    score = now.fitted.figures.oob_score
+    return facts if score is None else [*facts, ("Out-of-bag R²", f"{score:.3f}")]
+
+
+def _worth_explaining(said: Said) -> NDArray[np.int64]:
+    """The rows with the widest intervals, then those that are furthest from their targets."""
+    chosen = np.argsort(-said.width, kind="stable")[:MOST_DOUBTFUL].tolist()
+    if said.truth is not None:
+        chosen += np.argsort(-np.abs(said.predicted - said.truth), kind="stable")[:MOST_WRONG].tolist()
+    return np.array(list(dict.fromkeys(chosen)), dtype=np.int64)
+
+
+def _explained(
+    now: NumberAnswers, said: Said, rows: NDArray[np.int64], training: KnownRows | None, asked: Asked, coverage: float
+) -> dict[int, dict[str, Any]]:
+    """Rows (m,) -> {row: explanation}, as many as fit into the page."""
+    told: dict[int, dict[str, Any]] = {}
+    room = WHY_BYTES if asked.cases == "some" else None
+    shap = len(now.forest.nodes) * len(rows) <= MOST_VISITS
+    for some, columns, codes in blocks_of(said.table, said.codes, rows):
+        found = estimates_of(now, columns, codes, training, cases=NEAREST, shap=shap, coverage=coverage)
+        for row, estimate in zip(some.tolist(), found, strict=True):
+            words = _words(estimate, asked.first)
+            if room is not None:
+                room -= len(safe_json(words).encode(errors="backslashreplace"))
+                if room < 0:
+                    return told
+            told[row] = words
+        asked.progress(len(told), len(rows))
+    return told
+
+
+def _words(estimate: Estimate, first: int) -> dict[str, Any]:
+    """An explanation -> the part that the page shows."""
+    names, adds = added_features(estimate), estimate.adds
+    added = None
+    if adds is not None:
+        at = [adds.features.index(name) for name in names]
+        values = [f"{cut(name)} = {cut(value_words(estimate.values[name]))}" for name in names]
+        lines = [[words, adds.prediction[j], adds.width[j]] for words, j in zip(values, at, strict=True)]
+        added = {"base": adds.base["prediction"], "rows": lines}
+    doubt = [f"{what}: {', '.join(names)}" for what, names in _gaps(estimate) if names]
+    return {
+        "rests": [one_line(line) for line in (*rests_words(estimate), *doubt)],
+        "near": nearest_words(estimate, names[:SHOWN], first),
+        "adds": added,
+    }
+
+
+def _gaps(estimate: Estimate) -> list[tuple[str, list[str]]]:
+    return [("missing", estimate.missing), ("outside the training data", estimate.outside)]
+
+
+def _data(now: NumberAnswers, said: Said, rows: NDArray[np.int64], asked: Asked, coverage: float) -> dict[str, Any]:
+    """Answers -> the data of the page's script, without explanations and values."""
+    data: dict[str, Any] = {
+        "nRows": len(said.predicted),
+        "rows": packed(rows + asked.first),
+        "names": None if asked.names is None else [asked.names[row] for row in rows.tolist()],
+        "truth": None if said.truth is None else packed(said.truth[rows]),
+        "mean": packed(said.predicted[rows]),
+        "coverage": coverage,
+        "scale": _scale(now, said),
+    }
+    residuals = now.residuals("report") if now.has_residuals else None
+    if residuals is not None and residuals.scaled is not None:
+        moments = now.moments(np.ascontiguousarray(said.codes[:, rows]))
+        return data | {"spread": packed(moments.spread(residuals.mean_square)), "scaled": packed(residuals.scaled)}
+    return data | {"spread": None, "scaled": None, "ends": None if said.ends is None else said.ends[rows].tolist()}
+
+
+def _scale(now: NumberAnswers, said: Said) -> list[float]:
+    """The smallest and the largest number that the pictures of intervals show."""
+    known = [said.predicted, np.array([now.about.low, now.about.high])]
+    known += [] if said.truth is None else [said.truth]
+    return [float(min(each.min() for each in known)), float(max(each.max() for each in known))]
+
+
+def _plain_row(said: Said, row: int, asked: Asked) -> list[str]:
+    """A row -> its name, prediction, interval and target, for readers without scripts."""
+    ends = ["–", "–"] if said.ends is None else [number(float(end)) for end in said.ends[row]]
+    truth = [] if said.truth is None or said.ends is None else [number(float(said.truth[row]))]
+    return [asked.called(row), number(float(said.predicted[row])), *ends, *truth]
+
+
+def _plain(figures: NumberFigures) -> dict[str, Any]:
+    """Figures -> plain Python."""
+    places = [
+        {"conditions": list(place.conditions), "rows": place.rows, "widest": place.undecided}
+        for place in figures.places
+    ]
+    strangers = None if figures.strangers is None else figures.strangers.number
+    known = {"rows": figures.n_rows, "strangers": strangers}
+    if figures.has_intervals:
+        known |= {"median_interval_width": figures.middle_width, "asked_coverage": figures.coverage}  # type: ignore[dict-item]
+    return known | figures.values | {"places": places}

@@ -1,0 +1,118 @@
+"""Plots: predictions and targets -> the points and lines of small pictures in a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.explain.cases import number
+from hedgerow.explain.report.pack import evenly
+
+Floats = NDArray[np.float64]
+
+#: Most points of a picture; they are taken evenly from the table.
+MOST_POINTS = 1500
+#: The frame of a picture: left, right, top and bottom, of 360 by 260.
+LEFT, RIGHT, TOP, BOTTOM = 66, 350, 10, 216
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture: a path of dots, lines (class and two ends), words (place, anchor, text), a title and what it shows."""
+
+    title: str
+    hint: str
+    path: str
+    lines: list[tuple[str, float, float, float, float]]
+    words: list[tuple[float, float, str, str]]
+
+
+def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[Plot]:
+    """Predictions and targets (n,), perhaps intervals (n, 2) -> targets against predictions, and residuals."""
+    rows = evenly(np.arange(len(truth)), MOST_POINTS)
+    said, true = predicted[rows], truth[rows]
+    low, high = float(min(said.min(), true.min())), float(max(said.max(), true.max()))
+    both = _Frame((low, high), (low, high))
+    residual = true - said
+    largest = float(np.abs(residual).max(initial=0.0)) or 1.0
+    around = _Frame((float(said.min()), float(said.max())), (-largest, largest))
+    plots = [
+        both.plot(
+            "Targets against predictions",
+            "A point on the line is predicted exactly.",
+            said,
+            true,
+            ("predicted", "true"),
+            (low, low, high, high),
+        ),
+        around.plot(
+            "Residuals against predictions",
+            "Target minus prediction. A good model leaves no pattern.",
+            said,
+            residual,
+            ("predicted", "residual"),
+            (float(said.min()), 0.0, float(said.max()), 0.0),
+        ),
+    ]
+    if ends is not None and np.isfinite(ends).all():
+        plots.append(_by_width(predicted, truth, ends))
+    return plots
+
+
+def _by_width(predicted: Floats, truth: Floats, ends: Floats) -> Plot:
+    """Whether wide intervals belong to large errors: the mean error of rows in ten groups of growing width."""
+    width, error = ends[:, 1] - ends[:, 0], np.abs(truth - predicted)
+    groups = [each for each in np.array_split(np.argsort(width, kind="stable"), 10) if len(each)]
+    wide = np.array([width[each].mean() for each in groups])
+    off = np.array([error[each].mean() for each in groups])
+    frame = _Frame((float(wide.min()), float(wide.max())), (0.0, float(off.max()) or 1.0))
+    hint = "Ten groups of rows by the width of their interval. Wider intervals should mean larger errors."
+    return frame.plot("Errors against widths", hint, wide, off, ("mean width", "mean error"), None)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The ranges of the two axes."""
+
+    across: tuple[float, float]
+    up: tuple[float, float]
+
+    def plot(
+        self,
+        title: str,
+        hint: str,
+        x: Floats,
+        y: Floats,
+        names: tuple[str, str],
+        line: tuple[float, float, float, float] | None,
+    ) -> Plot:
+        """Points, the names of the axes and perhaps a line -> the picture."""
+        places = zip(self._x(x).tolist(), self._y(y).tolist(), strict=True)
+        path = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in places)
+        frame = [("grid", LEFT, BOTTOM, RIGHT, BOTTOM), ("grid", LEFT, TOP, LEFT, BOTTOM)]
+        if line is not None:
+            ends = np.array(line)
+            (x1, x2), (y1, y2) = self._x(ends[::2]).tolist(), self._y(ends[1::2]).tolist()
+            frame.append(("now", round(x1, 1), round(y1, 1), round(x2, 1), round(y2, 1)))
+        words = [
+            (LEFT, BOTTOM + 16, "start", number(self.across[0])),
+            (RIGHT, BOTTOM + 16, "end", number(self.across[1])),
+            ((LEFT + RIGHT) / 2, BOTTOM + 34, "middle", names[0]),
+            (LEFT - 6, BOTTOM, "end", number(self.up[0])),
+            (LEFT - 6, TOP + 10, "end", number(self.up[1])),
+            (LEFT - 6, (TOP + BOTTOM) / 2, "end", names[1]),
+        ]
+        return Plot(title, hint, path, frame, words)  # type: ignore[arg-type]
+
+    def _x(self, values: Floats) -> Floats:
+        return LEFT + (RIGHT - LEFT) * _share(values, *self.across)
+
+    def _y(self, values: Floats) -> Floats:
+        return BOTTOM - (BOTTOM - TOP) * _share(values, *self.up)
+
+
+def _share(values: Floats, low: float, high: float) -> Floats:
+    """Numbers -> where they lie between two others, 0 to 1."""
+    return np.asarray((values - low) / (high - low) if high > low else np.full(len(values), 0.5))

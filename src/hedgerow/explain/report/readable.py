@@ -1,0 +1,68 @@
+"""Readable: a model and names for its codes -> the same model with names that people know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.target.base import AboutClasses
+
+#: Column -> value, as text -> its readable name; the value "" stands for the name of the column itself.
+Labels = Mapping[str, Mapping[str, str]]
+
+
+def readable(model: Any, labels: Labels | None) -> Any:
+    """A fitted model -> one whose features, categories and classes have readable names.
+
+    A column of `labels` that is no feature is about the classes. The result is for words only: it does not read tables,
+    whose columns and categories have their own names.
+
+    Examples
+    --------
+    >>> from hedgerow import RandomForestClassifier
+    >>> forest = RandomForestClassifier(3).fit([[0.0], [1.0]], [0, 1])
+    >>> readable(forest, {"diagnosis": {"0": "healthy", "1": "ill"}}).classes_.tolist()
+    ['healthy', 'ill']
+    """
+    if not labels:
+        return model
+    fitted: Fitted = fitted_of(model)
+    names = fitted.meaning.names
+    about, classes = (
+        fitted.about,
+        {key: label for name in labels if name not in names for key, label in labels[name].items()},
+    )
+    if classes and isinstance(about, AboutClasses):
+        about = replace(about, names=_renamed(about.names, classes))
+    categories = [
+        None if known is None else _renamed(known, labels.get(name, {}))
+        for name, known in zip(names, fitted.schema.categories, strict=True)
+    ]
+    schema = replace(
+        fitted.schema, names=tuple(column_name(name, labels) for name in names), categories=tuple(categories)
+    )
+    return with_fitted(copy(model), replace(fitted, about=about, schema=schema))
+
+
+def column_name(name: str, labels: Labels | None) -> str:
+    """The name of a column -> its readable name."""
+    return (labels or {}).get(name, {}).get("", name)
+
+
+def _renamed(values: NDArray[Any], names: Mapping[str, str]) -> NDArray[Any]:
+    """Values (m,) -> readable names where there are any."""
+    said = [names.get(_key(value), value) for value in values.tolist()]
+    return np.array(
+        said if all(a is b for a, b in zip(said, values.tolist(), strict=True)) else list(map(str, said)), dtype=object
+    )
+
+
+def _key(value: Any) -> str:
+    """A value -> how a table of names writes it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,124 @@
+"""Values: the columns of some rows -> what a case shows of its features, beside what is usual in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.explain.report.pack import cut
+from hedgerow.judge.base import Answers
+from hedgerow.table import Factors, NamedColumns
+from hedgerow.table.bins import Codes
+
+Floats = NDArray[np.float64]
+
+#: Digits of the values shown with a case.
+DIGITS = 6
+#: At least so many features are shown with a case, the most important ones; of the others as many as fit.
+FEWEST_FEATURES, VALUES_BYTES = 12, 600_000
+#: Categories that are named as usual.
+NAMED = 4
+
+
+def shown_values(
+    importance: Floats,
+    now: Answers,
+    table: NamedColumns,
+    rows: NDArray[np.int64],
+    training: Codes | None,
+    labels: Mapping[str, Mapping[str, str]],
+) -> dict[str, Any]:
+    """Rows of a table -> the part of the page's data that holds their values, the most important features first.
+
+    `training` (p, m) are the codes of the training rows, if they are known; `labels` are readable names of numbers.
+    """
+    shown: list[dict[str, Any]] = []
+    room = VALUES_BYTES
+    for number in np.argsort(-importance, kind="stable").tolist():
+        column = table.listed[number]
+        name = table.names[number] if table.names else f"x[{number}]"
+        feature: dict[str, Any] = {"name": cut(name), "usual": usual_words(now, number, training)}
+        feature |= _factor(column, rows) if isinstance(column, Factors) else _numbers(column, rows)
+        if not isinstance(column, Factors):
+            feature |= {"range": training_range(now, number)} | _labels_of_numbers(labels.get(name, {}))
+        room -= (3 if isinstance(column, Factors) else 7) * len(rows)
+        if len(shown) >= FEWEST_FEATURES and room < 0:
+            break
+        shown.append(feature)
+    head = "in training" if training is None else "usual in training"
+    return {"features": shown, "hidden": len(importance) - len(shown), "usual": head}
+
+
+def usual_words(now: Answers, number: int, training: Codes | None) -> str:
+    """A column -> its usual values in training: where the middle 80 % lie, or the commonest categories.
+
+    Without the training rows, its range, or the first categories.
+    """
+    known = now.meaning.schema.categories[number]
+    if training is None:
+        return range_words(now, number) if known is None else _listed(known.tolist())
+    codes = training[number][training[number] != now.meaning.missing_code]
+    if not len(codes):
+        return "always missing"
+    if known is not None:
+        counts = np.bincount(codes, minlength=len(known))
+        order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
+        named = [
+            f"{cut(known[k], 30)} {counts[k] / len(codes):.0%}".replace("%", "\N{NO-BREAK SPACE}%")
+            for k in order[:NAMED]
+        ]
+        return ", ".join(named) + (f", {len(order) - NAMED} others" if len(order) > NAMED else "")
+    low, high = (
+        now.meaning.value_of_code(number, int(code)) for code in np.quantile(codes, [0.1, 0.9], method="nearest")
+    )
+    usual = f"{float(low):.4g} to {float(high):.4g}" if low != high else f"{float(low):.4g}"
+    return f"{usual} (all: {range_words(now, number)})"
+
+
+def range_words(now: Answers, number: int) -> str:
+    """A numeric column -> from its smallest to its largest training value."""
+    span = training_range(now, number)
+    return "–" if span is None else f"{span[0]:.4g} to {span[1]:.4g}"
+
+
+def training_range(now: Answers, number: int) -> tuple[float, float] | None:
+    """A numeric column -> approximately its smallest and largest training value."""
+    bins = now.fitted.bins
+    centers = bins.centers[bins.center_start[number] : bins.center_start[number + 1]]
+    finite = centers[np.isfinite(centers)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else None
+
+
+def _factor(column: Factors, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """A nominal column -> the categories that the rows have, and the place of each row among them."""
+    codes = np.asarray(column.codes)[rows]
+    used, code = np.unique(codes[codes >= 0], return_inverse=True)
+    where = np.full(len(rows), -1)
+    where[codes >= 0] = code
+    return {"categories": [cut(value) for value in column.values[used].tolist()], "values": where.tolist()}
+
+
+def _numbers(column: Any, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """A numeric column -> the numbers of the rows with few digits; None is missing, infinities are text."""
+    numbers = [float(f"{value:.{DIGITS}g}") for value in np.asarray(column, dtype=np.float64)[rows].tolist()]
+    return {"values": [each if np.isfinite(each) else None if np.isnan(each) else str(each) for each in numbers]}
+
+
+def _listed(known: list[Any]) -> str:
+    """Categories -> the first few."""
+    names = [cut(value, 30) for value in known]
+    return ", ".join(names[:5]) + (f" … ({len(names)} in all)" if len(names) > 5 else "")
+
+
+def _labels_of_numbers(labels: Mapping[str, str]) -> dict[str, Any]:
+    """Value as text -> readable name: those of numbers."""
+    found = {}
+    for key, label in labels.items():
+        try:
+            found[f"{float(key):.{DIGITS}g}"] = cut(label)
+        except ValueError:
+            continue
+    return {"labels": found} if found else {}
