@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.commands.narrow import Narrow, narrowed
-from hedgerow.commands.sheet import Array, parse_texts
+from hedgerow.commands.notation import POINT, Notation, are_codes, is_gap, parse_texts
+from hedgerow.commands.sheet import Array
 from hedgerow.table import Factors
 
 #: Bytes that are read at once. The first block is small, because it shows which columns hold text.
@@ -23,7 +24,6 @@ FIRST_BYTES, BLOCK_BYTES = 1 << 18, 1 << 23
 Part = Array | Narrow | Factors
 
 _QUOTE, _LINE_END = ord('"'), (ord("\n"), ord("\r"))
-_IN_NUMBERS = frozenset("0123456789.+-eE \t")
 
 
 class NotPlain(Exception):
@@ -37,6 +37,7 @@ class Layout:
     names: tuple[str, ...]
     delimiter: str
     missing: frozenset[str]
+    notation: Notation = POINT
 
 
 @dataclass
@@ -92,12 +93,12 @@ class Numbers:
 Column = Numbers | Factors
 
 
-def part_from_texts(texts: Sequence[str], missing: frozenset[str], as_text: bool) -> Part:
+def part_from_texts(texts: Sequence[str], layout: Layout, as_text: bool) -> Part:
     """The cells of a column (n,) -> numbers if all are, unless text is wanted; else texts."""
     code_of: dict[str, int] = {}
     codes = np.fromiter((code_of.setdefault(text, len(code_of)) for text in texts), np.int32, len(texts))
     found = Factors(codes, np.fromiter(code_of, dtype=object, count=len(code_of)))
-    return found if as_text else _numbers_if_all(found, missing)
+    return found if as_text else _numbers_if_all(found, layout)
 
 
 def read_by_arrow(file: BinaryIO, layout: Layout, wanted: Wanted) -> Iterator[int]:
@@ -170,7 +171,9 @@ def _columns_of(
     if not block.strip(b"\r\n"):
         return {}, 0
     try:
-        return _converted(block, layout, names, texts)
+        found, n_rows = _converted(block, layout, names, texts)
+        if not (any(map(_may_be_codes, found.values())) and _has_padded(block, layout.delimiter)):
+            return found, n_rows
     except (ArrowInvalid, _Doubtful):  # some column is not all numbers, or the block is not a table
         pass
     try:
@@ -178,7 +181,7 @@ def _columns_of(
     except ArrowInvalid:
         raise NotPlain from None
     parts = {
-        name: part if name in texts or not isinstance(part, Factors) else _numbers_if_all(part, layout.missing)
+        name: part if name in texts or not isinstance(part, Factors) else _numbers_if_all(part, layout)
         for name, part in found.items()
     }
     return parts, n_rows
@@ -237,6 +240,7 @@ def _converted(
             include_columns=[place[name] for name in names],
             column_types={place[name]: text if name in texts else pyarrow.float64() for name in names},
             null_values=sorted(layout.missing),
+            decimal_point=layout.notation.decimal,
         ),
     )
     columns = zip(names, table.columns, strict=True)
@@ -254,12 +258,29 @@ def _part(column: Any, is_text: bool) -> Part:
     return narrowed(numbers)  # a copy, so that pyarrow can use its memory for the next block
 
 
-def _numbers_if_all(found: Factors, missing: frozenset[str]) -> Part:
-    """Texts -> numbers, if all of them are numbers as most programs write them."""
-    values = [text for text in found.values.tolist() if text not in missing]
-    if not _IN_NUMBERS.issuperset(" ".join(values)):
+def _may_be_codes(part: Part) -> bool:
+    """Whether numbers may have been codes such as 01069: whole and not negative."""
+    if isinstance(part, Factors) or (isinstance(part, Narrow) and part.scale != 1):
+        return False
+    numbers = part.as_floats() if isinstance(part, Narrow) else part
+    return bool(((numbers >= 0) & (np.floor(numbers) == numbers) | np.isnan(numbers)).all())
+
+
+def _has_padded(block: bytes, delimiter: str) -> bool:
+    """Whether some cell of a block begins with a zero and another digit."""
+    zeros = _places(block, ord("0"))
+    around = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    after = around[zeros + 2]
+    zeros = zeros[(after >= ord("0")) & (after <= ord("9"))]
+    return bool(np.isin(around[zeros], np.array([_QUOTE, ord(delimiter), *_LINE_END, ord(" ")], dtype=np.uint8)).any())
+
+
+def _numbers_if_all(found: Factors, layout: Layout) -> Part:
+    """Texts -> numbers, if all of them are numbers as most programs write them, and no codes such as 01069."""
+    values = [text for text in found.values.tolist() if not is_gap(text, layout.missing)]
+    if not layout.notation.in_numbers(values) or are_codes(values):
         return found
-    numbers, bad = parse_texts(found.values, missing)
+    numbers, bad = parse_texts(found.values, layout.missing, layout.notation)
     return found if bad.any() else numbers[found.codes]
 
 
@@ -268,10 +289,14 @@ def _joined(parts: list[Part]) -> Column:
     numbers = [part for part in parts if not isinstance(part, Factors)]
     if numbers:
         return Numbers(numbers)
+    return joined([part for part in parts if isinstance(part, Factors)])
+
+
+def joined(parts: Sequence[Factors]) -> Factors:
+    """Texts with codes, one below the other -> all of them, each text once."""
     code_of: dict[str, int] = {}
     codes = []
     for part in parts:
-        assert isinstance(part, Factors)
         place = [code_of.setdefault(text, len(code_of)) for text in part.values.tolist()]
-        codes.append(np.array(place, dtype=np.int32)[part.codes])
+        codes.append(np.array([*place, -1], dtype=np.int32)[part.codes])
     return Factors(np.concatenate(codes), np.fromiter(code_of, dtype=object, count=len(code_of)))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from io import BytesIO
 from typing import Any
 
-from hedgerow.commands.evaluate import EvaluateOptions, show_tally, tally_of
-from hedgerow.commands.fit import FitOptions, check_output, estimator_for, save_model
+from hedgerow.commands.evaluate import show_tally, tally_of
+from hedgerow.commands.fit import check_output, estimator_for, save_model
 from hedgerow.commands.kinds import kind_of, model_asked
+from hedgerow.commands.options.evaluate import EvaluateOptions
+from hedgerow.commands.options.fit import FitOptions
+from hedgerow.commands.options.predict import PredictOptions
+from hedgerow.commands.options.shared import Measuring, Reading
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import Kept, columns_of
 from hedgerow.commands.paths import check_folder
-from hedgerow.commands.predict import PredictOptions, answers_of
+from hedgerow.commands.predict import answers_of
 from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
 from hedgerow.commands.typed import require_pyarrow, sheet_from_table, write_parquet
@@ -26,25 +30,25 @@ from hedgerow.safe.disk import write_whole
 LOCAL = "local"
 
 
-def fit_on_cluster(options: FitOptions, paths: list[str], address: str) -> None:
+def fit_on_cluster(options: FitOptions) -> None:
     """Read, fit and save; workers read the files."""
-    check_output(options, paths)
-    _require_parquet(paths)
+    check_output(options)
+    _require_parquet(options.data)
     if options.checkpoint is not None:
         raise UsageError(
             f"--checkpoint must not be used with --dask, got {options.checkpoint!r}; Dask repeats lost work by itself"
         )
-    _refuse_missing(options.missing)
+    _refuse_reading(options)
     from hedgerow import dask as on_dask
 
     estimator = _on_dask(estimator_for(options), on_dask)
     left_out = [name for name in (options.id, *options.drop) if name is not None]
     start = time.perf_counter()
     try:
-        partitions = on_dask.open_parquet(paths, options.target, drop=left_out)
+        partitions = on_dask.open_parquet(list(options.data), options.target, drop=left_out)
         if options.nominal:
             estimator.set_params(categorical_features=partitions.nominal_with(options.nominal))
-        estimator.fit_partitions(partitions, client=_client(address))
+        estimator.fit_partitions(partitions, client=_client(options.dask))
     except ValueError as reason:
         raise DataError(str(reason)) from None
     model = estimator.to_local().set_params(verbose=0)
@@ -56,43 +60,43 @@ def fit_on_cluster(options: FitOptions, paths: list[str], address: str) -> None:
         show(_facts(report), stderr=options.out == STDIN)
 
 
-def predict_on_cluster(options: PredictOptions, paths: list[str], address: str) -> None:
+def predict_on_cluster(options: PredictOptions) -> None:
     """Write the answers to the rows of Parquet files into a folder, one Parquet file for each partition."""
-    _require_parquet(paths)
+    _require_parquet(options.data)
     if options.out is None or options.as_json:
         got = "--json" if options.as_json else "no folder"
         raise UsageError(
             f"--out must be a folder for Parquet files with --dask, got {got}; give -o FOLDER without --json"
         )
-    _refuse_missing(options.missing)
+    _refuse_reading(options)
     _require_new_folder(options.out)
-    check_folder(options.out, [options.model, *paths], "--out")
+    check_folder(options.out, [options.model, *options.data], "--out")
     model = model_asked(options, options.coverage)
     asked = replace(options, out=options.out.rstrip("/"))
-    told = [each for each in _of_each_partition(paths, address, _answer, model, asked) if each is not None]
+    told = [each for each in _of_each_partition(_answer, model, asked) if each is not None]
     rows, undecided = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
     said = f"{number_of(rows, 'row')} in {number_of(len(told), 'file')}"
     say(said + kind_of(model).undecided(undecided))
 
 
-def evaluate_on_cluster(options: EvaluateOptions, paths: list[str], address: str) -> None:
+def evaluate_on_cluster(options: EvaluateOptions) -> None:
     """Show how good a model is on the rows of Parquet files; workers count, and the counts are added here."""
-    _require_parquet(paths)
-    _refuse_missing(options.missing)
+    _require_parquet(options.data)
+    _refuse_reading(options)
     model = model_asked(options, options.coverage)
-    tally = add_tallies(_of_each_partition(paths, address, _tally, model, options))
+    tally = add_tallies(_of_each_partition(_tally, model, options))
     if tally is None:
-        raise DataError(f"DATA must have at least one row, got none in {listed(paths)}")
+        raise DataError(f"DATA must have at least one row, got none in {listed(options.data)}")
     show_tally(model, tally, options)
 
 
-def _of_each_partition(paths: list[str], address: str, function: Any, model: Any, options: Any) -> list[Any]:
+def _of_each_partition(function: Any, model: Any, options: Measuring) -> list[Any]:
     """Parquet files -> ``function(sheet, number, model, options)`` of each partition; None if it has no rows."""
     from hedgerow import dask as on_dask
 
     try:
-        with on_dask.client_for(_client(address)) as client:
-            told = on_dask.for_each_partition(client, paths, _of_sheet, function, model, options)
+        with on_dask.client_for(_client(options.dask)) as client:
+            told = on_dask.for_each_partition(client, list(options.data), _of_sheet, function, model, options)
     except ClusterError as error:
         if isinstance(error.__cause__, DataError):  # raise the same error about the table as on one machine
             raise error.__cause__ from None
@@ -108,7 +112,7 @@ def _of_sheet(frame: Any, number: int, function: Any, model: Any, options: Any) 
     pyarrow = require_pyarrow()
     if len(frame) == 0:
         return None, []
-    sheet = sheet_from_table(pyarrow.Table.from_pandas(frame, preserve_index=False))
+    sheet = sheet_from_table(pyarrow.Table.from_pandas(frame, preserve_index=False), options)
     try:
         with what_is_said() as said:
             return function(sheet, number, model, options), said
@@ -144,22 +148,26 @@ def _on_dask(estimator: Any, on_dask: Any) -> Any:
     return made.set_params(oob_score=False) if made.oob_score else made
 
 
-def _client(address: str) -> str | None:
+def _client(address: str | None) -> str | None:
     return None if address == LOCAL else address
 
 
-def _require_parquet(paths: list[str]) -> None:
+def _require_parquet(paths: tuple[str, ...]) -> None:
     """Refuse standard input: workers read the files themselves."""
     if STDIN in paths:
         raise UsageError("DATA must be Parquet files with --dask, got standard input; give files that workers can read")
 
 
-def _refuse_missing(missing: tuple[str, ...]) -> None:
-    """Refuse --missing, which is about CSV files: Parquet files say which cells are missing."""
-    if missing:
-        raise UsageError(
-            f"--missing must not be used with --dask, got {missing[0]!r}; Parquet files say which cells are missing"
-        )
+def _refuse_reading(options: Reading) -> None:
+    """Refuse options about how files are read: Parquet files say which cells are missing, and what is a number."""
+    for field in fields(Reading):
+        value = getattr(options, field.name)
+        if value != field.default and field.name != "exact_text":
+            option = "--" + field.name.replace("_", "-")
+            got = repr(value[0]) if isinstance(value, tuple) else repr(value)
+            raise UsageError(
+                f"{option} must not be used with --dask, got {got}; Parquet files say which cells are missing"
+            )
 
 
 def _require_new_folder(out: str) -> None:

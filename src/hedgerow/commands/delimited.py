@@ -16,21 +16,26 @@ from typing import BinaryIO
 import numpy as np
 
 from hedgerow.commands.blocks import Column, Layout, NotPlain, Wanted, part_from_texts, read_by_arrow
-from hedgerow.commands.outcome import DataError
-from hedgerow.commands.sheet import MOST_NAMED, Array, Sheet
-from hedgerow.commands.talk import progress
+from hedgerow.commands.notation import POINT, Notation
+from hedgerow.commands.options.shared import Reading
+from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.sheet import MOST_NAMED, NUMBER, Array, Sheet
+from hedgerow.commands.talk import listed, progress, say
 from hedgerow.safe.text import printable
 from hedgerow.table import Factors
 
 #: Texts that usually stand for a missing value in CSV files.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})
 DELIMITERS = (",", ";", "\t", "|")
+#: Nothing special was asked about a file.
+READING = Reading()
 
 #: A smaller file is read by Python in less time than it takes to import pyarrow.
 SMALL_BYTES = 1 << 21
 #: Rows that are Python strings at the same time.
 _BLOCK = 20_000
 _HEAD = 100_000
+_NAMED = re.compile(r"sep=(.)")
 
 
 @dataclass(eq=False)
@@ -44,6 +49,8 @@ class DelimitedSheet(Sheet):
     data: bytes | Path
     layout: Layout
     offset: int  # bytes before the first row
+    reading: Reading = READING
+    line: str = "line"  # what a line of the file is called
     _held: dict[str, Column] = field(default_factory=dict)
     _last: tuple[str, Array] | None = None  # the numbers asked for last
     _n_rows: int | None = None
@@ -96,7 +103,7 @@ class DelimitedSheet(Sheet):
 
     def where(self, row: int) -> str:
         """The line a row begins at, counting from 1."""
-        return f"line {self._lines[row]}"
+        return f"{self.line} {self._lines[row]}"
 
     @cached_property
     def _lines(self) -> Array:
@@ -126,15 +133,17 @@ class DelimitedSheet(Sheet):
         return wanted
 
 
-def sheet_from_csv(data: bytes | Path, missing: Iterable[str] = ()) -> DelimitedSheet:
+def sheet_from_csv(data: bytes | Path, reading: Reading = READING, line: str = "line") -> DelimitedSheet:
     """A CSV file -> sheet; only the header is read at once.
 
     Parameters
     ----------
     data : bytes or Path
         UTF-8, with a header; separated by commas, semicolons, tabs or bars, whichever splits the header most.
-    missing : iterable of str
-        Texts that stand for a missing value, besides `MISSING`.
+    reading : Reading
+        Texts that stand for a missing value, besides `MISSING`, and how numbers are written.
+    line : str
+        What a line of the file is called: a spreadsheet has rows.
 
     Raises
     ------
@@ -144,14 +153,17 @@ def sheet_from_csv(data: bytes | Path, missing: Iterable[str] = ()) -> Delimited
     """
     with _opened(data) as file:
         head = file.read(_HEAD)
-        _refuse_other_formats(head)
         file.seek(0)
         delimiter = _delimiter(head.decode("utf-8-sig", errors="replace"))
         lines = _Lines(file)
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         with _errors_with_lines(reader):
             names = _header(reader)
-    return DelimitedSheet(data, Layout(names, delimiter, MISSING | frozenset(missing)), lines.n_bytes)
+    _suspect_header(names)
+    notation = Notation(_checked_mark("--decimal", reading.decimal, ".,"), reading.thousands)
+    _checked_mark("--thousands", reading.thousands, ",. '_\u2019\u00a0\u202f", other=reading.decimal)
+    layout = Layout(names, delimiter, MISSING | frozenset(reading.missing), notation)
+    return DelimitedSheet(data, layout, lines.n_bytes, reading, line)
 
 
 def _opened(data: bytes | Path) -> BinaryIO:
@@ -166,26 +178,42 @@ def _has_pyarrow() -> bool:
     return True
 
 
-def _refuse_other_formats(head: bytes) -> None:
-    """Refuse files that are no text, by their first bytes."""
-    if head[:2] == b"\x1f\x8b":
-        raise DataError("a CSV file must be text, got a gzip file; unpack it: gunzip -c FILE | hedgerow … -")
-    if head[:4] == b"PK\x03\x04":
-        raise DataError("a CSV file must be text, got a zip archive or an Excel sheet; export it as CSV")
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError("a CSV file must be UTF-8, got UTF-16; save it as UTF-8")
+def _checked_mark(option: str, mark: str, marks: str, other: str | None = None) -> str:
+    """One of some marks that is not the `other`; nothing is allowed where there is an other."""
+    if (mark or other is None) and (len(mark) != 1 or mark not in marks or mark == other):
+        words = "a point or a comma" if other is None else "a comma, point, space or apostrophe, not the decimal mark"
+        raise UsageError(f"{option} must be {words}, got {mark!r}")
+    return mark
+
+
+def _suspect_header(names: tuple[str, ...]) -> None:
+    """Warn if the header looks like a row: most names are numbers, unless they count up as years do."""
+    numbers = [POINT.number(name) for name in names if NUMBER.fullmatch(name)]
+    known = [number for number in numbers if number is not None]
+    counting = all(number % 1 == 0 for number in known) and known == sorted(known)
+    if 2 * len(known) > len(names) and not counting:
+        say(
+            f"warning: the names of the columns look like a row ({listed(names, 4)}); if there is no header, add one",
+            style="bold yellow",
+        )
 
 
 def _delimiter(head: str) -> str:
-    """The begin of a text -> the delimiter that splits its header into most parts; of equals, the first one."""
+    """The begin of a text -> the delimiter that splits its header into most parts; of equals, the first one.
+
+    Spreadsheets may name it in a line of its own: ``sep=;``.
+    """
     header = re.split("[\r\n]", head.lstrip("\r\n"), maxsplit=1)[0]
+    if (named := _NAMED.fullmatch(header)) and named[1] in DELIMITERS:
+        return named[1]
     parts = [len(next(csv.reader([header], delimiter=each), [])) for each in DELIMITERS]
     return DELIMITERS[parts.index(max(parts))]
 
 
 def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
     """The first row that is not empty -> names, all different."""
-    names = tuple(name.strip() for name in next((row for row in reader if row), []))
+    rows = (row for row in reader if row and not (row[0] == "sep=" and not any(row[1:])))
+    names = tuple(name.strip() for name in next(rows, []))
     if not any(names):
         raise DataError(
             "a table must have a header with the names of its columns, got an empty file; is it the right one?"
@@ -196,7 +224,8 @@ def _header(reader: Iterator[list[str]]) -> tuple[str, ...]:
         return ("column 1", *names[1:])
     if unnamed or twice:
         got = f"no name for column {unnamed[0]}" if unnamed else f"{twice[0]!r} twice"
-        raise DataError(f"the columns of a header must have different names, got {got}; rename them")
+        asked = "is there a title above the header, or no header at all?" if len(names) > 1 else "add a header"
+        raise DataError(f"the columns of a header must have different names, got {got}; rename them; {asked}")
     return names
 
 
@@ -215,9 +244,7 @@ def _read_by_python(file: BinaryIO, layout: Layout, wanted: Wanted) -> None:
             bad += [f"line {line}: {found} cells" for line, found in wrong[: MOST_NAMED - len(bad)]]
             if not n_bad:
                 cells = dict(zip(layout.names, zip(*(row for _, row in block), strict=True), strict=True))
-                parts = {
-                    name: part_from_texts(cells[name], layout.missing, name in wanted.texts) for name in wanted.names
-                }
+                parts = {name: part_from_texts(cells[name], layout, name in wanted.texts) for name in wanted.names}
                 wanted.take(parts, len(block))
     if n_bad:
         more = [f"… and {n_bad - len(bad):,} more"] if n_bad > len(bad) else []

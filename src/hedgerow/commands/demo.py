@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,49 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from hedgerow import RandomForestClassifier
+from hedgerow.commands.options.study import DemoOptions
+from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.talk import write_json
+from hedgerow.safe.disk import write_whole
+
+#: The cells of the notebook.
+NOTEBOOK = (
+    (
+        "markdown",
+        "# What the forest knows, and what not\n\nBiopsies of breast tumours, half of them to learn from.",
+    ),
+    (
+        "code",
+        "from sklearn.datasets import load_breast_cancer\n"
+        "from sklearn.model_selection import train_test_split\n"
+        "from hedgerow import RandomForestClassifier\n\n"
+        "data = load_breast_cancer(as_frame=True)\n"
+        "y = data.target_names[data.target]\n"
+        "X, X_new, y, y_new = train_test_split(\n"
+        "    data.data, y, test_size=0.5, random_state={seed}, stratify=data.target\n"
+        ")\n"
+        'forest = RandomForestClassifier(caution="auto", oob_score=True, random_state={seed}).fit(X, y)\n'
+        "forest.caution_, forest.oob_score_",
+    ),
+    ("markdown", "The classes that cannot be told apart, and how often labels are right where one class remains."),
+    (
+        "code",
+        "labels, sets = forest.predict(X_new, return_set=True)\n"
+        "undecided = sets.sum(axis=1) > 1\n"
+        "undecided.sum(), (labels == y_new)[~undecided].mean()",
+    ),
+    ("markdown", "Why is the first of them undecided, and what would settle it?"),
+    ("code", "if undecided.any():\n    print(forest.explain(X_new[undecided].iloc[:1])[0].to_text())"),
+    ("markdown", "Everything on one page."),
+    ("code", 'forest.report(X_new, y_new, seconds=1).save("hedgerow-demo.html")'),
+)
 
 
-def run_demo(seed: int = 0, *, as_json: bool = False) -> None:
+def demo(options: DemoOptions) -> None:
     """Fit, judge, print."""
+    seed = options.seed
+    if not options.as_json:
+        check_out(options.out, PAGE, [], force=options.force)
     console = Console(highlight=False)
     data = load_breast_cancer()
     X, X_new, y, y_new = train_test_split(
@@ -28,7 +68,7 @@ def run_demo(seed: int = 0, *, as_json: bool = False) -> None:
     seconds = time.perf_counter() - start
     labels, sets = forest.predict(X_new, return_set=True)
     wrong, is_open = labels != y_new, sets.sum(axis=1) > 1
-    if as_json:
+    if options.as_json:
         write_json(_figures(wrong, is_open, forest) | {"seconds": round(seconds, 3)})
         return
 
@@ -46,6 +86,32 @@ def run_demo(seed: int = 0, *, as_json: bool = False) -> None:
         "  forest.predict_bounds(X_new)       # lower and upper probability of each\n"
         "  forest.predict_uncertainty(X_new)  # how much is not known, and why\n"
     )
+    _write_pages(console, options, forest, X_new, y_new)
+
+
+def _write_pages(
+    console: Console, options: DemoOptions, forest: RandomForestClassifier, X: NDArray[np.float64], y: NDArray[Any]
+) -> None:
+    """The report, and the notebook if it was asked for; and how to open them."""
+    names = {f"x[{j}]": {"": str(name)} for j, name in enumerate(load_breast_cancer().feature_names)}
+    forest.report(X, y, title="Which biopsies can the forest not decide?", seconds=1.0, labels=names).save(options.out)
+    console.print(f"A report of these patients is in [bold]{options.out}[/bold]; open it in a browser:")
+    console.print(f"  {Path(options.out).resolve().as_uri()}", soft_wrap=True)
+    if options.notebook:
+        path = Path(options.out).with_suffix(".ipynb")
+        write_whole(path, json.dumps(_notebook(options.seed), indent=1).encode())
+        console.print(f"The same as a notebook: jupyter lab {path}")
+
+
+def _notebook(seed: int) -> dict[str, Any]:
+    """A notebook that does what the demo does."""
+    cells = []
+    for number, (kind, text) in enumerate(NOTEBOOK):
+        lines = text.format(seed=seed).splitlines(keepends=True)
+        more: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+        cells.append({"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": lines, **more})
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _figures(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], forest: RandomForestClassifier) -> dict[str, Any]:

@@ -2,46 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from hedgerow.commands.judgement import group_grid, groups_of
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.match import prepare_for, table_for
-from hedgerow.commands.sheet import Sheet
+from hedgerow.commands.options.evaluate import EvaluateOptions
+from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import show, write_json
+from hedgerow.commands.views import labelled_rows
 from hedgerow.judge.tally import judge
 from hedgerow.metrics import NumberTally, SetTally
-
-
-@dataclass(frozen=True)
-class EvaluateOptions:
-    """What `hedgerow evaluate` was asked."""
-
-    model: str
-    data: str
-    target: str
-    rule: str | None = None
-    caution: str | None = None
-    decision: str | None = None
-    coverage: float | None = None
-    missing: tuple[str, ...] = ()
-    as_json: bool = False
+from hedgerow.table import NamedColumns
 
 
 def evaluate(options: EvaluateOptions) -> None:
     """Load, read, judge, report."""
-    require_one_stdin(options.model, options.data)
+    require_one_stdin(options.model, *options.data, options.costs)
     model = model_asked(options, options.coverage)
-    show_tally(model, tally_of(model, read_sheet(options.data, options.missing), options), options)
+    kind = kind_of(model)
+    sheet, table, y = _read(model, read_sheet(options.data, options), options)
+    judged = kind.judged(model, table, y, options.coverage)
+    report, shown = kind.evaluation(judged.tally, options.coverage)
+    more, tables = kind.details(model, judged, options)
+    by = {
+        name: {group: judged.group(rows) for group, rows in groups_of(sheet, name).items() if rows.any()}
+        for name in options.by
+    }
+    if options.as_json:
+        write_json(report | more | ({"by": by} if by else {}))
+        return
+    show(*shown, *tables)
+    for name, groups in by.items():
+        show("", group_grid(name, groups))
+
+
+def _read(model: Any, sheet: Sheet, options: EvaluateOptions) -> tuple[Sheet, NamedColumns, Array]:
+    """A model and a sheet -> the rows with a label, the table the model expects, and what is true."""
+    for option, names in (("--target", [options.target]), ("--by", options.by)):
+        for name in names:
+            sheet.require(name, option)
+    if options.skip_unlabelled:
+        sheet = labelled_rows(sheet, options.target)
+    prepare_for(model, sheet, [options.target, *options.by])
+    y = kind_of(model).known_target(model, sheet, options.target)
+    other = tuple(dict.fromkeys((options.target, *options.by)))
+    return sheet, table_for(model, sheet, other, allow_missing=options.allow_missing_columns), y
 
 
 def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | NumberTally:
-    """A model and a sheet -> sums from which all figures follow."""
-    sheet.require(options.target, "--target")
-    prepare_for(model, sheet, [options.target])
-    y = kind_of(model).known_target(model, sheet, options.target)
-    return judge(model, table_for(model, sheet, (options.target,)), y, coverage=options.coverage)
+    """A model and a sheet -> sums from which the figures follow that a cluster can add up."""
+    for option, value in (("--by", options.by), ("--costs", options.costs), ("--positive", options.positive)):
+        if value:
+            raise UsageError(f"{option} must not be used with --dask, got {value!r}; leave it out")
+    _, table, y = _read(model, sheet, options)
+    return judge(model, table, y, coverage=options.coverage)
 
 
 def show_tally(model: Any, tally: SetTally | NumberTally, options: EvaluateOptions) -> None:

@@ -2,115 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hedgerow.commands.kinds import explained_model
+from hedgerow.commands.kind import Kind
+from hedgerow.commands.kinds import explained_model, kind_of
 from hedgerow.commands.match import prepare_for, table_for
+from hedgerow.commands.options.explain import ExplainOptions
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
-from hedgerow.commands.talk import grid, listed, number_of, say, show, write_json
-from hedgerow.explain import Explanation
-from hedgerow.explain.words import name_some, percents
-from hedgerow.table import Factors, NamedColumns
-
-#: Columns of the overview.
-HEADS = {"few": "few cases", "overlap": "overlap", "disagree": "trees", "missing": "missing", "outside": "outside"}
-
-
-@dataclass(frozen=True)
-class ExplainOptions:
-    """What `hedgerow explain` was asked."""
-
-    model: str
-    data: str
-    rows: tuple[str, ...] = ()
-    id: str | None = None
-    train: str | None = None
-    target: str | None = None
-    cases: int = 5
-    immutable: tuple[str, ...] = ()
-    increasing: tuple[str, ...] = ()
-    decreasing: tuple[str, ...] = ()
-    wanted: str | None = None
-    seconds: float = 5.0
-    html: str | None = None
-    rule: str | None = None
-    caution: str | None = None
-    decision: str | None = None
-    missing: tuple[str, ...] = ()
-    force: bool = False
-    as_json: bool = False
+from hedgerow.commands.talk import listed, number_of, say, show, write_json
+from hedgerow.table import NamedColumns
 
 
 def explain(options: ExplainOptions) -> None:
     """Load, read, explain, write."""
-    require_one_stdin(options.model, options.data, *([options.train] if options.train else []))
-    inputs = [options.model, options.data, options.train]
+    require_one_stdin(options.model, *options.data, options.train)
+    inputs = [options.model, *options.data, options.train]
     check_out(options.html, PAGE, inputs, force=options.force, option="--html")
     model = explained_model(options)
-    sheet = read_sheet(options.data, options.missing)
+    sheet = read_sheet(options.data, options)
     if options.id:
         sheet.require(options.id, "--id")
     other = tuple(name for name in (options.id, options.target) if name)
     prepare_for(model, sheet, texts=[options.id])
-    table = table_for(model, sheet, other)
-    rows = _chosen_rows(options, sheet) if options.rows else np.flatnonzero(model.predict_set(table).sum(axis=1) > 1)
+    table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
+    kind = kind_of(model)
+    rows = _chosen_rows(options, sheet) if options.rows else kind.doubtful(model, table)
     found = _explain_rows(model, options, table, rows) if len(rows) else []
     names = sheet.cells(options.id).tolist() if options.id else None
     found = [_counted_from_one(each, row, names) for each, row in zip(found, rows.tolist(), strict=True)]
     if not options.rows:
-        say(f"{number_of(sheet.n_rows, 'row')}, {len(rows):,} of them indeterminate")
-    _write(options, found)
+        say(f"{number_of(sheet.n_rows, 'row')}{kind.undecided(len(rows))}")
+    _write(options, found, kind)
 
 
-def _write(options: ExplainOptions, found: list[Explanation]) -> None:
+def _write(options: ExplainOptions, found: list[Any], kind: Kind) -> None:
     """Explanations -> a page, JSON, or text: in full for the rows of --row, else a line for each."""
     if options.html:
         from hedgerow.explain.html import page_from_explanations
 
-        write_text(page_from_explanations(found), options.html)
+        write_text(page_from_explanations(found, _title(found)), options.html)
         say(f"{number_of(len(found), 'row')} explained in {options.html}")
     if options.as_json:
         write_json([each.to_dict() for each in found])
     elif options.rows and not options.html:
         write_text("\n".join(each.to_text() for each in found), None)
     elif found and not options.html:
-        show(_overview(found))
+        show(kind.overview(found))
 
 
-def _overview(found: list[Explanation]) -> Any:
-    """Explanations -> a table, a line for each."""
-    head = ["row", "it could be", *HEADS.values(), "settled by"]
-    rows = []
-    for each in found:
-        shares = dict(zip([cause.cause for cause in each.doubt], percents(c.share for c in each.doubt), strict=True))
-        cells = [f"{shares[cause]} %" if shares[cause] else "–" for cause in HEADS]
-        rows.append([each.title.removeprefix("Row "), " or ".join(name_some(each.likely)), *cells, _fewest(each)])
-    return grid("Where the doubt comes from, and what would settle it", head, rows, left=2)
+def _title(found: list[Any]) -> str:
+    """The headline of a page of explanations."""
+    return "Why this answer?" if len(found) == 1 else f"Why these {len(found):,} answers?"
 
 
-def _fewest(explanation: Explanation) -> str:
-    """The fewest confirmed cases, in two words."""
-    if explanation.settle is None or not explanation.settle.confirmed:
-        return "–"
-    label, number = explanation.settle.confirmed[0]
-    return f"{number:,} more {label}"
-
-
-def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows: Any) -> list[Explanation]:
+def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows: Any) -> list[Any]:
     """Some rows of a table -> their explanations."""
     train, labels = _training(model, options)
     # Without --row there may be thousands of rows: they are listed, but no smallest change is searched for.
     seconds = options.seconds if options.rows or options.html else 0.0
     try:
-        found: list[Explanation] = model.explain(
-            _rows_of(table, rows),
+        found: list[Any] = model.explain(
+            table.some(rows),
             train=train,
             y_train=labels,
             cases=options.cases,
@@ -130,14 +89,14 @@ def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None,
     """The training table and its labels, or None for what was not given."""
     if options.train is None:
         return None, None
-    sheet = read_sheet(options.train, options.missing)
+    sheet = read_sheet([options.train], options)
     prepare_for(model, sheet, [options.target])
     labels = None
     if options.target:
         sheet.require(options.target, "--target")
-        labels = sheet.known_labels(options.target, model.classes_)
+        labels = kind_of(model).known_target(model, sheet, options.target)
     other = tuple(name for name in (options.id, options.target) if name)
-    return table_for(model, sheet, other), labels
+    return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), labels
 
 
 def _chosen_rows(options: ExplainOptions, sheet: Sheet) -> Any:
@@ -164,24 +123,16 @@ def _one_row(row: str, names: list[str] | None, sheet: Sheet, options: ExplainOp
     return int(row) - 1
 
 
-def _rows_of(table: NamedColumns, rows: Any) -> NamedColumns:
-    """A table -> the same with some rows only."""
-    columns = [
-        Factors(column.codes[rows], column.values) if isinstance(column, Factors) else column[rows]
-        for column in table.listed
-    ]
-    return NamedColumns(table.names, columns)
-
-
 def _class_of(model: Any, text: str) -> Any:
     """The text of --wanted -> the class."""
-    for label in model.classes_.tolist():
+    for label in kind_of(model).classes(model).get("classes", []):
         if str(label) == text:
             return label
-    raise UsageError(f"--wanted must be one of the classes {listed(model.classes_.tolist())}, got {text!r}")
+    known = kind_of(model).classes(model).get("classes", [])
+    raise UsageError(f"--wanted must be one of the classes {listed(known) or 'of a classifier'}, got {text!r}")
 
 
-def _counted_from_one(explanation: Explanation, row: int, names: list[Any] | None) -> Explanation:
+def _counted_from_one(explanation: Any, row: int, names: list[Any] | None) -> Any:
     """The same explanation with rows counted from 1, as people do."""
     cases = explanation.cases
     return replace(

@@ -5,32 +5,45 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
+from hedgerow.commands.honest import columns_of, held_out, refitted
 from hedgerow.commands.kind import FEW_ROWS, Kind
 from hedgerow.commands.kinds import kind_for
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
+from hedgerow.commands.notation import POINT
+from hedgerow.commands.options.compare import CompareOptions
+from hedgerow.commands.options.fit import FitOptions
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.paths import MODEL, check_folder, check_out
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import STDIN, read_sheet
-from hedgerow.commands.talk import facts, listed, number_of, say, show, write_json
+from hedgerow.commands.spelling import known_places
+from hedgerow.commands.talk import facts, listed, number_of, say, show, what_is_said, write_json
+from hedgerow.commands.views import labelled_rows
 from hedgerow.errors import CheckpointError
 from hedgerow.exchange.files.parameters import MAX_THREADS
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.fields import Parameter, parameters_of
 from hedgerow.fit.settings import how_to_bin
 from hedgerow.forest.threads import thread_count
+from hedgerow.judge.tally import judge
+from hedgerow.metrics.tally import add_tallies
 from hedgerow.table import Factors
 from hedgerow.table.binned import BinnedTable, bin_columns
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
 
 #: A nominal column with more categories than this share of its rows probably names the rows.
 NAMES_ROWS = 0.5
+#: In so many rows, whole numbers that are measured repeat.
+MANY_ROWS = 100
+#: Larger whole numbers are not exact.
+EXACT = 2**53
 
 
 #: The class of each --model, without Classifier or Regressor.
@@ -51,41 +64,20 @@ _OPTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class FitOptions:
-    """What `hedgerow fit` was asked."""
-
-    data: str
-    target: str
-    out: str
-    model: str = "forest"
-    regression: bool = False
-    trees: int | None = None
-    caution: str = "1.0"
-    rule: str = "average"
-    decision: str = "auto"
-    leaf_counts: str | None = None
-    max_bins: str = "auto"
-    seed: int = 0
-    jobs: int = -1
-    drop: tuple[str, ...] = ()
-    id: str | None = None
-    nominal: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    checkpoint: str | None = None
-    force: bool = False
-    as_json: bool = False
-
-
-def fit(options: FitOptions) -> None:
-    """Read, fit, save, report."""
+def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None) -> None:
+    """Read, fit, save, report; `then` may change the fitted model, and returns what to report besides."""
     estimator = estimator_for(options)
-    check_output(options, [options.data])
+    check_output(options)
     _check_checkpoint(options)
-    sheet = read_sheet(options.data, options.missing)
+    sheet = read_sheet(options.data, options)
+    if options.skip_unlabelled:
+        sheet.require(options.target, "--target")
+        sheet = labelled_rows(sheet, options.target)
     table, cells = _binned(sheet, options, estimator)
     kind = kind_for(options.regression)
     y = kind.read_target(sheet, options.target)
+    estimator.set_params(**_class_weight(estimator, options, y))
+    honest = _honest(estimator, sheet, options, y)
     del sheet
     _look_at_target(y, options)
     start = time.perf_counter()
@@ -100,7 +92,8 @@ def fit(options: FitOptions) -> None:
     seconds = time.perf_counter() - start
     if estimator.verbose:
         estimator.set_params(verbose=0)
-    report = _report(estimator, cells, y) | kind.summary(estimator, y)
+    more = {} if then is None else then(estimator)
+    report = _report(estimator, cells, y) | kind.summary(estimator, y) | honest | more
     report |= {"seconds": round(seconds, 3), "model": options.out}
     save_model(estimator, options.out)
     if options.as_json:
@@ -141,7 +134,7 @@ def _type_of(options: FitOptions) -> Any:
 
 def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[str, Any]:
     """Options other than the defaults -> parameters; options that the model does not have are refused."""
-    plain, told = FitOptions("", "", ""), {}
+    plain, told = FitOptions(data=(), target="", out=""), {}
     for option, asked, name in _OPTIONS:
         value = getattr(options, asked)
         if value == getattr(plain, asked):
@@ -170,9 +163,47 @@ def _checked_bins(text: str) -> int | None:
     return number
 
 
-def check_output(options: FitOptions, data: list[str]) -> None:
+def _class_weight(estimator: Any, options: FitOptions, y: Array) -> dict[str, Any]:
+    """The text of --class-weight, and labels (n,) -> the parameter, if it is given."""
+    given = options.class_weight
+    if given is None:
+        return {}
+    if options.regression:
+        raise UsageError(f"--class-weight must not be used with --regression, got {given!r}; leave it out")
+    if "class_weight" not in parameters_of(type(estimator)):
+        raise UsageError(f"--class-weight must be used with another --model than {options.model}, got {given!r}")
+    if given in ("balanced", "balanced_subsample"):
+        return {"class_weight": given}
+    classes = np.unique(y)
+    pairs = [each.rpartition("=") for each in given.split(",")]
+    places = known_places([name.strip() for name, _, _ in pairs], classes.astype(str).astype(object), exact=False)
+    weights = [POINT.number(weight) for _, _, weight in pairs]
+    if -1 in places or any(weight is None or not 0 <= weight < np.inf for weight in weights):
+        raise UsageError(
+            f"--class-weight must be 'balanced' or weights of classes such as {classes[0]}=5, got {given!r}; the"
+            f" classes are {listed(classes.tolist())}"
+        )
+    return {"class_weight": {classes.tolist()[place]: weight for place, weight in zip(places, weights, strict=True)}}
+
+
+def _honest(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> dict[str, Any]:
+    """Figures of models that are fitted in the same way to some of the rows, on the rows that they have not seen."""
+    if options.folds is None and options.test_split is None:
+        return {}
+    by_class = not options.regression
+    parts = held_out(y, folds=options.folds, test_split=options.test_split, seed=options.seed, by_class=by_class)
+    with what_is_said():
+        table = columns_of(sheet, features_of(sheet, options), options.nominal)
+    tallies = []
+    for model, rows in refitted(lambda: clone(estimator).set_params(verbose=0), table, y, parts):
+        tallies.append(judge(model, table.some(rows), y[rows]))
+    what = f"{options.folds} folds" if options.folds else f"{sum(map(np.sum, parts)):,} rows held out"
+    return {"honest": {"by": what, **add_tallies(tallies).figures()}}
+
+
+def check_output(options: FitOptions) -> None:
     """Refuse an output that cannot work or would replace an input, before anything is read."""
-    check_out(options.out, MODEL, [*data, options.checkpoint], force=options.force)
+    check_out(options.out, MODEL, [*options.data, options.checkpoint], force=options.force)
     if options.out != STDIN:
         return
     if options.as_json:
@@ -185,7 +216,7 @@ def _check_checkpoint(options: FitOptions) -> None:
     """Refuse a folder that is not for trees, or that holds the table, before anything is read."""
     if options.checkpoint is None:
         return
-    check_folder(options.checkpoint, [options.data], "--checkpoint")
+    check_folder(options.checkpoint, options.data, "--checkpoint")
     try:
         Checkpoint(options.checkpoint)
     except CheckpointError as reason:
@@ -198,19 +229,36 @@ class _Cells:
 
     nominal: list[bool] = field(default_factory=list)
     gaps: list[int] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    constant: list[str] = field(default_factory=list)
+
+    def look_at(self, name: str, column: Array | Factors) -> None:
+        """Count what the next column holds."""
+        gaps = _n_missing(column)
+        self.nominal.append(isinstance(column, Factors))
+        self.gaps.append(gaps)
+        if gaps == len(column.codes if isinstance(column, Factors) else column):
+            self.empty.append(name)
+        elif not gaps and _is_constant(column):
+            self.constant.append(name)
+
+    def tell(self) -> None:
+        """Name the columns from which nothing can be learned."""
+        for names, what in ((self.empty, "no value in any row"), (self.constant, "the same value in every row")):
+            if names:
+                say(f"note: nothing can be learned from columns with {what}: {listed(names)}")
 
 
 def _binned(sheet: Sheet, options: FitOptions, estimator: Any) -> tuple[BinnedTable, _Cells]:
     """All columns to learn from -> codes and counts; a column is forgotten when the next one is read."""
-    names, cells = _features(sheet, options), _Cells()
+    names, cells = features_of(sheet, options), _Cells()
 
     def columns() -> Iterator[Array | Factors]:
         for name in names:
             column = sheet.column(name, nominal=True if name in options.nominal else None)
             sheet.forget(name)
+            cells.look_at(name, column)
             _look_at_feature(name, column, sheet.n_rows)
-            cells.nominal.append(isinstance(column, Factors))
-            cells.gaps.append(_n_missing(column))
             yield column
             del column
 
@@ -219,10 +267,11 @@ def _binned(sheet: Sheet, options: FitOptions, estimator: Any) -> tuple[BinnedTa
         table = bin_columns(names, columns(), sheet.n_rows, **how_to_bin(estimator), n_threads=n_threads)
     except ValueError as reason:  # the options have been checked, so the data are wrong
         raise DataError(str(reason)) from None
+    cells.tell()
     return table, cells
 
 
-def _features(sheet: Sheet, options: FitOptions) -> tuple[str, ...]:
+def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str, ...]:
     """The names of all columns except the target, the id and those to drop; they are read together."""
     sheet.require(options.target, "--target")
     others = [("--id", options.id)] if options.id else []
@@ -250,9 +299,17 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
             )
             say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
         return
-    if n_rows > FEW_ROWS and column.dtype.kind in "fiu" and (np.diff(column) > 0).all() and (column % 1 == 0).all():
-        said = f"column {name!r} holds whole numbers that rise from row to row; if it numbers the rows"
-        say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
+    if n_rows <= FEW_ROWS or column.dtype.kind not in "fiu" or not (column % 1 == 0).all():
+        return
+    if (np.diff(column) > 0).all():
+        said = "holds whole numbers that rise from row to row; if it numbers the rows"
+    elif np.abs(column).max() >= EXACT:
+        said = "holds numbers of more than 15 digits, the last of which are lost; if it names the rows"
+    elif n_rows >= MANY_ROWS and len(np.unique(column)) == n_rows:
+        said = "holds another whole number in every row; if it names the rows"
+    else:
+        return
+    say(f"warning: column {name!r} {said}, leave it out with --drop or --id", style="bold yellow")
 
 
 def _look_at_target(y: Array, options: FitOptions) -> None:
@@ -299,6 +356,12 @@ def _n_missing(column: Array | Factors) -> int:
     return int(np.isnan(column).sum()) if column.dtype.kind == "f" else 0
 
 
+def _is_constant(column: Array | Factors) -> bool:
+    """Whether a column without gaps has one value only."""
+    values = column.codes if isinstance(column, Factors) else column
+    return len(values) > 1 and bool((values == values[0]).all())
+
+
 def _facts(report: dict[str, Any], kind: Kind) -> Any:
     """Figures -> the table people read."""
     features, outside = report["features"], report["out_of_bag"]
@@ -318,4 +381,6 @@ def _facts(report: dict[str, Any], kind: Kind) -> Any:
         rows.append(("out of bag", "– (every tree has seen every row; use hedgerow evaluate with other rows)"))
     else:
         rows += kind.score_facts(outside)
+    if "honest" in report:
+        rows += kind.honest_facts(report["honest"])
     return facts([*rows, ("saved to", "standard output" if report["model"] == STDIN else report["model"])])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.belief import resolve_rule
+from hedgerow.commands.options.files import FileOptions
 from hedgerow.commands.source import model_file
 from hedgerow.commands.talk import facts, grid, listed, number_of, show, write_json
 from hedgerow.decide import decision_in_force
@@ -17,10 +18,10 @@ MOST_COLUMNS = 30
 MOST_CATEGORIES = 6
 
 
-def inspect(path: str, *, as_json: bool) -> None:
+def inspect(options: FileOptions) -> None:
     """Read the header, report."""
-    about = describe_file(model_file(path))
-    if as_json:
+    about = describe_file(model_file(options.model))
+    if options.as_json:
         write_json(_plain(about))
     else:
         show(_facts(about), "", _columns(about))

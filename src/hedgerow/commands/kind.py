@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.commands.answers import Columns
+from hedgerow.commands.options.evaluate import EvaluateOptions
+from hedgerow.commands.options.shared import Asking
 from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.table import NamedColumns
 
 #: In a table with fewer rows, nothing is remarkable about many different values.
 FEW_ROWS = 20
 
 #: A line of a table that people read: what it is about, and what it says.
 Fact = tuple[str, str]
-
-
-class AsksModel(Protocol):
-    """Options of a command that uses a model, perhaps with another rule, caution or decision than its own."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def rule(self) -> str | None: ...
-    @property
-    def caution(self) -> str | None: ...
-    @property
-    def decision(self) -> str | None: ...
 
 
 class Kind(ABC):
@@ -63,13 +56,17 @@ class Kind(ABC):
         """Scores on rows that trees have not seen -> lines."""
 
     @abstractmethod
+    def honest_facts(self, honest: dict[str, Any]) -> list[Fact]:
+        """Scores on rows that whole models have not seen -> lines."""
+
+    @abstractmethod
     def classes(self, model: Any) -> dict[str, Any]:
         """What a report about a model says of its classes, if it has any."""
 
     # ---- hedgerow predict, evaluate, explain and report ----------------------------------------
 
     @abstractmethod
-    def set_opinion(self, model: Any, options: AsksModel) -> None:
+    def set_opinion(self, model: Any, options: Asking) -> None:
         """Set rule, caution and decision where they are given; those that the model cannot have are refused."""
 
     @abstractmethod
@@ -85,12 +82,28 @@ class Kind(ABC):
         """A column of any table -> what is true of its rows (n,), in the terms of the model."""
 
     @abstractmethod
+    def judged(self, model: Any, table: Any, y: Array, coverage: float | None) -> Any:
+        """A model, the table it expects and what is true (n,) -> judgement."""
+
+    @abstractmethod
+    def details(self, model: Any, judged: Any, options: EvaluateOptions) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """What else people want to know -> figures for JSON, and tables."""
+
+    @abstractmethod
     def answers(self, model: Any, table: Any, coverage: float | None) -> Columns:
         """A model and the table it expects -> its answers."""
 
     @abstractmethod
     def undecided(self, n_rows: int) -> str:
         """The number of rows with several classes -> the end of a message."""
+
+    @abstractmethod
+    def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
+        """The rows that are explained if none is named."""
+
+    @abstractmethod
+    def overview(self, found: list[Any]) -> Any:
+        """Explanations -> a table that people read, a line for each."""
 
     @abstractmethod
     def evaluation(self, tally: Any, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:

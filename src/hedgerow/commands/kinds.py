@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.commands.kind import AsksModel, Kind
+from hedgerow.commands.kind import Kind
 from hedgerow.commands.of_classes import OfClasses
 from hedgerow.commands.of_numbers import OfNumbers
+from hedgerow.commands.options.shared import Asking
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.source import read_model
 from hedgerow.judge.answer import ClassAnswers, answers_of
@@ -32,7 +33,7 @@ def kind_for(regression: bool) -> Kind:
     return OF_NUMBERS if regression else OF_CLASSES
 
 
-def model_asked(options: AsksModel, coverage: float | None = None) -> Any:
+def model_asked(options: Asking, coverage: float | None = None) -> Any:
     """Read the model and set rule, caution and decision; options that do not fit the model are refused."""
     model = read_model(options.model)
     kind = kind_of(model)
@@ -41,11 +42,13 @@ def model_asked(options: AsksModel, coverage: float | None = None) -> Any:
     return model
 
 
-def explained_model(options: AsksModel) -> Any:
+def explained_model(options: Asking) -> Any:
     """The same, for a command that explains: a model that cannot be explained is refused."""
     model = read_model(options.model)
     kind = kind_of(model)
     if not kind.explains(model):
-        raise UsageError(f"MODEL must be a classification tree or forest, got a {type(model).__name__}; fit one")
+        raise UsageError(
+            f"MODEL must be a tree or forest with leaves of its own, got a {type(model).__name__}; fit one"
+        )
     kind.set_opinion(model, options)
     return model

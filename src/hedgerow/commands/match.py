@@ -8,23 +8,33 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.commands.blocks import joined
+from hedgerow.commands.dates import PARTS
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.spelling import known_places
 from hedgerow.commands.talk import listed, number_of, say
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import Factors, NamedColumns, Schema
 
 
-def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = ()) -> NamedColumns:
-    """Take columns by the names of the training table, or by position if it had none; `other` are not features."""
+def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_missing: bool = False) -> NamedColumns:
+    """Take columns by the names of the training table, or by position if it had none; `other` are not features.
+
+    A column that the table does not have is refused or, with `allow_missing`, has no value in any row.
+    """
     schema: Schema = fitted_of(model).schema
     names = schema.names or _by_position(sheet, schema.n_features, other)
     absent = [name for name in names if name not in sheet.names]
-    if absent:
+    if absent and not allow_missing:
+        dates = [name for name in absent if name.endswith(PARTS) and not sheet.reading.dates]
+        advice = "add --dates" if dates else "--allow-missing-columns counts them as missing"
         raise DataError(
             f"the table must have the {number_of(len(names), 'column')} the model has learned from, got none named"
-            f" {listed(map(repr, absent))}; its columns are {listed(sheet.names)}"
+            f" {listed(map(repr, absent))}; its columns are {listed(sheet.names)}; {advice}"
         )
+    if absent:
+        say(f"note: columns that the table does not have count as missing: {listed(absent)}")
     ignored = [name for name in sheet.names if name not in names and name not in other]
     if ignored:
         say(f"note: not used by the model: {listed(ignored)}")
@@ -94,13 +104,19 @@ def _by_position(sheet: Sheet, n_features: int, other: tuple[str, ...]) -> tuple
 
 def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Factors:
     """A column -> numbers, or factors of the type that the model's categories have."""
+    if name not in sheet.names:
+        gaps = np.full(sheet.n_rows, np.nan if categories is None else -1)
+        return gaps if categories is None else Factors(gaps.astype(np.int64), categories)
     if categories is None:
         numbers = sheet.numbers(name)
         sheet.forget(name)
         return numbers
     if categories.dtype == object:
         factors = sheet.factors(name)
-        return Factors(factors.codes, np.array([str(value) for value in factors.values.tolist()], dtype=object))
+        texts = [str(value) for value in factors.values.tolist()]
+        known = known_places(texts, categories, exact=sheet.reading.exact_text)
+        spelled = [categories[place] if place >= 0 else value for value, place in zip(texts, known, strict=True)]
+        return joined([Factors(factors.codes, np.array(spelled, dtype=object))])
     numbers = sheet.numbers(name)
     values, codes = np.unique(numbers[~np.isnan(numbers)], return_inverse=True)
     whole = np.full(len(numbers), -1)

@@ -20,6 +20,12 @@ class Narrow:
     whole: NDArray[np.signedinteger]
     scale: float
 
+    def as_floats(self) -> NDArray[np.float64]:
+        """(n,): the numbers."""
+        numbers = np.empty(len(self.whole), dtype=np.float64)
+        self.into(numbers)
+        return numbers
+
     def into(self, numbers: NDArray[np.float64]) -> None:
         """Write the numbers into an array (n,)."""
         np.divide(self.whole, self.scale, out=numbers)

@@ -5,16 +5,24 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.belief import resolve_rule
 from hedgerow.commands.answers import ClassColumns
-from hedgerow.commands.kind import FEW_ROWS, AsksModel, Fact, Kind
+from hedgerow.commands.costs import read_costs
+from hedgerow.commands.judgement import ClassJudgement, cost_facts, judge_classes, two_class_facts
+from hedgerow.commands.kind import FEW_ROWS, Fact, Kind
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
+from hedgerow.commands.options.evaluate import EvaluateOptions
+from hedgerow.commands.options.shared import Asking
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.spelling import known_places
 from hedgerow.commands.talk import facts, grid, listed, say, score, share
 from hedgerow.decide import decision_in_force
 from hedgerow.errors import ModelFileError
+from hedgerow.explain import Explanation
+from hedgerow.explain.words import name_some, percents
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.evidence import score_sets
 from hedgerow.judge.novelty import has_novelty, novelty_of
@@ -28,6 +36,8 @@ PARTS = ("total", "aleatoric", "epistemic", "conflict", "vacuity")
 #: A confusion matrix with more columns is shown as a list of its largest cells.
 WIDEST = 9
 MOST_LISTED = 15
+#: Columns of the overview of explanations.
+HEADS = {"few": "few cases", "overlap": "overlap", "disagree": "trees", "missing": "missing", "outside": "outside"}
 
 
 class OfClasses(Kind):
@@ -68,7 +78,9 @@ class OfClasses(Kind):
 
     def opinion_fact(self, report: dict[str, Any]) -> str:
         """Rule, caution and decision, in a line."""
-        return f"rule {report['rule']}, caution {report['caution']:g}, decision {report['decision']}"
+        zero = " (no reserve: intervals have no width)"
+        caution = f"{report['caution']:g}" + (zero if report["caution"] == 0 else "")
+        return f"rule {report['rule']}, caution {caution}, decision {report['decision']}"
 
     def score_facts(self, outside: dict[str, Any]) -> list[Fact]:
         """Accuracy, u65 and determinacy."""
@@ -78,13 +90,22 @@ class OfClasses(Kind):
             ("determinacy, out of bag", share(outside["determinacy"])),
         ]
 
+    def honest_facts(self, honest: dict[str, Any]) -> list[Fact]:
+        """Accuracy, u65 and determinacy."""
+        by = honest["by"]
+        return [
+            (f"accuracy, {by}", share(honest["accuracy"])),
+            (f"u65, {by}", score(honest["u65"])),
+            (f"determinacy, {by}", share(honest["determinacy"])),
+        ]
+
     def classes(self, model: Any) -> dict[str, Any]:
         """The labels."""
         return {"classes": model.classes_.tolist()}
 
     # ---- hedgerow predict, evaluate, explain and report ----------------------------------------
 
-    def set_opinion(self, model: Any, options: AsksModel) -> None:
+    def set_opinion(self, model: Any, options: Asking) -> None:
         """Set rule, caution and decision where they are given; none of them needs another fit."""
         rule, caution, decision = options.rule, options.caution, options.decision
         if rule is not None:
@@ -121,6 +142,26 @@ class OfClasses(Kind):
         """A column -> labels (n,) that are classes of the model."""
         return sheet.known_labels(name, model.classes_)
 
+    def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> ClassJudgement:
+        """Opinions and sets beside the true classes."""
+        return judge_classes(model, table, y)
+
+    def details(
+        self, model: Any, judged: ClassJudgement, options: EvaluateOptions
+    ) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """Log-loss, the rates of two classes, and costs."""
+        figures: dict[str, Any] = {"log_loss": judged.log_loss()}
+        shown: list[Any] = []
+        if len(judged.classes) == 2:
+            figures["two_classes"] = judged.two_classes(_positive(judged, options.positive))
+            shown += ["", two_class_facts(figures["two_classes"])]
+        elif options.positive is not None:
+            raise UsageError(f"--positive must be used with two classes, got {len(judged.classes)}; leave it out")
+        if options.costs is not None:
+            figures["costs"] = judged.costs(read_costs(options.costs, judged.classes, options))
+            shown += ["", cost_facts(figures["costs"])]
+        return figures, tuple(shown)
+
     def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> ClassColumns:
         """Label, set, bounds, uncertainty and, if the model knows its training rows, novelty of each row."""
         now = answers_of(model)
@@ -143,10 +184,44 @@ class OfClasses(Kind):
         """How many rows are undecided."""
         return f", {n_rows:,} of them indeterminate"
 
+    def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
+        """The undecided rows."""
+        return np.flatnonzero(model.predict_set(table).sum(axis=1) > 1)
+
+    def overview(self, found: list[Explanation]) -> Any:
+        """Where the doubt about each row comes from, and what would settle it."""
+        head = ["row", "it could be", *HEADS.values(), "settled by"]
+        rows = []
+        for each in found:
+            causes = [cause.cause for cause in each.doubt]
+            shares = dict(zip(causes, percents(cause.share for cause in each.doubt), strict=True))
+            cells = [f"{shares[cause]} %" if shares[cause] else "–" for cause in HEADS]
+            rows.append([each.title.removeprefix("Row "), " or ".join(name_some(each.likely)), *cells, _fewest(each)])
+        return grid("Where the doubt comes from, and what would settle it", head, rows, left=2)
+
     def evaluation(self, tally: SetTally, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """Metrics of labels and sets, and the confusion matrix."""
         report, confusion = tally.figures(), tally.confusion()
         return report | {"confusion": _plain(confusion)}, (_metric_facts(report), "", _matrix(confusion))
+
+
+def _positive(judged: ClassJudgement, asked: str | None) -> int:
+    """The class that is looked for -> its place; by default the rarer one."""
+    if asked is None:
+        return int(np.bincount(judged.truth, minlength=2).argmin())
+    names = judged.classes.astype(str).astype(object)
+    place = known_places([asked], names, exact=False)[0]
+    if place < 0:
+        raise UsageError(f"--positive must be one of the classes ({listed(names.tolist())}), got {asked!r}")
+    return place
+
+
+def _fewest(explanation: Explanation) -> str:
+    """The fewest confirmed cases, in two words."""
+    if explanation.settle is None or not explanation.settle.confirmed:
+        return "–"
+    label, number = explanation.settle.confirmed[0]
+    return f"{number:,} more {label}"
 
 
 def _out_of_bag(model: Any, y: Array) -> dict[str, float] | None:

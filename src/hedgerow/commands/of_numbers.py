@@ -8,11 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.commands.answers import NumberColumns
-from hedgerow.commands.kind import AsksModel, Fact, Kind
+from hedgerow.commands.judgement import NumberJudgement, judge_numbers
+from hedgerow.commands.kind import Fact, Kind
 from hedgerow.commands.match import checked_caution
+from hedgerow.commands.options.evaluate import EvaluateOptions
+from hedgerow.commands.options.shared import Asking
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
-from hedgerow.commands.talk import facts, share
+from hedgerow.commands.talk import facts, grid, share
+from hedgerow.explain import Estimate
+from hedgerow.explain.cases import number
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.judge.novelty import has_novelty, novelty_of
@@ -21,6 +26,10 @@ from hedgerow.metrics import NumberTally
 from hedgerow.table import NamedColumns
 
 Floats = NDArray[np.float64]
+
+
+#: Rows that are listed, those with the widest intervals.
+MOST_LISTED = 20
 
 
 class OfNumbers(Kind):
@@ -59,13 +68,22 @@ class OfNumbers(Kind):
         """R²."""
         return [("R², out of bag", f"{outside['r2']:.4f}")]
 
+    def honest_facts(self, honest: dict[str, Any]) -> list[Fact]:
+        """R², errors and, where there are intervals, their coverage."""
+        by = honest["by"]
+        found = [
+            (f"R², {by}", "–" if honest["r2"] is None else f"{honest['r2']:.4f}"),
+            (f"RMSE, {by}", f"{honest['root_mean_squared_error']:.6g}"),
+        ]
+        return found + ([(f"coverage, {by}", share(honest["coverage"]))] if "coverage" in honest else [])
+
     def classes(self, model: Any) -> dict[str, Any]:
         """Nothing: a regressor has no classes."""
         return {}
 
     # ---- hedgerow predict, evaluate, explain and report ----------------------------------------
 
-    def set_opinion(self, model: Any, options: AsksModel) -> None:
+    def set_opinion(self, model: Any, options: Asking) -> None:
         """Set the caution where it is given; a regressor has neither rule nor decision."""
         for option, value in (("--rule", options.rule), ("--decision", options.decision)):
             if value is not None:
@@ -84,12 +102,25 @@ class OfNumbers(Kind):
             )
 
     def explains(self, model: Any) -> bool:
-        """Explanations are about sets of classes."""
-        return False
+        """Every regressor can be explained."""
+        return True
 
     def known_target(self, model: Any, sheet: Sheet, name: str) -> Floats:
         """A column -> numbers (n,)."""
         return sheet.targets(name)
+
+    def judged(self, model: Any, table: NamedColumns, y: Array, coverage: float | None) -> NumberJudgement:
+        """Predictions and intervals beside the true numbers."""
+        return judge_numbers(model, table, y, coverage)
+
+    def details(
+        self, model: Any, judged: NumberJudgement, options: EvaluateOptions
+    ) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """Nothing else: costs and rates are about classes."""
+        for option, value in (("--positive", options.positive), ("--costs", options.costs)):
+            if value is not None:
+                raise UsageError(f"{option} must be used with a classifier, got {value!r}; leave it out")
+        return {}, ()
 
     def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> NumberColumns:
         """Prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty of each row."""
@@ -108,6 +139,24 @@ class OfNumbers(Kind):
     def undecided(self, n_rows: int) -> str:
         """Nothing: a number is not a set of classes."""
         return ""
+
+    def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
+        """The rows with the widest intervals; without intervals, those about which trees differ most."""
+        now = answers_of(model)
+        codes = now.read(table)
+        ends = now.interval(codes, COVERAGE) if now.has_residuals else None
+        width = now.variance(codes).total if ends is None else ends[:, 1] - ends[:, 0]
+        return np.argsort(-width, kind="stable")[:MOST_LISTED]
+
+    def overview(self, found: list[Estimate]) -> Any:
+        """The prediction of each row, its interval, and what the doubt is made of."""
+        rows = []
+        for each in found:
+            ends = ["–" if end is None else number(end) for end in (each.lower, each.upper)]
+            parts = [number(each.noise), number(each.disagreement)]
+            rows.append([each.title.removeprefix("Row "), number(each.prediction), *ends, *parts])
+        head = ["row", "prediction", "from", "to", "noise ±", "trees ±"]
+        return grid("The rows with the widest intervals", head, rows, left=1)
 
     def evaluation(self, tally: NumberTally, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """How far predictions are off, and what intervals hold where there are any."""

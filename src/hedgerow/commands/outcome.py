@@ -13,11 +13,15 @@ from hedgerow.commands.talk import say
 from hedgerow.errors import ClusterError, ModelFileError
 from hedgerow.safe.text import printable, printable_lines
 
-FINE, FAILURE, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
+FINE, FAILURE, USAGE, BAD_DATA, BAD_MODEL, LOOK, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
 class UsageError(Exception):
     """An option is wrong, or options contradict each other."""
+
+
+class LookError(Exception):
+    """Nothing went wrong, but a person should look at the data; everything has been said already."""
 
 
 class DataError(Exception):
@@ -50,6 +54,9 @@ def run(command: Callable[[], None]) -> int:
             warnings.showwarning = _say_warning
             command()
         sys.stdout.flush()
+    except LookError:
+        sys.stdout.flush()
+        return LOOK
     except UsageError as reason:
         return _stop(USAGE, reason)
     except DataError as reason:

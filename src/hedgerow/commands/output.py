@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 import numpy as np
 
 from hedgerow.commands.answers import BAR, Columns
 from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.paths import ARROW, CSV, JSON, PARQUET, WORKBOOK
 from hedgerow.commands.sheet import NUMBER, Sheet
 from hedgerow.commands.talk import number_of, say, to_json
-from hedgerow.commands.typed import write_parquet
+from hedgerow.commands.typed import write_arrow, write_parquet
+from hedgerow.commands.workbook import write_workbook
 from hedgerow.safe.disk import whole_file
 from hedgerow.safe.text import printable_lines
 
@@ -26,6 +29,23 @@ DECIMALS = 6
 FORMULA = frozenset("=+-@\t\r\n＝＋－＠")
 
 _BLOCK = 10_000
+
+#: What the name of a file asks for, and what cannot be written.
+_KINDS = {
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".feather": ARROW,
+    ".arrow": ARROW,
+    ".xlsx": WORKBOOK,
+    ".jsonl": JSON,
+    ".ndjson": JSON,
+}
+_CANNOT = {".ods", ".xls", ".xlsb", ".gz", ".bz2", ".xz", ".zst", ".zip"}
+_WRITERS: dict[str, Callable[[dict[str, Any], Any], None]] = {
+    PARQUET: write_parquet,
+    ARROW: write_arrow,
+    WORKBOOK: write_workbook,
+}
 
 
 @dataclass(frozen=True)
@@ -48,9 +68,15 @@ class Kept:
         ]
 
 
-def is_parquet(out: str | None) -> bool:
-    """Whether the name of a file asks for Parquet."""
-    return out is not None and out.endswith((".parquet", ".pq"))
+def kind_asked(out: str | None, as_json: bool) -> str:
+    """The name of a file, and --json -> what to write, as its name says: CSV unless it says otherwise."""
+    suffix = Path(out or "").suffix.lower()
+    if suffix in _CANNOT:
+        raise UsageError(f"--out must be CSV, JSON lines, Parquet, Arrow or .xlsx, got {out!r}; name another file")
+    asked = _KINDS.get(suffix, CSV)
+    if as_json and asked not in (CSV, JSON):
+        raise UsageError(f"the output must be JSON or {asked}, got --json and {out!r}; leave one out")
+    return JSON if as_json else asked
 
 
 def write_text(text: str, out: str | None) -> None:
@@ -64,17 +90,16 @@ def write_answers(
 ) -> None:
     """Write to a file, or to standard output for None and ``-``; with `raw`, cells of CSV are not guarded."""
     _refuse_clash([*answers.names, *(answers.json_names if as_json else ())], kept, prefix)
-    if is_parquet(out) and as_json:
-        raise UsageError(f"the output must be JSON or Parquet, got --json and {out!r}; leave one out")
-    if is_parquet(out):
+    kind = kind_asked(out, as_json)
+    if kind in _WRITERS:
         with whole_file(str(out)) as passing:
-            write_parquet(columns_of(answers, kept, prefix), passing)
+            _WRITERS[kind](columns_of(answers, kept, prefix), passing)
         return
     with _text_file(out) as file:
-        if as_json:
+        if kind == JSON:
             _write_json_lines(file, answers, kept, prefix)
         else:
-            _write_csv(file, answers, kept, prefix, raw)
+            _write_csv(file, answers, kept, prefix, raw, "\t" if str(out).lower().endswith(".tsv") else ",")
 
 
 def columns_of(answers: Columns, kept: Kept, prefix: str) -> dict[str, Any]:
@@ -94,7 +119,7 @@ def _refuse_clash(names: Iterable[str], kept: Kept, prefix: str) -> None:
         )
 
 
-def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: bool) -> None:
+def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: bool, delimiter: str) -> None:
     """A header and a line per row."""
     names: list[Any] = [*kept.names, *(prefix + name for name in answers.names)]
     columns = [*kept.columns(), *answers.texts()]
@@ -102,7 +127,9 @@ def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: boo
         names, *columns = _guarded([names, *columns])
     # Python's writer does not quote a cell for a carriage return, and readers take that for the end of a row.
     returns = any("\r" in cell for column in [names, *columns] for cell in column if isinstance(cell, str))
-    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
+    writer = csv.writer(
+        file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+    )
     writer.writerow(names)
     numbers = answers.numbers()
     for first in range(0, len(numbers[0]), _BLOCK):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import zipfile
 from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
@@ -15,6 +16,7 @@ STREAM = "-"
 
 #: What commands write, in words; an existing file is one of these, or something else.
 MODEL, PAGE, CSV, JSON, PARQUET = "a model", "a page of hedgerow", "a CSV table", "JSON lines", "a Parquet file"
+ARROW, WORKBOOK = "a file of Arrow", "a spreadsheet of answers"
 STUDY = "a report of hedgerow reproduce"
 
 #: Bytes of an existing file that are looked at.
@@ -166,6 +168,10 @@ def _kind_of(path: Path) -> str:
         return ""
     if head[:4] == b"PAR1":
         return PARQUET
+    if head[:6] == b"ARROW1":
+        return ARROW
+    if head[:4] == b"PK\x03\x04":
+        return WORKBOOK if _holds_answers(path) else "a spreadsheet or an archive"
     n_header = int.from_bytes(head[:8], "little")
     if n_header <= _HEAD and b'"hedgerow-model"' in head[8 : 8 + n_header]:
         return MODEL
@@ -176,6 +182,16 @@ def _kind_of(path: Path) -> str:
     if b"\0" in head:
         return "something else"
     return _SUFFIXES.get(path.suffix.lower()) or _kind_of_answers(head.split(b"\n", 1)[0])
+
+
+def _holds_answers(path: Path) -> bool:
+    """Whether a spreadsheet has one sheet, called answers, as `hedgerow predict` writes it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            book = archive.read("xl/workbook.xml")
+    except (KeyError, OSError, RuntimeError, zipfile.BadZipFile):
+        return False
+    return book.count(b"<sheet ") == 1 and b'name="answers"' in book
 
 
 def _kind_of_answers(line: bytes) -> str:

@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.commands.answers import Columns
+from hedgerow.commands.costs import read_costs, with_actions
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.match import prepare_for, table_for
-from hedgerow.commands.output import Kept, is_parquet, write_answers
-from hedgerow.commands.paths import CSV, JSON, PARQUET, check_out
+from hedgerow.commands.options.predict import PredictOptions
+from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.output import Kept, kind_asked, write_answers
+from hedgerow.commands.paths import check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
-
-
-@dataclass(frozen=True)
-class PredictOptions:
-    """What `hedgerow predict` was asked."""
-
-    model: str
-    data: str
-    out: str | None = None
-    target: str | None = None
-    id: str | None = None
-    keep: tuple[str, ...] = ()
-    keep_all: bool = False
-    rule: str | None = None
-    caution: str | None = None
-    decision: str | None = None
-    coverage: float | None = None
-    prefix: str = ""
-    raw: bool = False
-    missing: tuple[str, ...] = ()
-    force: bool = False
-    as_json: bool = False
+from hedgerow.judge.answer import answers_of as answers_about
 
 
 def predict(options: PredictOptions) -> None:
     """Load, read, answer, write."""
-    require_one_stdin(options.model, options.data)
-    kind = PARQUET if is_parquet(options.out) else JSON if options.as_json else CSV
-    check_out(options.out, kind, [options.model, options.data], force=options.force)
+    require_one_stdin(options.model, *options.data)
+    kind = kind_asked(options.out, options.as_json)
+    check_out(options.out, kind, [options.model, *options.data, options.costs], force=options.force)
     model = model_asked(options, options.coverage)
-    sheet = read_sheet(options.data, options.missing)
+    sheet = read_sheet(options.data, options)
     answers, kept = answers_of(model, sheet, options)
     write_answers(
         answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix, raw=options.raw
@@ -59,5 +40,12 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Colum
         sheet.require(name, option)
     kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in asked))
     prepare_for(model, sheet, texts=kept)
-    table = table_for(model, sheet, tuple(name for name, _ in asked))
-    return kind_of(model).answers(model, table, options.coverage), kept
+    table = table_for(model, sheet, tuple(name for name, _ in asked), allow_missing=options.allow_missing_columns)
+    answers = kind_of(model).answers(model, table, options.coverage)
+    if options.costs is None:
+        return answers, kept
+    if not hasattr(model, "classes_"):
+        raise UsageError(f"--costs must be used with a classifier, got a {type(model).__name__}; leave it out")
+    now = answers_about(model)
+    opinion = now.opinion(now.encode(now.table(table)))
+    return with_actions(answers, opinion, read_costs(options.costs, model.classes_, options)), kept

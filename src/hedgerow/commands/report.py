@@ -2,71 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.commands.kinds import explained_model
+from hedgerow.commands.kind import Kind
+from hedgerow.commands.kinds import explained_model, kind_of
+from hedgerow.commands.labels import read_labels
 from hedgerow.commands.match import prepare_for, table_for
+from hedgerow.commands.options.report import ReportOptions
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
-from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import listed, number_of, progress, say, write_json
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
 
 
-@dataclass(frozen=True)
-class ReportOptions:
-    """What `hedgerow report` was asked."""
-
-    model: str
-    data: str
-    out: str
-    target: str | None = None
-    id: str | None = None
-    title: str | None = None
-    train: str | None = None
-    cases: str = "some"
-    seconds: float = 5.0
-    rule: str | None = None
-    caution: str | None = None
-    decision: str | None = None
-    missing: tuple[str, ...] = ()
-    force: bool = False
-    as_json: bool = False
-
-
 def report(options: ReportOptions) -> None:
     """Load, read, judge, write the page."""
-    require_one_stdin(options.model, options.data, *([options.train] if options.train else []))
+    require_one_stdin(options.model, *options.data, options.train)
     if options.as_json and options.out == "-":
         raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
-    check_out(options.out, PAGE, [options.model, options.data, options.train], force=options.force)
+    check_out(options.out, PAGE, [options.model, *options.data, options.train], force=options.force)
     model = explained_model(options)
-    sheet = read_sheet(options.data, options.missing)
+    sheet = read_sheet(options.data, options)
     for name, option in ((options.id, "--id"), (options.target, "--target")):
         if name:
             sheet.require(name, option)
     prepare_for(model, sheet, [options.target], [options.id])
-    target = options.target or _found_target(model, sheet, options.id)
+    kind = kind_of(model)
+    kind.check_coverage(model, options.coverage)
+    target = options.target or _found_target(kind, model, sheet, options.id)
     other = tuple(name for name in (target, options.id) if name)
-    y = sheet.known_labels(target, model.classes_) if target else None
+    y = kind.known_target(model, sheet, target) if target else None
     names = None if options.id is None else sheet.cells(options.id).tolist()
     train, y_train = _training(model, options, target)
     asked: dict[str, Any] = {"seconds": options.seconds, "train": train, "y_train": y_train, "first": 1}
-    asked["cases"] = options.cases
-    asked["title"] = options.title or f"{_name_of(options.model)} on {_name_of(options.data)}"
-    table = table_for(model, sheet, other)
+    asked |= {"cases": options.cases, "labels": read_labels(options.labels, options), "immutable": options.immutable}
+    asked["coverage"] = options.coverage
+    asked["title"] = options.title or f"{_name_of(options.model)} on {_name_of(options.data[0])}"
+    table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
     with progress("explaining cases", 1, least=0) as done:
         asked["progress"] = lambda explained, total: done(explained / total)
-        made = model.report(table, y, names=names, **asked)
+        try:
+            made = model.report(table, y, names=names, **asked)
+        except ValueError as reason:  # a name that is not a feature
+            raise UsageError(str(reason)) from None
     write_text(made.html, options.out)
     if options.as_json:
         write_json({"report": options.out, "target": target, **made.figures})
-    said = f"{number_of(made.figures['rows'], 'row')}, {made.figures['indeterminate']:,} of them indeterminate"
+    said = number_of(made.figures["rows"], "row") + kind.undecided(made.figures.get("indeterminate", 0))
     say(said if options.out == "-" else f"{said}; written to {options.out} ({len(made.html.encode()) / 1e6:.2f} MB)")
 
 
@@ -79,42 +66,44 @@ def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[N
     """The training table and its labels, or None for what was not given."""
     if options.train is None:
         return None, None
-    sheet = read_sheet(options.train, options.missing)
+    sheet = read_sheet([options.train], options)
     prepare_for(model, sheet, [target])
     labelled = target is not None and target in sheet.names
     other = tuple(name for name in (options.id, target) if name)
-    return table_for(model, sheet, other), sheet.known_labels(str(target), model.classes_) if labelled else None
+    y = kind_of(model).known_target(model, sheet, str(target)) if labelled else None
+    return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), y
 
 
-def _found_target(model: Any, sheet: Sheet, id: str | None) -> str | None:
-    """The column, besides the features, that holds only classes of the model; None unless there is exactly one."""
+def _found_target(kind: Kind, model: Any, sheet: Sheet, id: str | None) -> str | None:
+    """The column, besides the features, that can hold the true answers; None unless there is exactly one."""
     features = set(fitted_of(model).schema.names or ())
     if not features:
         return None
     others = [name for name in sheet.names if name not in features and name != id]
     sheet.prepare(others, others)
-    found = [name for name in others if _holds_classes(sheet, name, model.classes_)]
+    found = [name for name in others if _can_be_target(kind, model, sheet, name)]
+    what = "true classes" if kind.classes(model) else "true targets"
     if len(found) == 1:
-        say(f"note: true classes taken from {found[0]!r}; use --target to name another column")
+        say(f"note: {what} taken from {found[0]!r}; use --target to name another column")
         return found[0]
-    also = f"; these columns could hold the classes: {listed(found)}" if found else ""
-    nearly = [name for name in others if not found and _n_known(sheet, name, model.classes_) > sheet.n_rows / 2]
+    also = f"; these columns could hold the {what}: {listed(found)}" if found else ""
+    known = {str(label) for label in kind.classes(model).get("classes", ())}
+    nearly = [name for name in others if not found and _n_known(sheet, name, known) > sheet.n_rows / 2]
     if nearly:
         also = f"; {nearly[0]!r} does not hold classes in some rows: add --target {nearly[0]} to see which"
     say(f"note: no --target given, so the report has no metrics{also}")
     return None
 
 
-def _n_known(sheet: Sheet, name: str, classes: Array) -> int:
+def _n_known(sheet: Sheet, name: str, known: set[str]) -> int:
     """How many cells of a column are one of the classes."""
-    known = set(map(str, classes.tolist()))
     return sum(str(cell) in known for cell in sheet.cells(name).tolist())
 
 
-def _holds_classes(sheet: Sheet, name: str, classes: Array) -> bool:
-    """Whether every cell of a column is one of the classes."""
+def _can_be_target(kind: Kind, model: Any, sheet: Sheet, name: str) -> bool:
+    """Whether every cell of a column is a class, or a number."""
     try:
-        sheet.known_labels(name, classes)
+        kind.known_target(model, sheet, name)
     except DataError:
         return False
     return True

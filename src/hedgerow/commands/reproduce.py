@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from hedgerow.commands.options.study import ReproduceOptions
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.paths import check_study
 from hedgerow.commands.talk import say
@@ -19,14 +20,15 @@ from hedgerow.study.experiments.frame import reproduce as run_experiment
 WIDTH = 150  # columns if the output is not a terminal
 
 
-def reproduce(
-    paper: str, folder: Path, *, quick: bool, data: Path | None, force: bool, as_json: bool, jobs: int
-) -> None:
+def reproduce(options: ReproduceOptions) -> None:
     """Run an experiment and print its report, which is also written to the folder."""
-    check_study(folder, data, force=force)
+    folder = options.out or Path(options.paper)
+    check_study(folder, options.data, force=options.force)
     start = time.monotonic()
     try:
-        report = run_experiment(find_experiment(paper), folder, data=data, quick=quick, jobs=jobs)
+        report = run_experiment(
+            find_experiment(options.paper), folder, data=options.data, quick=options.quick, jobs=options.jobs
+        )
     except KeyboardInterrupt:
         kept = folder / "units"
         raise KeyboardInterrupt(
@@ -34,7 +36,7 @@ def reproduce(
         ) from None
     except (DatasetError, ImportError, ValueError) as reason:
         raise UsageError(str(reason)) from None
-    if as_json:
+    if options.as_json:
         sys.stdout.write(json.dumps(report.as_json(), indent=1) + "\n")
     else:
         terminal = Console(highlight=False)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.commands.dates import DATE_LIKE
+from hedgerow.commands.notation import POINT, Notation, are_codes, is_gap, parse_texts
+from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError
-from hedgerow.commands.talk import listed, number_of
+from hedgerow.commands.spelling import folded, known_places, merged
+from hedgerow.commands.talk import listed, number_of, say
+from hedgerow.safe.text import printable
 from hedgerow.table import Factors
 
 Array: TypeAlias = NDArray[Any]
@@ -26,8 +32,6 @@ _PADDED = re.compile(r"[+-]?0[0-9]")
 _NUMBER_LIKE = re.compile(r"[-+]?\s*[€$£]?\s*\d+(?:[.,'\s]\d{3})*(?:[.,]\d+)?\s*[%€$£]?")
 #: A number as people and programs write it.
 NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)\s*", re.ASCII | re.IGNORECASE)
-_DATE_LIKE = re.compile(r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})(?:[T\s].*)?")
-_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class Sheet(ABC):
@@ -37,6 +41,7 @@ class Sheet(ABC):
     n_rows: int
     missing: frozenset[str]  # texts that stand for a missing value
     typed: bool  # whether the file says which columns are numbers
+    reading: Reading  # what was asked about the file
 
     @abstractmethod
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
@@ -56,9 +61,12 @@ class Sheet(ABC):
         """Let go of a column of numbers, which is read again if it is asked for."""
 
     def require(self, name: str, role: str) -> None:
-        """Refuse the name of a column that the table does not have."""
+        """Refuse the name of a column that the table does not have; the nearest name is offered."""
         if name not in self.names:
-            raise DataError(f"{role} must be one of the columns ({listed(self.names)}), got {name!r}")
+            near = get_close_matches(folded(name), [folded(each) for each in self.names], n=1)
+            same = [each for each in self.names if [folded(each)] == near]
+            offered = f"; did you mean {printable(same[0])!r}?" if same else ""
+            raise DataError(f"{role} must be one of the columns ({listed(self.names, 100)}), got {name!r}{offered}")
 
     def cells(self, name: str) -> Array:
         """(n_rows,): a column as it is in the file."""
@@ -69,7 +77,7 @@ class Sheet(ABC):
         """(n_rows,): where a column has no value."""
         column = self.held(name)
         if isinstance(column, Factors):
-            return np.append(_among(column.values, self.missing), True)[column.codes]
+            return np.append(_gaps(column.values, self.missing), True)[column.codes]
         if column.dtype.kind == "O":
             return np.fromiter((cell is None for cell in column), dtype=bool, count=len(column))
         return np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
@@ -87,9 +95,12 @@ class Sheet(ABC):
         if nominal is None and self.typed:
             return self.factors(name)
         numbers, bad = self._parsed(column)
+        if nominal is None and are_codes(text for text in column.values.tolist() if not is_gap(text, self.missing)):
+            say(f"note: column {name!r} has codes with zeros in front, such as {_padded(column)!r}: read as text")
+            return self.factors(name)
         if nominal is None and (bad.sum() >= (~np.isnan(numbers)).sum() and bad.any()):
             found = self.factors(name)
-            _refuse_disguised(name, found.values.tolist())
+            self._refuse_disguised(name, found.values.tolist())
             return found
         advice = "correct them, use --nominal to treat them as categories, or --missing if they mean a missing value"
         self._require_numbers(name, bad, advice)
@@ -105,7 +116,7 @@ class Sheet(ABC):
         if column.dtype.kind == "O":
             raise DataError(
                 f"column {name!r} must hold numbers or text, got {type(_first(column)).__name__};"
-                " turn dates into numbers and lists into columns, or leave it out with --drop"
+                " --dates turns dates into numbers; turn lists into columns, or leave it out with --drop"
             )
         return column
 
@@ -113,9 +124,10 @@ class Sheet(ABC):
         """A column -> its distinct values and which of them each row has; numbers stay numbers."""
         column = self.held(name, text=True)
         if isinstance(column, Factors):
-            there = ~_among(column.values, self.missing)
+            there = ~_gaps(column.values, self.missing)
             code_of = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
-            return Factors(code_of[column.codes], column.values[there])
+            found = Factors(code_of[column.codes], column.values[there])
+            return found if self.reading.exact_text else self._merged(name, found)
         values, codes = np.unique(self.numbers(name), return_inverse=True)
         return Factors(np.where(self.is_missing(name), -1, codes), values)
 
@@ -125,7 +137,7 @@ class Sheet(ABC):
         if not isinstance(self.held(name, text=True), Factors):
             return self.numbers(name)
         codes, distinct = self.factors(name)
-        return _labels_from_texts(distinct.tolist(), self.typed)[codes]
+        return _labels_from_texts(distinct.tolist(), self.typed, self.notation)[codes]
 
     def targets(self, name: str) -> NDArray[np.float64]:
         """The target of a regression -> numbers (n_rows,), none missing; the error names the lines of text."""
@@ -141,24 +153,50 @@ class Sheet(ABC):
         """The target of a fitted model -> labels (n_rows,) of its classes; the error names the lines of others."""
         self._require_targets(name, "label")
         of_text = classes.dtype.kind in "UO"
-        place = {label: number for number, label in enumerate(classes.tolist())}
         column = self.held(name, text=of_text)
         if not of_text or not isinstance(column, Factors):
             column = _factors_from_numbers(self.numbers(name))
-        known = [place.get(str(value) if of_text else value, -1) for value in column.values.tolist()]
+        values = [str(value) if of_text else value for value in column.values.tolist()]
+        known = known_places(values, classes, exact=self.reading.exact_text)
         codes = np.array(known, dtype=np.int64)[column.codes]
         if (codes < 0).any():
             raise DataError(
                 f"target {name!r} must hold classes of the model ({listed(classes.tolist())}), got others in"
                 f" {number_of(int((codes < 0).sum()), 'row')};"
                 f" {'remove those rows' if (codes >= 0).any() else 'is it the right column?'}",
-                tuple(self._named(name, codes < 0)),
+                tuple(self.named(name, codes < 0)),
             )
         return np.asarray(classes[codes])
 
+    @property
+    def notation(self) -> Notation:
+        """How the file writes numbers; typed files have numbers of their own."""
+        return POINT if self.typed else Notation(self.reading.decimal, self.reading.thousands)
+
+    def _merged(self, name: str, found: Factors) -> Factors:
+        """Texts with codes -> one text for all its spellings, which is said."""
+        one, others = merged(found)
+        if others:
+            pairs = [f"{listed(map(repr, more), 3)} as {text!r}" for text, more in others.items()]
+            say(f"note: column {name!r} counts {listed(pairs, 3)}; --exact-text keeps such spellings apart")
+        return one
+
+    def _refuse_disguised(self, name: str, texts: list[str]) -> None:
+        """Refuse a column if most of its texts look like numbers or dates: as categories they would teach nothing."""
+        marks = "numbers with a decimal comma, a unit or marks between thousands"
+        numbers = [text for text in texts if _NUMBER_LIKE.fullmatch(text.strip())]
+        dates = [text for text in texts if DATE_LIKE.fullmatch(text.strip())]
+        kinds = ((marks, numbers, _how_to_read(numbers)), ("dates", dates, "--dates turns them into numbers"))
+        for kind, alike, advice in kinds:
+            if 2 * len(alike) > len(texts):
+                raise DataError(
+                    f"column {name!r} must hold numbers or categories, got {kind} such as {alike[0]!r}; {advice},"
+                    " --drop leaves the column out, --nominal treats them as categories"
+                )
+
     def _parsed(self, column: Factors) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Texts -> numbers (n_rows,), NaN where missing or bad, and which are bad (n_rows,)."""
-        numbers, bad = parse_texts(column.values, self.missing)
+        numbers, bad = parse_texts(column.values, self.missing, self.notation)
         return np.append(numbers, np.nan)[column.codes], np.append(bad, False)[column.codes]
 
     def _require_targets(self, name: str, what: str) -> None:
@@ -167,8 +205,8 @@ class Sheet(ABC):
         if gaps.any():
             raise DataError(
                 f"target {name!r} must have a {what} in every row, got none in {number_of(int(gaps.sum()), 'row')};"
-                " fill it in or remove the rows",
-                tuple(self._named(name, gaps)),
+                " fill it in, remove the rows, or leave them out with --skip-unlabelled",
+                tuple(self.named(name, gaps)),
             )
 
     def _require_numbers(self, name: str, bad: NDArray[np.bool_], advice: str) -> None:
@@ -176,10 +214,10 @@ class Sheet(ABC):
         if bad.any():
             raise DataError(
                 f"column {name!r} must hold numbers, got text in {number_of(int(bad.sum()), 'row')}; {advice}",
-                tuple(self._named(name, bad)),
+                tuple(self.named(name, bad)),
             )
 
-    def _named(self, name: str, bad: NDArray[np.bool_]) -> list[str]:
+    def named(self, name: str, bad: NDArray[np.bool_]) -> list[str]:
         """Bad rows (n_rows,) -> a line for each of the first `MOST_NAMED`."""
         rows = np.flatnonzero(bad)
         cells = self.cells(name)
@@ -187,16 +225,14 @@ class Sheet(ABC):
         return said + ([f"… and {len(rows) - MOST_NAMED:,} more"] if len(rows) > MOST_NAMED else [])
 
 
-def parse_texts(values: Array, missing: frozenset[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Distinct texts (k,) -> numbers (k,), NaN where missing or bad, and which are bad (k,)."""
-    parsed = [np.nan if text in missing else _number(text) for text in values.tolist()]
-    bad = np.array([number is None for number in parsed], dtype=bool)
-    return np.array([np.nan if number is None else number for number in parsed], dtype=np.float64), bad
+def _gaps(values: Array, missing: frozenset[str]) -> NDArray[np.bool_]:
+    """Texts (k,) -> (k,), whether each stands for a missing value."""
+    return np.fromiter((is_gap(value, missing) for value in values.tolist()), dtype=bool, count=len(values))
 
 
-def _among(values: Array, texts: frozenset[str]) -> NDArray[np.bool_]:
-    """Texts (k,) -> (k,), whether each is one of `texts`."""
-    return np.fromiter((value in texts for value in values.tolist()), dtype=bool, count=len(values))
+def _padded(column: Factors) -> str:
+    """The first code with a zero in front."""
+    return str(next(text for text in column.values.tolist() if text.strip().startswith("0")))
 
 
 def _factors_from_numbers(numbers: Array) -> Factors:
@@ -205,35 +241,23 @@ def _factors_from_numbers(numbers: Array) -> Factors:
     return Factors(codes, values)
 
 
-def _refuse_disguised(name: str, texts: list[str]) -> None:
-    """Refuse a column if most of its texts look like numbers or dates: as categories they would teach nothing."""
-    kinds = (
-        ("numbers with a decimal comma, a unit or marks between thousands", _NUMBER_LIKE, "write them as 1234.5"),
-        ("dates", _DATE_LIKE, "turn them into numbers, leave the column out with --drop"),
-    )
-    for kind, pattern, advice in kinds:
-        alike = [text for text in texts if pattern.fullmatch(text.strip())]
-        if 2 * len(alike) > len(texts):
-            raise DataError(
-                f"column {name!r} must hold numbers or categories, got {kind} such as {alike[0]!r}; {advice}, or use"
-                " --nominal to treat them as categories"
-            )
+def _how_to_read(texts: list[str]) -> str:
+    """Numbers in another notation -> the options that read all of them, or else advice."""
+    if all(Notation(",").number(text) is not None is not Notation(".", ",").number(text) for text in texts):
+        return "--decimal , or --thousands , reads them, whichever the comma is"
+    for decimal, thousands in ((",", ""), (".", ","), (",", "."), (".", "'"), (",", " "), (".", " ")):
+        notation = Notation(decimal, thousands)
+        if all(notation.number(text) is not None for text in texts):
+            marks = f' --thousands "{thousands}"' if thousands else ""
+            return ((f"--decimal {decimal}" if decimal == "," else "") + marks).strip() + " reads them"
+    return "write them as 1234.5"
 
 
-def _number(cell: str) -> float | None:
-    """One text -> its number, or None if it is not a number."""
-    if "_" in cell:
-        return None
-    try:
-        return float(cell)
-    except ValueError:
-        return _TRUTH.get(cell.strip().lower())
-
-
-def _labels_from_texts(texts: list[str], typed: bool) -> Array:
+def _labels_from_texts(texts: list[str], typed: bool, notation: Notation = POINT) -> Array:
     """Distinct texts (k,) -> whole numbers, numbers, or the texts."""
     as_text = np.array(texts)
-    numbers = [None if typed or _PADDED.match(text) else _plain_number(text) for text in texts]
+    plain = [text if typed else (notation.with_point(text) or text) for text in texts]
+    numbers = [None if typed or _PADDED.match(text) else _plain_number(text) for text in plain]
     if any(number is None for number in numbers):
         return as_text
     if all(isinstance(number, int) and abs(number) < 2**63 for number in numbers):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
+from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +14,49 @@ from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.paths import STREAM, refuse_standard_output
 
 if TYPE_CHECKING:
+    from hedgerow.commands.options.shared import Reading
     from hedgerow.commands.sheet import Sheet
 
 STDIN = STREAM
 
 
-def read_sheet(path: str, missing: Iterable[str] = ()) -> Sheet:
-    """A CSV, Parquet or Arrow file, recognised by its first bytes -> sheet, which reads its columns when asked."""
-    from hedgerow.commands.delimited import sheet_from_csv
-    from hedgerow.commands.typed import ARROW, PARQUET, sheet_from_arrow
+def read_sheet(paths: Sequence[str], reading: Reading) -> Sheet:
+    """Files of one table, recognised by their first bytes -> sheet, which reads its columns when asked."""
+    from hedgerow.commands.views import Dated, Stacked
 
-    data = _read_again(path)
-    head = data[: len(ARROW)] if isinstance(data, bytes) else _first_bytes(data, len(ARROW))
-    return sheet_from_arrow(data, missing) if head.startswith((PARQUET, ARROW)) else sheet_from_csv(data, missing)
+    files = list(dict.fromkeys(file for path in paths for file in _matching(path)))
+    sheets = [_one_sheet(file, reading) for file in files]
+    sheet = sheets[0] if len(sheets) == 1 else Stacked(sheets, files)
+    return Dated(sheet) if reading.dates else sheet
+
+
+def _matching(path: str) -> list[str]:
+    """A path, an address, or a pattern such as ``2024-*.csv`` -> the files it stands for, sorted."""
+    if path == STDIN or "://" in path or Path(path).exists() or not has_magic(path):
+        return [path]
+    found = sorted(glob(path, recursive=True))
+    if not found:
+        raise UsageError(f"data must be a file that exists, got the pattern {path!r}, which matches none")
+    return found
+
+
+def _one_sheet(path: str, reading: Reading) -> Sheet:
+    """One file -> sheet."""
+    from hedgerow.commands.delimited import sheet_from_csv
+    from hedgerow.commands.encoding import as_utf8
+    from hedgerow.commands.packed import first_bytes, is_workbook, unpacked
+    from hedgerow.commands.typed import ARROW, PARQUET, sheet_from_arrow
+    from hedgerow.commands.workbook import csv_from_workbook
+
+    data = unpacked(_read_again(path))
+    if first_bytes(data, len(ARROW)).startswith((PARQUET, ARROW)):
+        return sheet_from_arrow(data, reading)
+    if is_workbook(data):
+        plain = replace(reading, decimal=".", thousands="")
+        return sheet_from_csv(csv_from_workbook(data, reading.sheet), plain, "row")
+    if reading.sheet is not None:
+        raise UsageError(f"--sheet must be used with a spreadsheet, got {path!r}; leave it out")
+    return sheet_from_csv(as_utf8(data, reading.encoding), reading)
 
 
 def read_model(path: str) -> Any:
@@ -45,7 +77,7 @@ def model_file(path: str) -> Any:
     return io.BytesIO(_read_bytes(path, "model")) if path == STDIN else _existing(path, "model")
 
 
-def require_one_stdin(*paths: str) -> None:
+def require_one_stdin(*paths: str | None) -> None:
     """Refuse to read two files from one standard input."""
     if paths.count(STDIN) > 1:
         raise UsageError("only one of MODEL and DATA may be - (standard input), got both; save one of them to a file")
@@ -53,14 +85,26 @@ def require_one_stdin(*paths: str) -> None:
 
 def _read_again(path: str) -> bytes | Path:
     """What can be read more than once: the path of a regular file, or all bytes of anything else."""
+    if "://" in path:
+        return _from_address(path)
     if path != STDIN and (found := _existing(path, "data")).is_file():
         return found
     return _read_bytes(path, "data")
 
 
-def _first_bytes(path: Path, n_bytes: int) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(n_bytes)
+def _from_address(address: str) -> bytes:
+    """An address such as s3://bucket/table.csv -> all bytes of the file."""
+    try:
+        import fsspec
+    except ImportError:
+        raise ImportError(
+            f"{address!r} needs fsspec, which is not installed; pip install fsspec, or save the file first"
+        ) from None
+    try:
+        with fsspec.open(address, "rb") as file:
+            return bytes(file.read())
+    except (OSError, ValueError, ImportError) as reason:
+        raise UsageError(f"data must be a file that can be read, got {address!r}: {reason}") from None
 
 
 def _read_bytes(path: str, what: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.table import Factors
@@ -29,6 +30,7 @@ class TypedSheet(Sheet):
     n_rows: int
     columns: Callable[[str], Any]
     missing: frozenset[str]
+    reading: Reading
     typed = True
     _last: tuple[str, Array | Factors] | None = None
 
@@ -47,7 +49,7 @@ class TypedSheet(Sheet):
         return f"row {row + 1}"
 
 
-def sheet_from_arrow(data: bytes | Path, missing: Iterable[str] = ()) -> TypedSheet:
+def sheet_from_arrow(data: bytes | Path, reading: Reading) -> TypedSheet:
     """A Parquet or Arrow file -> sheet."""
     pyarrow = require_pyarrow()
     from pyarrow import ipc, parquet
@@ -74,12 +76,12 @@ def sheet_from_arrow(data: bytes | Path, missing: Iterable[str] = ()) -> TypedSh
         raise DataError("a table must have at least one row and one column, got none; is it the right file?")
     if len(set(names)) != len(names):
         raise DataError(f"the columns of a table must have different names, got {list(names)[:10]}; rename them")
-    return TypedSheet(names, n_rows, column, frozenset({"", *missing}))
+    return TypedSheet(names, n_rows, column, frozenset({"", *reading.missing}), reading)
 
 
-def sheet_from_table(table: Any) -> TypedSheet:
+def sheet_from_table(table: Any, reading: Reading) -> TypedSheet:
     """A table of pyarrow -> sheet."""
-    return TypedSheet(tuple(table.column_names), table.num_rows, table.column, frozenset({""}))
+    return TypedSheet(tuple(table.column_names), table.num_rows, table.column, frozenset({""}), reading)
 
 
 def write_parquet(columns: dict[str, Any], file: str | Path | BinaryIO) -> None:
@@ -88,6 +90,14 @@ def write_parquet(columns: dict[str, Any], file: str | Path | BinaryIO) -> None:
     from pyarrow import parquet
 
     parquet.write_table(pyarrow.table(columns), file)
+
+
+def write_arrow(columns: dict[str, Any], file: str | Path) -> None:
+    """Columns by name -> a file of Arrow, which is also called Feather."""
+    pyarrow = require_pyarrow()
+    from pyarrow import feather
+
+    feather.write_feather(pyarrow.table(columns), str(file))
 
 
 def require_pyarrow() -> Any:

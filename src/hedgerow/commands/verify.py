@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from hedgerow.commands.options.files import FileOptions
 from hedgerow.commands.source import model_file
 from hedgerow.commands.talk import facts, number_of, show, write_json
 from hedgerow.errors import ModelFileError
 
 
-def verify(path: str, *, as_json: bool) -> None:
+def verify(options: FileOptions) -> None:
     """Check everything and say that it is sound; if it is not, raise the error."""
+    path, as_json = options.model, options.as_json
     file = model_file(path)
     from hedgerow.exchange.files import load  # imports scikit-learn, which takes a second: only for a path that exists
 

@@ -1,0 +1,129 @@
+"""Costs: a file (rows: what is true, columns: what is done) -> the cheapest action, and what decisions cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.commands.answers import Columns, Floats
+from hedgerow.commands.options.shared import Reading
+from hedgerow.commands.outcome import DataError
+from hedgerow.commands.sheet import Array
+from hedgerow.commands.source import read_sheet
+from hedgerow.commands.spelling import folded, known_places
+from hedgerow.commands.talk import listed
+from hedgerow.decide.single import ExpectedUtility
+
+#: The action of those who want to know more before they decide.
+LOOK_AGAIN = "look again"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What each action costs if each class is true."""
+
+    actions: tuple[str, ...]  # (A,)
+    table: Floats  # (K, A)
+    of_class: NDArray[np.int64]  # (K,), the action that treats a class as true; -1 if no action does
+
+    def cheapest(self, opinion: Any) -> NDArray[np.int64]:
+        """An opinion about n rows -> the action of the lowest expected cost (n,)."""
+        return np.asarray(ExpectedUtility(-self.table.T).choose(opinion).argmax(axis=1))
+
+    def of_sets(self, sets: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+        """Sets (n, K) -> the action of the one class, or to look again (n,); None if such an action has no costs."""
+        again = [number for number, action in enumerate(self.actions) if folded(action) == LOOK_AGAIN]
+        if not again or (self.of_class < 0).any():
+            return None
+        return np.where(sets.sum(axis=1) == 1, self.of_class[sets.argmax(axis=1)], again[0])
+
+    def mean(self, truth: NDArray[np.int64], actions: NDArray[np.int64]) -> float:
+        """True classes (n,) and actions (n,) -> the cost of a row."""
+        return float(self.table[truth, actions].mean())
+
+    def figures(self, truth: NDArray[np.int64], opinion: Any, sets: NDArray[np.bool_]) -> dict[str, float]:
+        """What is true, and what a model says -> the cost of a row if one follows it, in several ways."""
+        found = {"cheapest_action": self.mean(truth, self.cheapest(opinion))}
+        by_sets = self.of_sets(sets)
+        if by_sets is not None:
+            found["sets"] = self.mean(truth, by_sets)
+        if (self.of_class >= 0).all():
+            found["labels"] = self.mean(truth, self.of_class[opinion.probability.argmax(axis=1)])
+        always = {
+            f"always {action}": float(self.table[truth, place].mean()) for place, action in enumerate(self.actions)
+        }
+        return found | always
+
+
+def read_costs(path: str, classes: Array, reading: Reading) -> Costs:
+    """A file whose first column names the classes and whose other columns are actions -> costs."""
+    sheet = read_sheet([path], Reading(decimal=reading.decimal, thousands=reading.thousands, encoding=reading.encoding))
+    truth, *actions = sheet.names
+    named = [str(cell) for cell in sheet.cells(truth).tolist()]
+    places = known_places([str(label) for label in classes.tolist()], np.array(named, dtype=object), exact=False)
+    lacking = [label for label, place in zip(classes.tolist(), places, strict=True) if place < 0]
+    if lacking or not actions or len(set(named)) != len(named):
+        got = f"none for {listed(lacking)}" if lacking else "no column of costs" if not actions else "a class twice"
+        raise DataError(
+            f"--costs must have a row for each class ({listed(classes.tolist())}) and a column for each action, got"
+            f" {got}"
+        )
+    table = np.column_stack([sheet.targets(action) for action in actions])[places]
+    names = np.array(actions, dtype=object)
+    return Costs(
+        tuple(actions),
+        np.asarray(table, dtype=np.float64),
+        np.array(known_places([str(label) for label in classes.tolist()], names, exact=False), dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class WithActions:
+    """Answers with the cheapest action in front and its expected cost at the end."""
+
+    answers: Columns
+    action: list[str]  # (n,)
+    cost: Floats  # (n,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in the order they are written."""
+        return ("action", *self.answers.names, "expected_cost")
+
+    @property
+    def json_names(self) -> tuple[str, ...]:
+        """The keys of a row in JSON."""
+        return ("action", *self.answers.json_names, "expected_cost")
+
+    @property
+    def n_undecided(self) -> int:
+        """How many sets hold several classes."""
+        return self.answers.n_undecided
+
+    def texts(self) -> list[list[Any]]:
+        """Columns before the numbers, for CSV."""
+        return [self.action, *self.answers.texts()]
+
+    def typed(self) -> list[list[Any]]:
+        """The same for Parquet."""
+        return [self.action, *self.answers.typed()]
+
+    def numbers(self) -> list[Floats]:
+        """The columns after them."""
+        return [*self.answers.numbers(), self.cost]
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Row by row, for JSON."""
+        for row, said in enumerate(self.answers.objects()):
+            yield {"action": self.action[row], **said, "expected_cost": float(self.cost[row])}
+
+
+def with_actions(answers: Columns, opinion: Any, costs: Costs) -> WithActions:
+    """Answers, the opinion they come from, and costs -> answers with actions."""
+    best = costs.cheapest(opinion)
+    expected = opinion.probability @ costs.table
+    return WithActions(answers, [costs.actions[each] for each in best], expected[np.arange(len(best)), best])

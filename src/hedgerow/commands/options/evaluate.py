@@ -1,0 +1,27 @@
+"""Evaluate: what `hedgerow evaluate` can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from hedgerow.commands.options.shared import CostsFile, Data, Measuring, Model, SkipUnlabelled, Talking
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(Measuring, Talking):
+    """What `hedgerow evaluate` was asked."""
+
+    model: Model
+    data: Data
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes or targets.")]
+    by: Annotated[
+        tuple[str, ...], typer.Option(metavar="COLUMN", help="Show the figures also for each group; repeatable.")
+    ] = ()
+    positive: Annotated[
+        str | None, typer.Option(metavar="CLASS", help="Of two classes, the one that is looked for; the rarer one.")
+    ] = None
+    costs: CostsFile = None
+    skip_unlabelled: SkipUnlabelled = False

@@ -1,0 +1,66 @@
+"""Queue: a model and a table -> the cases worth asking about first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hedgerow.commands.kinds import kind_of, model_asked
+from hedgerow.commands.match import prepare_for, table_for
+from hedgerow.commands.options.back import QueueOptions
+from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.source import read_sheet, require_one_stdin
+from hedgerow.commands.talk import grid, say, show, write_json
+from hedgerow.explain.cases import number
+
+
+def queue(options: QueueOptions) -> None:
+    """Load, read, rank, print."""
+    require_one_stdin(options.model, *options.data)
+    model = model_asked(options)
+    if not hasattr(model, "suggest"):
+        raise UsageError(f"MODEL must be a forest that can suggest rows, got a {type(model).__name__}; fit one")
+    sheet = read_sheet(options.data, options)
+    if options.id:
+        sheet.require(options.id, "--id")
+    prepare_for(model, sheet, texts=[options.id])
+    table = table_for(model, sheet, tuple(filter(None, (options.id,))), allow_missing=options.allow_missing_columns)
+    rows = np.asarray(model.suggest(table, options.number))
+    names = sheet.cells(options.id)[rows].tolist() if options.id else [None] * len(rows)
+    cases = [
+        {"rank": place + 1, "row": int(row) + 1, "name": None if name is None else str(name)} | said
+        for place, (row, name, said) in enumerate(zip(rows, names, _said(model, table.some(rows)), strict=True))
+    ]
+    if options.as_json:
+        write_json(cases)
+        return
+    heads = [head for head in cases[0] if head != "name" or options.id] if cases else []
+    show(
+        grid("Ask about these first", heads, [[_cell(case[head]) for head in heads] for case in cases], left=len(heads))
+    )
+    say("to answer them, open a report of this table, mark the cases, save, and use hedgerow learn")
+
+
+def _said(model: Any, table: Any) -> list[dict[str, Any]]:
+    """What the model says about each row."""
+    if kind_of(model).classes(model):
+        sets, probability = model.predict_set(table), model.predict_proba(table)
+        return [
+            {
+                "it_could_be": [str(name) for name in model.classes_[chosen].tolist()],
+                "most_probable": str(model.classes_[shares.argmax()]),
+                "probability": round(float(shares.max()), 4),
+            }
+            for chosen, shares in zip(sets, probability, strict=True)
+        ]
+    predicted, parts = model.predict(table), model.predict_uncertainty(table)
+    pairs = zip(predicted.tolist(), np.sqrt(parts.epistemic).tolist(), strict=True)
+    return [{"prediction": value, "trees_differ_by": spread} for value, spread in pairs]
+
+
+def _cell(value: Any) -> str:
+    """A value -> text in a table."""
+    if isinstance(value, list):
+        return " or ".join(value)
+    return number(value) if isinstance(value, float) else str(value)
