@@ -87,8 +87,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is there and what can be had."""
-    return sorted({*globals(), *_HOME, "__version__"})
+    """The public names, and no others."""
+    return sorted({*_HOME, "__version__"})
 
 
 def _version() -> str:

@@ -198,20 +198,27 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             return float(super().score(X, labels_as_given(y), sample_weight))
         return float(np.average(labels.plausibility_of(self.predict(X)), weights=sample_weight))
 
-    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any, *, labels: bool = False) -> NDArray[np.bool_] | list[list[Any]]:
         """The set of classes that remain for each sample after the decision; never empty.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Samples.
+        labels : bool, default=False
+            Whether to return the classes of each set instead of a matrix; only for one output.
 
         Returns
         -------
         chosen : bool ndarray of shape (n_samples, n_classes), or a list of one for each output
+            With `labels`, a list of the classes of each sample's set.
         """
         now = self.__answers__()
-        return now.sets(now.read(X))
+        chosen = now.sets(now.read(X))
+        if not labels:
+            return chosen
+        names = now.classes.tolist()
+        return [[names[place] for place in np.flatnonzero(row)] for row in chosen]
 
     def predict_bounds(self, X: Any) -> Floats:
         """Lower and upper probability of each class (belief and plausibility).
@@ -324,7 +331,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         """
         from hedgerow.explain import explain  # here, because explain imports estimators
 
-        return explain(self, X, **asked)
+        return explain(self, X, **asked)  # type: ignore[return-value]
 
     def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Report:
         """Make one HTML page, which can be e-mailed: metrics, the undecided cases, and each case with sliders.

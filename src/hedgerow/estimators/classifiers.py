@@ -169,7 +169,7 @@ class RandomForestClassifier(TreesClassifier):
     max_features: Any = "sqrt"
     constant_features: str = "skip"
     min_impurity_decrease: float = 0.0
-    bootstrap: bool = True
+    bootstrap: bool | str = True
     max_samples: Any = None
     oob_score: Any = False
     novelty: float | None = None
@@ -217,7 +217,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
     """
 
     splitter: str = parameter(default="random", init=False)
-    bootstrap: bool = False
+    bootstrap: bool | str = False
 
     __single__ = ExtraTreeClassifier
 

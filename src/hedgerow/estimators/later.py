@@ -21,6 +21,7 @@ from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.newcomers import compare, newcomers
 from hedgerow.judge.novelty import keep_novelty, novelty_of
 from hedgerow.judge.oob import BootstrapErrors
+from hedgerow.judge.suggest import suggested_rows
 
 Floats = NDArray[np.float64]
 
@@ -158,6 +159,41 @@ class LaterEstimator(TreesEstimator):
         """
         now = self.__answers__()
         return novelty_of(now, now.table(X)).p_value
+
+    def suggest(self, X: Any, n: int = 10) -> NDArray[np.int64]:
+        """Which of these rows without labels to ask about next, so that the forest learns most from their labels.
+
+        A row is useful if the forest doubts its label, if many doubtful rows reach the same leaves, and if no row like
+        it has been suggested already. The doubt of a classifier is one minus the difference between its two largest
+        probabilities; that of a regressor is the standard deviation between its trees, relative to the largest.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Rows without labels.
+        n : int, default=10
+            How many rows to suggest; all rows, if there are fewer.
+
+        Returns
+        -------
+        rows : ndarray of shape (min(n, n_samples),)
+            Numbers of rows of X, the most useful first. With more than 50,000 rows, only the most doubtful are looked
+            at. With several outputs, doubt is the mean over outputs.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import RandomForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(random_state=0).fit(X[::5], y[::5])
+        >>> rows = forest.suggest(X, n=3)
+        >>> forest.predict_proba(X[rows]).argmin(axis=1)
+        array([0, 0, 0])
+        """
+        now = self.__answers__()
+        require_count("n", n)
+        codes = now.read(X)
+        return suggested_rows(now.forest, codes, now.doubt(codes), int(n), now.many_threads(codes))
 
     @property
     def n_outputs_(self) -> int:

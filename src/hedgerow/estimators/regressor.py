@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.number_answers import NumberAnswers, VarianceOf
 from hedgerow.judge.several import answers_for
 from hedgerow.judge.variance import VarianceOf as ForestVariance
+
+if TYPE_CHECKING:
+    from hedgerow.explain import Estimate
+    from hedgerow.explain.report import Report
 
 Floats = NDArray[np.float64]
 
@@ -256,6 +260,48 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         """
         now = self.__answers__()
         return now.quantiles(now.read(X), quantiles, weighting, interpolation, method)
+
+    def explain(self, X: Any, **asked: Any) -> list[Estimate]:
+        """What each prediction rests on, how far the target may lie from it, and what each value adds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        **asked
+            As in `hedgerow.explain.explain`: ``train``, ``y_train``, ``cases``, ``shap`` and ``coverage``.
+
+        Returns
+        -------
+        list of hedgerow.explain.Estimate
+            One for each sample, with `to_text`, `to_dict` and `to_html`.
+        """
+        from hedgerow.explain import explain  # here, because explain imports estimators
+
+        return explain(self, X, **asked)  # type: ignore[return-value]
+
+    def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Report:
+        """One self-contained page: how good predictions are, where intervals are widest, each case and its reasons.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Rows the forest has not been trained on.
+        y : array-like of shape (n_samples,), default=None
+            The targets of these rows; without them the report has no metrics.
+        names : array-like of shape (n_samples,), default=None
+            Names of the rows; None uses their numbers.
+        **options
+            As in `hedgerow.explain.report.make_report`: ``title``, ``max_cases``, ``train``, ``coverage``, and others.
+
+        Returns
+        -------
+        hedgerow.explain.report.Report
+            With ``html``, ``figures`` and ``save(path)``.
+        """
+        from hedgerow.explain.report import make_report  # here, because explain imports estimators
+
+        return make_report(self, X, y, names=names, **options)
 
     @property
     def criterion_(self) -> str:

@@ -157,7 +157,7 @@ class RandomForestRegressor(TreesRegressor):
     max_features: Any = 1.0
     constant_features: str = "skip"
     min_impurity_decrease: float = 0.0
-    bootstrap: bool = True
+    bootstrap: bool | str = True
     max_samples: Any = None
     oob_score: Any = parameter(default=False, like=NUMBER_SCORE)
     unseen: str = "shares"
@@ -196,6 +196,6 @@ class ExtraTreesRegressor(RandomForestRegressor):
     """
 
     splitter: str = parameter(default="random", init=False)
-    bootstrap: bool = False
+    bootstrap: bool | str = False
 
     __single__ = ExtraTreeRegressor

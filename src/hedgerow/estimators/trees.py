@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -233,6 +233,17 @@ class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
         if names is None:
             raise AttributeError("feature_names_in_ is there if the training table had names, got a table without")
         return np.array(names, dtype=object)
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: scikit-learn's diagram and, after a fit, one page about the model."""
+        from hedgerow.explain.summary import describe
+
+        diagram: str = super()._html_repr()
+        if not self.__sklearn_is_fitted__() or fitted_of(self).outputs:
+            return diagram
+        with suppress(ValueError, TypeError):  # parameters that are wrong now have nothing to describe
+            diagram += describe(self, doubt=False).to_html()
+        return diagram
 
     def __bool__(self) -> bool:
         """True, also before a fit; without it, Python would ask for the number of trees."""

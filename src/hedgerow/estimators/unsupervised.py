@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
+from hedgerow.estimators.members import each_member, how_many, member_at, members
+from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.fit.fields import estimator, parameter
 from hedgerow.fit.parameters import (
@@ -20,20 +22,22 @@ from hedgerow.fit.parameters import (
     resolve_settings,
 )
 from hedgerow.fit.run import MAX_ROWS, Fit, grow
+from hedgerow.fit.settings import seed_from
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.moments import Moments
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
+from hedgerow.forest.walk import Tree
 from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, with_fitted
-from hedgerow.table import Table, read_training_table
+from hedgerow.table import Table, read_table, read_training_table
 from hedgerow.table.binned import bins_and_codes
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import AboutRows, Labels
 from hedgerow.target.class_target import ClassTarget
-from hedgerow.target.number_target import number_target
+from hedgerow.target.number_target import read_number_target
 
 Floats = NDArray[np.float64]
 
@@ -83,18 +87,23 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
     def __answers__(self, fitted: Fitted | None = None) -> Answers:
         return Answers(self, fitted)
 
-    def _read(self, X: Any) -> Table:
+    def _read(self, X: Any, before: Fitted | None = None) -> Table:
         check_parameters(self)
         refuse_unsettled(self, "if there are no labels", "give a number")
-        table = read_training_table(X, categorical_features=self.categorical_features)
+        if before:
+            table = read_table(X, before.schema)
+        else:
+            table = read_training_table(X, categorical_features=self.categorical_features)
         if table.n_rows >= MAX_ROWS:
             raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
         return table
 
-    def _published(self, X: Any, rows: TrainingRows, table: Table, bins: Bins, settings: GrowSettings) -> Fit:
+    def _published(
+        self, X: Any, rows: TrainingRows, table: Table, bins: Bins, settings: GrowSettings, before: Fitted | None = None
+    ) -> Fit:
         """Everything about a fit except its trees."""
         fingerprint = rows.fingerprint(of_rows=False)
-        return Fit(self, rows, table.schema, bins, settings, fingerprint, None, (X, None))
+        return Fit(self, rows, table.schema, bins, settings, fingerprint, before, (X, None))
 
 
 @estimator
@@ -115,6 +124,8 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         Names of the features, if the training table had names.
     trees_ : list of Tree
         The trees, as objects to read and walk through.
+    estimators_ : list of estimators
+        The same trees, each as an embedding of one tree; also ``len(trees)``, ``trees[i]`` and iteration.
     forest_ : Forest
         The arrays of the trees.
 
@@ -135,7 +146,9 @@ class RandomTreesEmbedding(_UnlabelledTrees):
 
     n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
     max_depth: int | None = parameter(default=5, about=_DEPTH)
+    min_weight_fraction_leaf: float = 0.0
     sparse_output: bool = True
+    warm_start: bool = parameter(default=False, needs_rows=lambda value: False)
     n_jobs: int | None = None
     verbose: int = 0
     criterion: str = parameter(default="squared_error", init=False, like=NUMBER_CRITERION)
@@ -145,8 +158,10 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     __keeps_rows__ = False
     #: What the counts of a leaf are called.
     __leaf_names__ = ("rows",)
+    __len__, __getitem__, __iter__ = how_many, member_at, each_member
+    estimators_ = property(members)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees.
 
         Parameters
@@ -156,22 +171,28 @@ class RandomTreesEmbedding(_UnlabelledTrees):
             are not.
         y : ignored
             Only for compatibility with scikit-learn.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, for ``min_weight_fraction_leaf``. Rows of weight zero are left out.
 
         Returns
         -------
         self
         """
-        table, n_threads = self._read(X), thread_count(self.n_jobs)
-        settings = resolve_settings(self, table.n_rows, table.n_features, table.schema.names, 1)
-        settings = replace(settings, leaf_counts="inbag")
-        noise = np.random.default_rng(settings.seed).random(table.n_rows)  # all different: only limits end a branch
-        bins, codes = bins_and_codes(table, max_bins=self.max_bins, n_threads=n_threads)
-        rows = TrainingRows.of(codes, None, number_target(noise, None, "squared_error"), settings)
-        begun = self._published(X, rows, table, bins, settings)
+        before: Fitted | None = self.__dict__.get("_fitted") if self.warm_start else None
+        table, n_threads = self._read(X, before), thread_count(self.n_jobs)
+        seed = before.seed if before else seed_from(self.random_state)
+        noise = np.random.default_rng(seed).random(table.n_rows)  # all different: only limits end a branch
+        target, kept = read_number_target(noise, sample_weight, table.n_rows, "squared_error")
+        settings = resolve_settings(self, target.n_rows, table.n_features, table.schema.names, 1)
+        settings = replace(settings, leaf_counts="inbag", seed=seed)
+        known = before.bins if before else None
+        bins, codes = bins_and_codes(table, known, rows=kept, max_bins=self.max_bins, n_threads=n_threads)
+        rows = TrainingRows.of(codes, kept, target, settings)
+        begun = self._published(X, rows, table, bins, settings, before)
         fitted = replace(
-            begun.published(without_moments(grow(begun))),
+            begun.published(grow(begun, without_moments)),
             about=AboutRows(np.array(self.__leaf_names__), _ranges(table)),
-            fingerprint=Fingerprint(None, table.n_rows, 0.0, "all"),
+            fingerprint=Fingerprint(None, target.n_rows, 0.0, "all"),
         )
         return with_fitted(self, fitted)
 
@@ -217,6 +238,28 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         found = forest_log_density(now.forest, densities, codes, now.threads(codes.shape[1]))
         found[_outside(table, ranges)] = -np.inf
         return found
+
+
+@estimator
+class OneRandomTree(OneTree, RandomTreesEmbedding):
+    """One of the trees of a `RandomTreesEmbedding`.
+
+    Parameters
+    ----------
+    {parameters}
+    """
+
+    n_estimators: int = parameter(default=1, init=False)
+
+    __one_tree__ = True
+
+    @property
+    def tree_(self) -> Tree:
+        """The tree, as an object to read and walk through."""
+        return self.trees_[0]
+
+
+RandomTreesEmbedding.__single__ = OneRandomTree
 
 
 @estimator

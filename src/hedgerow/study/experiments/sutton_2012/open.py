@@ -49,7 +49,9 @@ QUESTIONS = (
         lambda name: "10 / 11" in name,
     ),
     Question(
-        "test sets", "four quarters drawn without regard to classes, see above", lambda name: "stratified" in name
+        "test sets",
+        "four quarters, each drawn from all rows without regard to classes or to the other quarters, see above",
+        lambda name: "stratified" in name,
     ),
     Question(
         "nominal features (Tic-tac)", "a split sends any set of values left", lambda name: "nominal value" in name
@@ -98,7 +100,7 @@ def alternative_tables(results: Results, ours: dict[Cell, Rates]) -> list[Table]
                 f"Alternatives to our choices, sets of Table {table}",
                 ("changed", *titles),
                 rows,
-                "Points of error rate against our choice, on the same rows but where the quarters are stratified.",
+                "Points of error rate against our choice, on the same rows but where quarters are stratified.",
                 brief=False,
             )
         )

@@ -21,6 +21,8 @@ from hedgerow.study.experiments.sutton_2012.trees import Floats, Grow, Ints, bel
 from hedgerow.target.criteria import BeliefGain
 
 QUARTERS = 4  # test sets of one repetition: the decimals of Table 3 allow no smaller number
+#: How test sets are drawn; part of every unit's arguments, so that results of other draws are not taken over.
+DRAWS = "independent"
 INNER_FOLDS: int = PAPER["protocol"]["inner_folds"]
 LAMS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 COARSE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -53,6 +55,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "IDM, a yes or no per nominal value": ("IDM", {"as_dummies": True}),
     'lam="auto", five folds': ("IDM", {"auto": True}),
 }
+#: The other coding of nominal features, told beside ours: values as numbers in the order of the alphabet (b < o < x).
+CODED = {"CART": "CART, nominal values as numbers", "IDM": "IDM, nominal values as numbers"}
 #: Repetitions in full and in a quick run, and how many share a file.
 RUNS = {"table": (8, 2, 2), "variant": (2, 0, 2), "curve": (10, 10, 5)}
 CURVE_LAMS = tuple(round(0.05 * step, 2) for step in range(21))
@@ -78,10 +82,11 @@ def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
         told = PAPER[f"table_{TABLE_OF[title]}"]
         ways = ["CART", "IDM"] if TABLE_OF[title] == 1 else list(told["columns"])
         for way in ways:
-            units += _blocks("table", title, name, quick, way=way)
+            units += _blocks("table", title, name, quick, RUNS["table"], way=way)
         for variant, (way, changed) in VARIANTS.items():
             if way in ways and not (changed.keys() & {"as_numbers", "as_dummies"} and title != "Tic-tac"):
-                units += _blocks("variant", title, name, quick, way=way, variant=variant)
+                runs = RUNS["table" if variant in CODED.values() else "variant"]
+                units += _blocks("variant", title, name, quick, runs, way=way, variant=variant)
     return units
 
 
@@ -138,22 +143,21 @@ def _judge_one(
 def quarters(y: Ints, repetition: int, stratified: bool = False) -> Iterator[tuple[Ints, Ints]]:
     """Classes (n,), number of the repetition -> rows to fit and a quarter of the rows to test, four times.
 
-    A quarter is rounded down, which gives the sizes of Table 2; the rows left over are only learned from.
+    Each quarter is drawn from all rows, whatever the others hold, so four of them scatter as four draws do. A quarter
+    is rounded down, which gives the sizes of Table 2.
 
     Examples
     --------
     >>> [(len(fit), len(test)) for fit, test in quarters(np.repeat([0, 1, 2], 50), 0)]
     [(113, 37), (113, 37), (113, 37), (113, 37)]
     """
-    order = np.random.default_rng(repetition).permutation(len(y))
     size = len(y) // QUARTERS
-    if stratified:  # dealt out class after class
-        by_class = order[np.argsort(y[order], kind="stable")]
-        order = np.concatenate([by_class[start::QUARTERS][:size] for start in range(QUARTERS)])
-        order = np.concatenate([order, np.setdiff1d(by_class, order)])
-    for start in range(QUARTERS):
-        test = order[start * size : (start + 1) * size]
-        yield np.setdiff1d(order, test), np.sort(test)
+    for draw in range(QUARTERS):
+        order = np.random.default_rng([repetition, draw]).permutation(len(y))
+        if stratified:  # every fourth row of each class
+            order = order[np.argsort(y[order], kind="stable")]
+            order = np.concatenate([order[start::QUARTERS] for start in range(QUARTERS)])
+        yield np.sort(order[size:]), np.sort(order[:size])
 
 
 def inner_folds(y: Ints, seed: int = 0) -> Iterator[tuple[Ints, Ints]]:
@@ -230,7 +234,7 @@ def _curves(name: str, quick: bool) -> list[Unit]:
     """The units of Figure 1; those with linear programmes one fold at a time."""
     units = []
     for label in CURVES:
-        units += _blocks("curve", PAPER["figure_1"]["set"], name, quick, curve=label)
+        units += _blocks("curve", PAPER["figure_1"]["set"], name, quick, RUNS["curve"], curve=label)
     if not quick:
         for fold in range(INNER_FOLDS):
             arguments = {"kind": "slow curve", "set": name, "fold": fold}
@@ -247,13 +251,13 @@ COSTS = {
 FACTORS = {"CART": 0.1, "IDM": 1.0, "multi": 1.6, "combination": 5.0}
 
 
-def _blocks(kind: str, title: str, name: str, quick: bool, **also: Any) -> list[Unit]:
+def _blocks(kind: str, title: str, name: str, quick: bool, runs: tuple[int, int, int], **also: Any) -> list[Unit]:
     """Repetitions in blocks -> one unit each."""
-    in_full, in_brief, block = RUNS[kind]
+    in_full, in_brief, block = runs
     units = []
     for start in range(0, in_brief if quick else in_full, block):
         label = "-".join("".join(c if c.isalnum() or c == "." else "_" for c in value) for value in also.values())
-        arguments = {"kind": kind, "set": name, "repetitions": [start, start + block], **also}
+        arguments = {"kind": kind, "set": name, "repetitions": [start, start + block], "draws": DRAWS, **also}
         cost = block * COSTS[title] * FACTORS.get(also.get("way", "IDM"), 1.0)
         units.append(Unit(f"{kind}-{name}-{label}-{start:02d}", arguments, cost=cost))
     return units

@@ -14,7 +14,6 @@ from hedgerow.study.experiments.sutton_2012.protocol import COARSE, THRESHOLDS, 
 
 Floats = NDArray[np.float64]
 
-ENOUGH = 5  # repetitions from which a standard deviation can be estimated
 NEAR = 2.0  # standard deviations of a difference
 #: Candidates of λ and of β: the first is our choice.
 LAM_GRIDS: dict[str, tuple[float, ...]] = {
@@ -51,9 +50,7 @@ class Rates:
 
     @property
     def scatter(self) -> float:
-        """Standard deviation of one repetition; if there are few, estimated from their single test sets."""
-        if len(self.rates) >= ENOUGH:
-            return float(self.rates.std(ddof=1))
+        """Standard deviation of one repetition: that of all single test sets, divided by √4; they are drawn apart."""
         return float(self.quarters.std(ddof=1) / np.sqrt(self.quarters.shape[1]))
 
     def gap(self, cell: Cell) -> float:

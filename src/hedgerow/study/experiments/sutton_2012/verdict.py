@@ -8,7 +8,8 @@ from hedgerow.study.datasets import describe_dataset
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.sutton_2012.curves import LITTLE, SMALL, Curve
 from hedgerow.study.experiments.sutton_2012.paper import PAPER, Cell, is_attainable
-from hedgerow.study.experiments.sutton_2012.scores import NEAR, Rates, alternatives, change, signed
+from hedgerow.study.experiments.sutton_2012.protocol import CODED, QUARTERS
+from hedgerow.study.experiments.sutton_2012.scores import NEAR, Rates, alternatives, change, rates_of, signed
 
 COMPARABLE = 3.0  # points
 
@@ -21,8 +22,11 @@ def write_verdict(results: Results, ours: dict[Cell, Rates], curves: list[Curve]
     said = [
         f"**{len(near)} of {len(counted)} printed error rates are within {NEAR:g} standard deviations of ours**; the"
         f" mean absolute difference is {np.mean(gaps):.1f} points. One repetition, which is what the paper prints,"
-        f" scatters by {np.mean([rates.scatter for rates in counted.values()]):.1f} points on average."
+        f" scatters by {np.mean([rates.scatter for rates in counted.values()]):.1f} points on average: the standard"
+        f" deviation of single test sets over √{QUARTERS}, because each test set is a quarter drawn from all rows,"
+        f" whatever the others hold ({next(iter(ours.values())).quarters.size} draws a cell)."
     ]
+    said += _said_of_codes(results, counted)
     said += [_said_of_misprint(cell, rates) for cell, rates in ours.items() if cell.misprinted]
     said += [_said_of_outside(results, cell, rates) for cell, rates in counted.items() if cell not in near]
     said += _said_of_comparison(ours)
@@ -40,14 +44,32 @@ def _said_of_misprint(cell: Cell, rates: Rates) -> str:
     possible = [number for number in range(1, 7) if is_attainable(cell.percent, number * tests)]
     words = f"only {', '.join(map(str, possible))} would give it" if possible else "no number up to six gives it"
     return (
-        f"Table 3, {cell.title}/{cell.column}, {cell.percent:.1f}, is a misprint: it repeats the row below, and four"
-        f" test sets of {tests} rows, which every other cell allows, cannot give it ({words}). Ours is"
+        f"Table 3, {cell.title}/{cell.column}, {cell.percent:.1f}, is **probably a misprint**: it repeats the row"
+        f" below, and four test sets of {tests} rows, which every other cell allows, cannot give it ({words}). Ours is"
         f" {rates.mean:.1f}."
     )
 
 
+def _said_of_codes(results: Results, counted: dict[Cell, Rates]) -> list[str]:
+    """How many cells are near if the nominal features are coded as numbers."""
+    coded = {cell: rates_of(results, cell.data_set, cell.way, variant=CODED.get(cell.way)) for cell in counted}
+    both = {cell: coded[cell] if cell.way in CODED and coded[cell] else rates for cell, rates in counted.items()}
+    changed = [cell for cell in both if both[cell] is not counted[cell]]
+    if not changed:
+        return []
+    near = sum(rates.is_near(cell) for cell, rates in both.items() if rates is not None)
+    told = ", ".join(
+        f"{cell.column} {counted[cell].mean:.1f} and {both[cell].mean:.1f} (the paper's {cell.percent:.1f})"  # type: ignore[union-attr]
+        for cell in changed
+    )
+    return [
+        f"{changed[0].title} is nominal, and the paper does not say how it is coded. As sets of values, and as numbers"
+        f" in the order of the alphabet, b < o < x: {told}. With numbers {near} of {len(counted)} cells are near."
+    ]
+
+
 def _said_of_outside(results: Results, cell: Cell, rates: Rates) -> str:
-    """A cell that we do not reproduce, and the alternative that comes closest to it."""
+    """A cell that we do not reproduce, and whether an alternative explains it."""
     tried = alternatives(results, cell.data_set, cell.way)
     said = (
         f"Outside: Table {cell.table}, {cell.title}/{cell.column}, ours {rates.mean:.1f}, the paper's"
@@ -55,11 +77,16 @@ def _said_of_outside(results: Results, cell: Cell, rates: Rates) -> str:
     )
     if not tried:
         return said + "."
-    moved = {name: rates.mean + change(rates, other) for name, other in tried.items()}
-    nearest = min(moved, key=lambda name: abs(moved[name] - cell.percent))
-    if abs(moved[nearest] - cell.percent) >= abs(rates.gap(cell)):
-        return said + "; none of the alternatives comes nearer."
-    return said + f"; of the alternatives `{nearest}` comes nearest, with {moved[nearest]:.1f}."
+    nearest = min(tried, key=lambda name: abs(tried[name].gap(cell)))
+    other = tried[nearest]
+    if other.is_near(cell):
+        return said + (
+            f". **Explained** if it was done otherwise: `{nearest}` gives {other.mean:.1f}"
+            f" ({other.distance(cell):+.1f} standard deviations); one of {len(tried)} alternatives tried."
+        )
+    if abs(other.gap(cell)) >= abs(rates.gap(cell)):
+        return said + f". **Unexplained**: none of {len(tried)} alternatives comes nearer."
+    return said + f". **Unexplained**: of {len(tried)} alternatives `{nearest}` comes nearest, with {other.mean:.1f}."
 
 
 def _said_of_comparison(ours: dict[Cell, Rates]) -> list[str]:

@@ -12,16 +12,17 @@ from hedgerow.study.experiments.zhang_2021.beyond import SHADES, beyond_table, f
 from hedgerow.study.experiments.zhang_2021.claims import claim_table, count_claims
 from hedgerow.study.experiments.zhang_2021.ours import GOAL, Floats, Ours, collect, collect_decided
 from hedgerow.study.experiments.zhang_2021.paper import COLUMNS, PAPER, TITLES
-from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS, DECIDED, SENSES, VARIANTS
+from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS, DECIDED, SENSES, TWIN, VARIANTS
 from hedgerow.study.experiments.zhang_2021.tables import outside_table, paper_tables, sense_table, variant_table
 from hedgerow.study.experiments.zhang_2021.verdict import write_verdict
 
 
 def report(results: Results) -> Report:
     """Everything the paper prints and what we add to it."""
-    senses = [collect(results, sense, kind="tables", sense=sense) for sense in SENSES]
+    senses = [collect(results, sense, sense=sense) for sense in SENSES]
     variants = [collect(results, name, kind="variant", variant=name) for name in VARIANTS]
     variants += [collect_decided(results, name) for name in DECIDED]
+    variants.append(collect(results, TWIN, kind="twin"))
     variants = [variant for variant in variants if variant.cells]
     best = min(senses, key=lambda sense: sense.deviation)
     parts: list[Table | Figure] = [*paper_tables(best), sense_table(senses), _figure_of_gaps(senses)]
