@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 from threadpoolctl import threadpool_limits
 
-from hedgerow.belief import combine
+from hedgerow.belief import calibrate, combine
 from hedgerow.belief.calibrate import (
     FLOOR,
     MIX_COST,
     MIX_ROWS,
     Calibration,
     _Loss,
+    _SlopeLoss,
     cross_fitted,
     gain_of,
     learn_map,
@@ -222,6 +223,34 @@ def test_more_than_a_hundred_classes_share_one_slope():
     assert learned.mix is None
     assert learned.slope > 1.2
     assert learned.of(probability).shape == (700, 120)
+
+
+def few_of_many(n_rows: int = 700, n_classes: int = 120) -> tuple[Any, Any, Any]:
+    """Probabilities of which most are zero, classes and weights."""
+    rng = np.random.default_rng(5)
+    shares = np.where(rng.random((n_rows, n_classes)) < 0.04, rng.random((n_rows, n_classes)), 0.0)
+    shares[:, 0] += 0.01
+    labels = rng.integers(0, n_classes, n_rows)
+    return shares / shares.sum(axis=1, keepdims=True), labels, rng.uniform(0.5, 2.0, n_rows)
+
+
+@pytest.mark.parametrize("slope", [1.0, 2.5, 400.0])
+def test_the_loss_of_few_shares_is_that_of_all(slope):
+    shares, labels, weights = few_of_many()
+    dense, sparse = _Loss(shares, labels, weights, mixes=False), _SlopeLoss(shares, labels, weights)
+    numbers = np.concatenate([[slope], np.random.default_rng(6).normal(size=shares.shape[1])])
+    (expected, by_number), (found, gradient) = dense(numbers), sparse(numbers)
+    assert found == pytest.approx(expected, rel=1e-11)
+    np.testing.assert_allclose(gradient, by_number, rtol=1e-9, atol=1e-9)
+
+
+def test_many_classes_are_learned_from_the_shares_they_have(monkeypatch):
+    shares, labels, weights = few_of_many()
+    found = learn_map(shares, labels, weights)
+    monkeypatch.setattr(calibrate, "MOST_HELD", shares.size)  # no table is so sparse
+    dense = learn_map(shares, labels, weights)
+    assert found.slope == pytest.approx(dense.slope, abs=1e-4)
+    np.testing.assert_allclose(found.offsets, dense.offsets, atol=1e-4)
 
 
 def test_rows_are_judged_by_maps_that_have_not_seen_them():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,8 +28,20 @@ def threads() -> Executor:
     return ThreadPoolExecutor(2)
 
 
-def processes() -> Executor:
-    return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+class Lent(Executor):
+    """An executor that an engine uses and does not end: the next test finds its processes, with all their imports."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+
+    def submit(self, *asked: Any, **named: Any) -> Future[Any]:
+        return self.executor.submit(*asked, **named)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Executor]:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        yield Lent(executor)
 
 
 def in_parts(frame: pd.DataFrame, lengths: list[int], target: str, weight: str | None = None) -> list[Any]:
@@ -65,10 +77,11 @@ def test_every_kind_of_tree_is_the_same_on_another_engine(
 
 @pytest.mark.parametrize("gather_bytes", [LITTLE, None], ids=["tops", "gathered"])
 @pytest.mark.parametrize(("name", "target"), [("RandomForestClassifier", "class"), ("RandomForestRegressor", "number")])
-def test_plain_processes_grow_the_same_forest(name: str, target: str, gather_bytes: int | None) -> None:
-    assert_same_bytes(
-        *fit_both(name, target, "weight", make=processes, gather_bytes=gather_bytes, n_estimators=2, max_depth=6)
-    )
+def test_plain_processes_grow_the_same_forest(
+    processes: Executor, name: str, target: str, gather_bytes: int | None
+) -> None:
+    how = {"make": lambda: processes, "gather_bytes": gather_bytes}
+    assert_same_bytes(*fit_both(name, target, "weight", **how, n_estimators=2, max_depth=6))
 
 
 def test_a_forest_of_another_engine_is_an_ordinary_one() -> None:

@@ -120,10 +120,18 @@ def test_what_cannot_be_meant_is_refused(run, patients, model, words, code, said
     assert result.stdout == ""
 
 
-def test_a_model_of_numbers_is_refused(run, patients, tmp_path):
-    forest = hedgerow.RandomForestRegressor(3, random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
-    hedgerow.save(forest, tmp_path / "numbers.hedge")
-    result = run("explain", tmp_path / "numbers.hedge", patients / "test.csv")
-    assert result.exit_code == 2
-    said = " ".join(result.stderr.split())
-    assert "MODEL must be a classification tree or forest, got a RandomForestRegressor" in said
+def test_a_model_of_numbers_lists_its_widest_intervals(run, write, tmp_path):
+    words = (
+        "fit",
+        write("x,z,y\n" + "\n".join(f"{i % 7},{i % 5},{i % 7 + i % 3}" for i in range(60))),
+        "--target",
+        "y",
+    )
+    assert run(*words, "--regression", "--trees", "20", "-o", tmp_path / "n.hedge").exit_code == 0
+    new = write("x,z\n1,2\n6,4\n3,\n", "new.csv")
+    listed = run("explain", tmp_path / "n.hedge", new)
+    assert listed.exit_code == 0
+    assert "The rows with the widest intervals" in listed.stdout
+    told = run("explain", tmp_path / "n.hedge", new, "--row", "3")
+    assert told.stdout.startswith("Row 3: It is about")
+    assert "z is missing" in " ".join(told.stdout.split())

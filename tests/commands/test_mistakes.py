@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import sys
@@ -45,7 +44,7 @@ def test_no_words_at_all_are_answered_with_help():
     [
         ('"{far},5"', "numbers with a decimal comma, a unit or marks between thousands such as '0,5'"),
         ("{far} %", "numbers with a decimal comma, a unit or marks between thousands such as '0 %'"),
-        ("2024-01-{far}", "dates such as '2024-01-0'; turn them into numbers, leave the column out"),
+        ("2024-01-{far}", "dates such as '2024-01-0'; --dates turns them into numbers"),
         ("{far}.12.2024", "dates such as"),
     ],
 )
@@ -85,14 +84,6 @@ def test_a_table_in_place_of_the_model_is_called_a_table(run, fitted):
     result = run("predict", table, table)
     assert result.exit_code == 4
     assert "got text that begins with 'x,kind" in result.stderr
-
-
-def test_packed_tables_are_named(write, run, fitted):
-    model, table = fitted
-    packed = write(gzip.compress(table.read_bytes()), "small.csv.gz")
-    assert "got a gzip file; unpack it" in run("predict", model, packed).stderr
-    sheet = write(b"PK\x03\x04" + bytes(50), "small.xlsx")
-    assert "a zip archive or an Excel sheet" in run("predict", model, sheet).stderr
 
 
 def test_names_that_come_close_are_offered_and_only_what_was_asked_is_named(run, fitted):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.commands.delimited import sheet_from_csv
+from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.source import read_sheet
 from hedgerow.table import Factors, NamedColumns, read_table, read_training_table
@@ -63,7 +64,7 @@ def typed_file(request, tmp_path):
             parquet.write_table(table, path, row_group_size=2)
         else:
             feather.write_feather(table, str(path), chunksize=2)
-        return read_sheet(str(path))
+        return read_sheet([str(path)], Reading())
 
     return write
 
@@ -91,7 +92,7 @@ def test_a_typed_file_that_is_cut_is_refused(typed_file, tmp_path):
     whole = (tmp_path / "table").read_bytes()
     (tmp_path / "table").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match="a file that is not"):
-        read_sheet(str(tmp_path / "table"))
+        read_sheet([str(tmp_path / "table")], Reading())
 
 
 def test_truth_values_are_numbers():

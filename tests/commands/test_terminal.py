@@ -131,3 +131,17 @@ def test_demo_prints_its_figures_as_json(run):
     assert said["rows"] == 285
     assert said["wrong_and_determinate"] <= said["wrong"]
     assert said["seconds"] <= time.perf_counter() - start
+
+
+def test_demo_writes_a_report_and_a_notebook_that_runs(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = run("demo", "--notebook")
+    assert said.exit_code == 0
+    assert (tmp_path / "hedgerow-demo.html").resolve().as_uri() in said.stdout
+    assert "worst perimeter" in (tmp_path / "hedgerow-demo.html").read_text(encoding="utf-8")
+    held = json.loads((tmp_path / "hedgerow-demo.ipynb").read_text(encoding="utf-8"))
+    names = {}
+    for cell in held["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    assert 0 < names["undecided"].sum() < 40

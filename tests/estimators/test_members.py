@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import ensemble, tree
 from sklearn.datasets import load_diabetes, load_iris
 
@@ -20,6 +21,7 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomTreesEmbedding,
 )
 
 X, y = load_iris(return_X_y=True)
@@ -156,6 +158,39 @@ def test_bags_may_hold_more_rows_than_the_table(tmp_path):
     assert abs(seen - (1 - np.exp(-3))) < 0.02
     hedgerow.save(forest, tmp_path / "forest.hedge")
     np.testing.assert_array_equal(hedgerow.load(tmp_path / "forest.hedge").predict_proba(X), forest.predict_proba(X))
+
+
+def test_an_embedding_is_a_sequence_of_trees_to_which_a_warm_start_adds():
+    trees = RandomTreesEmbedding(3, max_depth=3, random_state=0, warm_start=True).fit(U)
+    trees.set_params(n_estimators=5).fit(U)
+    at_once = RandomTreesEmbedding(5, max_depth=3, random_state=0).fit(U)
+    assert len(trees) == len(trees.estimators_) == 5
+    np.testing.assert_array_equal(trees.apply(U), at_once.apply(U))
+    np.testing.assert_array_equal(trees.score_samples(U), at_once.score_samples(U))
+    np.testing.assert_array_equal(np.column_stack([each.apply(U) for each in trees]), trees.apply(U))
+    assert [each.get_depth() for each in trees] == [each.depth for each in trees.trees_]
+    with pytest.raises(ValueError, match="n_estimators must be at least the 5 of the first fit"):
+        trees.set_params(n_estimators=4).fit(U)
+
+
+def test_an_embedding_leaves_enough_weight_in_every_leaf():
+    weights = np.random.default_rng(0).integers(0, 4, len(U))
+    trees = RandomTreesEmbedding(5, min_weight_fraction_leaf=0.1, random_state=0).fit(U, sample_weight=weights)
+    for leaves in trees.apply(U).T:
+        heavy = np.bincount(leaves, weights=weights)
+        assert heavy[heavy > 0].min() >= 0.1 * weights.sum()
+
+
+def test_errors_that_scikit_learn_has_too_say_so_in_its_words():
+    with pytest.raises(ValueError, match="Out of bag estimation only available if bootstrap=True"):
+        RandomForestRegressor(oob_score=True, bootstrap=False).fit(U, v)
+    with pytest.raises(ValueError, match="`max_sample` cannot be set if `bootstrap=False`"):
+        ExtraTreesClassifier(max_samples=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="Sum of y is not strictly positive"):
+        RandomForestRegressor(criterion="poisson").fit(U, 0 * v)
+    for kind, error in ((RandomForestClassifier, ValueError), (DecisionTreeClassifier, TypeError)):
+        with pytest.raises(error, match="sparse multilabel-indicator for y is not supported"):
+            kind().fit(X, sparse.csr_array(np.eye(3)[y]))
 
 
 def test_friedmans_criterion_is_the_squared_error():

@@ -17,8 +17,9 @@ from hedgerow.decide import Coverage
 from hedgerow.exchange.files.model import ESTIMATORS
 from hedgerow.exchange.named import estimator_named
 
-#: Forests, which can be merged.
+#: Forests; those that learn from labels or numbers can be merged.
 FORESTS = [name for name in ESTIMATORS if "warm_start" in estimator_named(name)().get_params()]
+LABELLED = [name for name in FORESTS if "caution" in estimator_named(name)().get_params()]
 DRAW_BAGS = [name for name in FORESTS if "bootstrap" in estimator_named(name)().get_params()]
 
 
@@ -51,7 +52,7 @@ STATES: dict[str, tuple[Any, Callable[[str], Any]]] = {
     "fitted without a bootstrap": (DRAW_BAGS, lambda name: fitted(name, bootstrap=False)),
     "loaded": (ESTIMATORS, lambda name: loaded(fitted(name))),
     "unpickled": (ESTIMATORS, lambda name: pickle.loads(pickle.dumps(fitted(name)))),
-    "merged": (FORESTS, lambda name: hedgerow.merge(fitted(name), fitted(name, n_rows=40))),
+    "merged": (LABELLED, lambda name: hedgerow.merge(fitted(name), fitted(name, n_rows=40))),
     "cloned": (ESTIMATORS, lambda name: clone(fitted(name))),
 }
 

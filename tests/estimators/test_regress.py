@@ -300,7 +300,7 @@ def test_a_pickled_forest_is_the_same_forest() -> None:
 def test_uncertainty_is_the_law_of_total_variance() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), rng.normal(size=300) + 1e6
-    forest = RandomForestRegressor(20, min_samples_leaf=5, random_state=0).fit(X, y)
+    forest = RandomForestRegressor(20, min_samples_leaf=10, random_state=0).fit(X, y)
     leaves = forest.apply(X[:50])
     means = np.array([[tree.mean[leaf] for tree, leaf in zip(forest.trees_, row, strict=True)] for row in leaves])
     within = np.array([[tree.variance[leaf] for tree, leaf in zip(forest.trees_, row, strict=True)] for row in leaves])
@@ -310,6 +310,33 @@ def test_uncertainty_is_the_law_of_total_variance() -> None:
     predicted, deviation = forest.predict(X[:50], return_std=True)
     assert np.array_equal(predicted, forest.predict(X[:50]))
     assert np.allclose(deviation**2, total)
+
+
+def test_noise_of_leaves_of_few_rows_is_that_of_the_nodes_around_them() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.normal(size=300) + 1e3
+    forest = RandomForestRegressor(20, random_state=0).fit(X, y)
+    means, within, own = np.zeros((3, 50, 20))
+    for number, (tree, leaves) in enumerate(zip(forest.trees_, forest.apply(X[:50]).T, strict=True)):
+        for row, leaf in enumerate(leaves.tolist()):
+            own[row, number] = tree.mean[leaf]
+            while tree.rows[leaf] < 10:
+                leaf = tree.parent[leaf]
+            means[row, number], within[row, number] = tree.mean[leaf], tree.variance[leaf]
+    total, aleatoric, epistemic = forest.predict_uncertainty(X[:50])
+    assert np.allclose(total, own.var(axis=1), rtol=1e-9)
+    noise, spread = within.mean(axis=1), means.var(axis=1)
+    assert np.allclose(aleatoric, total * noise / (noise + spread), rtol=1e-9)
+    assert np.allclose(aleatoric + epistemic, total)
+
+
+def test_noise_is_known_anew_after_later_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
+    forest = pickle.loads(pickle.dumps(RandomForestRegressor(10, random_state=0).fit(X[:100], y[:100])))
+    before = forest.predict_uncertainty(X[:20]).aleatoric
+    after = forest.partial_fit(X[100:], 50 * y[100:]).predict_uncertainty(X[:20]).aleatoric
+    assert (after > before).all()
 
 
 @given(st.floats(0, 100), st.integers(0, 10))
@@ -603,7 +630,7 @@ REFUSED = [
     (DecisionTreeRegressor(), (X, np.zeros((40, 2, 2))), "one or two axes"),
     (DecisionTreeRegressor(criterion="gini"), (X, Y), "criterion must be one of squared_error"),
     (DecisionTreeRegressor(criterion="poisson"), (X, -Y), "y must be >= 0"),
-    (DecisionTreeRegressor(criterion="poisson"), (X, 0 * Y), "y must be >= 0"),
+    (DecisionTreeRegressor(criterion="poisson"), (X, 0 * Y), "y must not be all 0"),
     (DecisionTreeRegressor(criterion="absolute_error", ccp_alpha=0.1), (X, np.c_[Y, Y]), "ccp_alpha must be 0"),
     (DecisionTreeRegressor(ccp_alpha=-1), (X, Y), "ccp_alpha must be a number"),
     (DecisionTreeRegressor(caution="auto"), (X, Y), "caution must be a number"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.special import xlogy
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.tree import export_text as their_text
+from sklearn.utils import check_random_state
 from tests.reference.models import MODELS
 
 from hedgerow import (
@@ -35,7 +38,7 @@ from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.exchange.export import to_onnx, to_sklearn, to_treelite
 from hedgerow.exchange.export.recorded import Recorded
 from hedgerow.exchange.export.recorder import NotExpressible, Recorder
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.judge.fitted import fitted_of, with_fitted
 
 RULES = [rule for rule in all_rules() if rule.onnx]
 DECISIONS = {
@@ -66,8 +69,9 @@ def ask_onnx(model: Any, X: Any, *, feed_type: Any = np.float64) -> dict[str, An
 
 
 def assert_onnx_agrees(forest: Any, X: Any) -> None:
-    """Label, probability, bounds and set are those of the forest."""
+    """Label, probability, bounds and set are those of the forest, which has one path for unknown values, too."""
     pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
+    forest = with_one_path(forest)
     answers, bounds = ask_onnx(to_onnx(forest), X), forest.predict_bounds(X)
     label, chosen = forest.predict(X, return_set=True)
     np.testing.assert_allclose(answers["probability"], forest.predict_proba(X), atol=1e-6, rtol=0)
@@ -75,6 +79,12 @@ def assert_onnx_agrees(forest: Any, X: Any) -> None:
     np.testing.assert_allclose(answers["upper"], bounds[:, :, 1], atol=1e-6, rtol=0)
     np.testing.assert_array_equal(answers["set"], chosen)
     np.testing.assert_array_equal(answers["label"].astype(label.dtype), label)
+
+
+def with_one_path(forest: Any) -> Any:
+    """A fitted forest -> the same with ``unseen="larger"``: exports do not widen what is said about unknown values."""
+    fitted = fitted_of(forest)
+    return with_fitted(copy(forest), replace(fitted, forest=fitted.forest.with_unseen(None)))
 
 
 class Coarse(Entropy):
@@ -171,9 +181,9 @@ def test_onnx_says_what_it_cannot_express() -> None:
     pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
     forest, X = few_leaves(3)
     others = [rule for rule in all_rules() if not rule.onnx]
-    assert {rule.name for rule in others} == {"cdm_vote"}
+    assert {rule.name for rule in others} == {"cdm_vote", "credal_trees", "pcr6"}
     for rule in others:
-        with pytest.raises(NotImplementedError, match="rule must be expressible in ONNX, got CdmVote"):
+        with pytest.raises(NotImplementedError, match=f"rule must be expressible in ONNX, got {type(rule).__name__}"):
             to_onnx(forest.set_params(rule=rule))
     with pytest.raises(NotImplementedError, match="decision must be expressible in ONNX, got Dominance"):
         to_onnx(forest.set_params(rule="average", decision=Dominance(utility=np.eye(3))))
@@ -403,6 +413,41 @@ def test_scikit_learn_has_its_own_defaults_where_a_parameter_was_set_to_none() -
     assert np.allclose(to_sklearn(forest).predict_proba(X), forest.predict_proba(X), rtol=0, atol=1e-12)
 
 
+def test_onnx_has_an_input_for_every_column_if_one_is_text_and_a_table_otherwise() -> None:
+    n = np.arange(60)
+    table = pd.DataFrame({"number": n, "word": np.array(["a", "b", "c"])[n % 3], "same": "k", "flag": n % 2 == 0})
+    table["kind"], table["code"] = pd.Categorical(table["word"]), pd.Categorical(n % 4)
+    table["gap"], table["no kind"] = pd.Series([None] * 60, dtype=object), pd.Categorical([None] * 60)
+    text = RandomForestClassifier(2, random_state=0).fit(table, n % 2)
+    assert [each.name for each in to_onnx(text).graph.input] == list(table)
+    numbers = RandomForestClassifier(2, random_state=0).fit(table[["number", "flag", "code"]], n % 2)
+    (only,) = to_onnx(numbers).graph.input  # categories that are numbers are columns of the one table
+    assert (only.name, only.type.tensor_type.shape.dim[1].dim_value) == ("X", 3)
+
+
+@pytest.mark.parametrize("export", [to_onnx, to_treelite, to_sklearn])
+def test_novelty_is_refused_because_no_program_knows_what_leaves_have_seen(export: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, novelty=0.01, random_state=0).fit(X, y)
+    with pytest.raises(NotImplementedError, match=r"novelty must be None for an export, got 0\.01"):
+        export(forest)
+
+
+def test_scikit_learn_is_told_how_the_trees_were_grown_and_has_no_bags_that_were_never_drawn() -> None:
+    X, y = load_iris(return_X_y=True)
+    grown = {"max_features": 3, "class_weight": {0: 1.0, 1: 2.0, 2: 1.0}, "max_samples": 0.7, "ccp_alpha": 0.01}
+    converted = to_sklearn(RandomForestClassifier(3, **grown, calibration=None, random_state=0).fit(X, y))
+    assert {name: converted.get_params()[name] for name in grown} == grown
+    assert converted.bootstrap
+    with pytest.raises(AttributeError):
+        converted.estimators_samples_  # noqa: B018
+    with pytest.raises(ValueError, match="estimators_samples_ of the hedgerow forest has the bags"):
+        check_random_state(converted.estimators_[0].random_state)  # what forestci does
+    chosen = RandomForestClassifier(3, max_features="oob", calibration=None, random_state=0).fit(X, y)
+    assert to_sklearn(chosen).max_features == chosen.max_features_
+    assert not to_sklearn(ExtraTreesClassifier(3, calibration=None).fit(X, y)).bootstrap
+
+
 def test_scikit_learns_tools_read_the_trees() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     ours = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
@@ -449,6 +494,7 @@ def test_treelite_answers_as_the_forest(name: str) -> None:
     forest, X = MODELS[name]()
     if "calibration" in forest.get_params():
         forest.set_params(calibration=None)  # treelite has no place for a map
+    forest = with_one_path(forest)
     table, bounds = places_of(forest, X), forest.predict_bounds(X)
     probability = treelite.gtil.predict(to_treelite(forest), table)
     np.testing.assert_allclose(probability[:, 0], forest.predict_proba(X), rtol=0, atol=1e-12)

@@ -25,7 +25,8 @@ from hedgerow.rules import Belief
 
 KEYS = [
     *("row", "name", "label", "set", "determinate", "classes", "probability", "lower", "upper", "caution", "rule"),
-    *("decision", "values", "doubt", "doubt_amount", "cases", "rules", "shap", "settle", "strange", "sentence"),
+    *("decision", "values", "doubt", "doubt_amount", "cases", "rules", "shap", "settle"),
+    *("strange", "unknown", "sentence"),
 ]
 HOSTILE = "<script>alert('x')</script>\x1b[31m\"&"
 
@@ -245,8 +246,8 @@ def test_per_cents_add_up_to_a_hundred(shares):
 def test_what_has_no_classes_of_its_own_is_not_explained(flowers):
     _, X = flowers
     number = RandomForestRegressor(5, random_state=0).fit(X, X.iloc[:, 0])
-    with pytest.raises(TypeError, match="forest must be a classification tree or forest, got RandomForestRegressor"):
-        explain(number, X[:1])
+    with pytest.raises(ValueError, match="wanted must be left out for a regressor, got 1"):
+        explain(number, X[:1], wanted=1)
     pairs = PairwiseTreesClassifier().fit(X[:100:5], np.arange(20) % 3)
     with pytest.raises(AttributeError, match="PairwiseTreesClassifier has no explain"):
         pairs.explain(X[:1])

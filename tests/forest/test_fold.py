@@ -494,7 +494,7 @@ def test_out_of_bag_groups_give_the_same(rule, leaf_counts, monkeypatch):
 @pytest.mark.parametrize("weighting", ["none", "rows"])
 @ONE_OF_EACH_MERGE
 def test_cells_of_many_classes_are_lifted_row_by_row_with_the_same_bits(rule, weighting, monkeypatch):
-    forest = fitted(9, weighting)[0]
+    forest = fitted(9, weighting, n_rows=60)[0]
     weights = weights_for(rule)
     whole = replace(forest.oob_evidence_, cache=None).combine(rule, weights=weights)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", 1_000)
@@ -523,11 +523,17 @@ def test_out_of_bag_and_ordinary_evidence_do_not_share_states(rule):
     assert_same_bits(forest.evidence(X).combine(rule), plain)
 
 
-@EVERY_RULE
-def test_a_row_in_every_bag_gets_a_vacuous_opinion(rule):
+@cache
+def two_trees() -> tuple[Any, np.ndarray]:
+    """-> a forest of two trees, and which of its rows are in both bags."""
     X, y = draw_rows(60, 3, seed=11)
     forest = RandomForestClassifier(2, random_state=0).fit(X, y)
-    unseen = (multiplicities(forest, len(y)) > 0).all(axis=1)
+    return forest, (multiplicities(forest, len(y)) > 0).all(axis=1)
+
+
+@EVERY_RULE
+def test_a_row_in_every_bag_gets_a_vacuous_opinion(rule):
+    forest, unseen = two_trees()
     assert unseen.any()
     weights = np.ones(2) if rule.needs_weights else None
     opinion = forest.oob_evidence_.combine(rule, weights=weights)[unseen]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -85,15 +86,21 @@ def test_all_leaves_of_a_tree_are_one_leaf(policy: str, counted: str, weighted: 
     np.testing.assert_allclose(forest.predict_proba(strangers()), combine(expected).probability, atol=1e-12)
 
 
+@cache
+def asked_slowly(policy: str) -> tuple[Any, np.ndarray]:
+    """-> a forest, and the counts (n, T, K) of the leaves that strangers reach."""
+    forest = RandomForestClassifier(7, unseen=policy, random_state=0).fit(*animals())
+    return forest, slow_counts_of(forest, strangers(), add=policy == "sum")
+
+
 @POLICY
 @pytest.mark.parametrize("rule", rule_names())
 def test_every_rule_combines_what_the_leaves_say_together(policy: str, rule: str) -> None:
-    X, y = animals()
-    forest = RandomForestClassifier(7, unseen=policy, random_state=0).fit(X, y)
+    forest, counts = asked_slowly(policy)
     evidence = forest.evidence(strangers())
     needs = {"weights": np.ones(7)} if hedgerow.rules.resolve_rule(rule).needs_weights else {}
     opinion = evidence.combine(rule, **needs)
-    expected = combine(slow_counts_of(forest, strangers(), add=policy == "sum"), rule, prior=evidence.prior, **needs)
+    expected = combine(counts, rule, prior=evidence.prior, **needs)
     np.testing.assert_allclose(opinion.probability, expected.probability, atol=1e-9)
     np.testing.assert_allclose(opinion.lower, expected.lower, atol=1e-9)
     np.testing.assert_allclose(opinion.upper, expected.upper, atol=1e-9)

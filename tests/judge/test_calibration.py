@@ -284,3 +284,16 @@ def test_an_explanation_and_a_report_show_the_mapped_probabilities():
     added = model.explain(later[:1])[0].shap
     assert added.base["label"] + sum(added.label) == pytest.approx(expected.max(), abs=1e-9)
     assert len(model.report(later[:20], truth[:20]).html) > 10_000
+
+
+def test_the_out_of_bag_score_is_that_of_the_model_also_where_it_has_no_map() -> None:
+    """Of 450 classes a map needs 2,250 rows with a judge; so many rows are drawn, and some of these have none."""
+    rng = np.random.default_rng(0)
+    y = np.arange(2700) % 450
+    X = rng.normal(size=(450, 3))[y] + 0.3 * rng.normal(size=(2700, 3))
+    forest = RandomForestClassifier(4, oob_score=True, random_state=0, n_jobs=1, max_depth=6)
+    with pytest.warns(UserWarning, match="OOB"):
+        forest.fit(X, y)
+    assert not answers_of(forest).is_mapped
+    judged = forest.oob_evidence_.judged
+    assert forest.oob_score_ == (forest.oob_decision_function_.argmax(axis=1) == y)[judged].mean()

@@ -114,6 +114,6 @@ def test_explanations_say_that_and_where_a_row_is_strange() -> None:
     assert [why.strange.feature for why in whys[1:4]] == ["age", "ward", "age"]
     assert whys[1].strange.p_value <= 3 / 401
     assert whys[1].sentence.startswith("It is unlike the training rows (p = 0.00")
-    assert "), above all in age. It could be ill or well: " in whys[1].sentence
+    assert "), above all in age. No training row has such a value of age. It could be ill or well: " in whys[1].sentence
     assert whys[1].to_dict()["strange"]["trust"] < 0.05
     assert forest.set_params(novelty=None).explain(STRANGERS, time_limit=0)[1].strange is None

@@ -11,10 +11,12 @@ import io
 import pickle
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -41,7 +43,7 @@ REFUSALS: dict[type[Exception], str] = {
     """,
     ValueError: """
         predict_interval predict_mass predict_novelty predict_quantiles predict_set
-        explain report score_samples shap_values
+        describe explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx
         CautionPathDisplay IntervalDisplay ProximityMapDisplay TernaryDisplay
@@ -54,8 +56,8 @@ _RULES = tuple(sorted(rule_names()))
 _DECISIONS = tuple(name for name, decision in all_decisions().items() if not decision.needs_calibration)
 #: What every model is asked.
 CENTRAL = {"apply", "predict", "predict_proba", "predict_bounds", "predict_interval", "transform", "other rules"}
-#: Questions that are answered with a picture, or take as long.
-DRAWN = {*plot.__all__, "report", "cluster_rows", "proximity_map"}
+#: A picture of a model whose turn is a multiple of this has a figure of its own; the others share one.
+_OWN_FIGURE = 16
 
 
 def is_refusal(question: str, reason: BaseException) -> bool:
@@ -93,20 +95,21 @@ def rows_for(schema: Schema, n_rows: int, seed: int = 0) -> Any:
 def questions(model: Any, n_rows: int = 6, turn: int | None = None) -> Iterator[Question]:
     """A fitted model -> everything that can be asked of it, under all rules and decisions or those whose turn it is."""
     X = rows_for(fitted_of(model).schema, n_rows)
-    yield from _of_any(model, X)
+    yield from _of_any(model, X, turn)
     if fitted_of(model).outputs:
         yield from _of_several(model, X)
         yield from ((f"{name} of an output", ask) for name, ask in questions(model.outputs_[-1], n_rows, turn))
     elif isinstance(model, TreesClassifier):
         yield from _of_classes(model, X, turn)
     elif isinstance(model, TreesRegressor):
-        yield from _of_numbers(model, X)
+        yield from _of_numbers(model, X, turn)
     else:
         yield from _of_rows(model, X)
 
 
-def _of_any(model: Any, X: Any) -> Iterator[Question]:
+def _of_any(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     """What every model is asked."""
+    large = _has_own_figure(turn)
     for name in _properties(type(model)):
         yield name, lambda name=name: getattr(model, name)
     for show in (repr, dir):
@@ -128,7 +131,8 @@ def _of_any(model: Any, X: Any) -> Iterator[Question]:
         yield name, lambda name=name: getattr(hedgerow, name)(model)
     yield "trees_", lambda: [_walked(tree) for tree in model.trees_[:2]]
     yield "export", lambda: [_exported(tree) for tree in model.trees_[:1]]
-    yield "TreeDisplay", lambda: plot.TreeDisplay.from_estimator(model)
+    yield "TreeDisplay", lambda: plot.TreeDisplay.from_estimator(model, max_depth=4 if large else 1, ax=_axes(turn))
+    yield "describe", lambda: explain.describe(model).to_text().encode()
     yield "first_use_depth", lambda: explain.first_use_depth(model)
     yield "split_counts", lambda: explain.split_counts(model)
     yield "proximity_map", lambda: structure.proximity_map(model, X)
@@ -161,16 +165,24 @@ def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "shap_values", lambda: explain.shap_values(model, X)
     yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
     yield from _later(model, X, y)
-    yield "IntervalDisplay", lambda: plot.IntervalDisplay.from_estimator(model, X)
-    yield "TernaryDisplay", lambda: plot.TernaryDisplay.from_estimator(model, X)
-    yield "RiskCoverageDisplay", lambda: plot.RiskCoverageDisplay.from_estimator(model, X, y)
-    yield "CautionPathDisplay", lambda: plot.CautionPathDisplay.from_estimator(model, X, y)
-    yield "LeafEvidenceDisplay", lambda: plot.LeafEvidenceDisplay.from_estimator(model, X[:1])
-    yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model)
-    yield "ProximityMapDisplay", lambda: plot.ProximityMapDisplay.from_estimator(model, X, y)
+    yield from _pictures(model, X, y, turn)
 
 
-def _of_numbers(model: Any, X: Any) -> Iterator[Question]:
+def _pictures(model: Any, X: Any, y: NDArray[Any], turn: int | None) -> Iterator[Question]:
+    """The pictures of a classifier; those on shared axes are of two rows."""
+    large = _has_own_figure(turn)
+    X, y = (X, y) if large else (X[:2], y[:2])
+    cautions = {} if large else {"cautions": (0.0, 2.0)}
+    yield "IntervalDisplay", lambda: plot.IntervalDisplay.from_estimator(model, X, ax=_axes(turn))
+    yield "TernaryDisplay", lambda: plot.TernaryDisplay.from_estimator(model, X, ax=_axes(turn))
+    yield "RiskCoverageDisplay", lambda: plot.RiskCoverageDisplay.from_estimator(model, X, y, ax=_axes(turn))
+    yield "CautionPathDisplay", lambda: plot.CautionPathDisplay.from_estimator(model, X, y, ax=_axes(turn), **cautions)
+    yield "LeafEvidenceDisplay", lambda: plot.LeafEvidenceDisplay.from_estimator(model, X[:1], ax=_axes(turn))
+    yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model, ax=_axes(turn))
+    yield "ProximityMapDisplay", lambda: plot.ProximityMapDisplay.from_estimator(model, X, y, ax=_axes(turn))
+
+
+def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     """What a regressor is asked."""
     y = _some_numbers(model, len(X))
     yield "predict", lambda: _finite(model.predict(X), *model.predict(X, return_std=True))
@@ -184,7 +196,7 @@ def _of_numbers(model: Any, X: Any) -> Iterator[Question]:
     yield "shap_values", lambda: _finite(explain.shap_values(model, X).values)
     yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
     yield from _later(model, X, y)
-    yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model)
+    yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model, ax=_axes(turn))
 
 
 def _of_several(model: Any, X: Any) -> Iterator[Question]:
@@ -226,9 +238,29 @@ def _later(model: Any, X: Any, y: NDArray[Any]) -> Iterator[Question]:
     yield "grow_more", lambda: copy.copy(model).grow_more(1, X, y)
     yield "predict_novelty", lambda: _p_values(model.predict_novelty(X))
     yield "drift", lambda: model.drift(X, y, reference=(X, y), n_permutations=9)
+    yield "suggest", lambda: model.suggest(X, 2)
     yield "merge", lambda: hedgerow.merge(model, model).predict(X)
     fewer = {"n_estimators": 2} if "n_estimators" in model.get_params() and not model.warm_start else {}
     yield "fit", lambda: copy.copy(model).set_params(**fewer).fit(X, y)
+
+
+def _has_own_figure(turn: int | None) -> bool:
+    return turn is None or turn % _OWN_FIGURE == 0
+
+
+def _axes(turn: int | None) -> Any:
+    """None for a new figure, or the axes that pictures share, empty: new axes take longer than most pictures."""
+    if _has_own_figure(turn):
+        return None
+    ax = _shared_axes()
+    for artist in [*ax.lines, *ax.patches, *ax.texts, *ax.collections, *ax.images, *ax.artists]:
+        artist.remove()
+    return ax
+
+
+@lru_cache(maxsize=1)
+def _shared_axes() -> Any:
+    return Figure().add_subplot()
 
 
 def _some_labels(model: Any, n_rows: int) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib import pyplot
-from tests.reference.ask import CENTRAL, DRAWN, is_refusal, questions
+from tests.reference.ask import CENTRAL, is_refusal, questions
 from tests.reference.craft import crafted
 from tests.reference.models import EVERY_MODEL
 from tests.reference.mutate import mutated
@@ -25,8 +25,6 @@ mpl.use("Agg")
 
 #: Seconds of computing that a question may take.
 MOST_SECONDS = 1.0
-#: Pictures take as long as all other questions together: they are asked so many times less often.
-DRAWN_EVERY = 16
 
 
 @dataclass
@@ -75,8 +73,7 @@ def _asked(data: bytes, turn: int, turns: int) -> Outcome:
         return found
     found.what = "loaded"
     for place, (name, ask) in enumerate(questions(model, turn=turn)):
-        every = turns * DRAWN_EVERY if name.split()[0] in DRAWN else turns
-        if name in CENTRAL or (turn + place) % every == 0:
+        if name in CENTRAL or (turn + place) % turns == 0:
             _try(found, name, ask, is_refusal)
     pyplot.close("all")
     return found

@@ -60,8 +60,10 @@ class Bag:
         """Rule: a bag without a single row is drawn again, up to a thousand times, with the next key."""
         if self.mean == 0:
             return [1] * self.n_rows
-        limits = self.limits()
         tree_key = derive_key(derive_key(self.seed, BAG), self.tree)
+        if self.mean < 0:
+            return self.exactly(Draws(tree_key))
+        limits = self.limits()
         for attempt in range(1000):
             key = derive_key(tree_key, attempt)
             drawn = [scramble((key + GOLDEN * row) & MASK) >> 32 for row in range(self.n_rows)]
@@ -69,6 +71,13 @@ class Bag:
             if any(times):
                 return times
         return [1] * self.n_rows
+
+    def exactly(self, draws: Draws) -> list[int]:
+        """Rule: a negative mean is a number of rows drawn with replacement, at least one."""
+        times = [0] * self.n_rows
+        for _ in range(max(1, round(-self.mean * self.n_rows))):
+            times[draws.below_wide(self.n_rows)] += 1
+        return times
 
     def limits(self) -> list[int]:
         """The cumulative Poisson distribution in units of 2⁻³²; it ends where 32 bits cannot tell it from 1."""

@@ -151,7 +151,7 @@ class Twin:
         self.row_weights = None if labels.weights is None else labels.weights.tolist()
         criterion = settings.criterion
         self.side_quality = side_quality(criterion, self.n_classes, labels.weight_unit)
-        self.needs_gain = criterion.name in ("belief", "imprecise")
+        self.needs_gain = criterion.name not in ("gini", "entropy")
         self.is_exact = self.n_classes == 2 and self.row_weights is None and criterion.name == "gini"
 
     def grow(self, number: int) -> Node:

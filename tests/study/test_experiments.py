@@ -13,10 +13,11 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from typer.testing import CliRunner
 
-from hedgerow import DecisionTreeClassifier
+from hedgerow import DecisionTreeClassifier, combine, decide
 from hedgerow.belief import mass_from_counts
 from hedgerow.commands.cli import app
 from hedgerow.datasets import describe_dataset
+from hedgerow.metrics import u65
 from hedgerow.study.experiments import PAPERS, find_experiment
 from hedgerow.study.experiments.busch_2021 import claims as busch_claims
 from hedgerow.study.experiments.busch_2021 import protocol as busch
@@ -28,11 +29,13 @@ from hedgerow.study.experiments.sutton_2012 import protocol as sutton
 from hedgerow.study.experiments.sutton_2012.paper import PAPER as SUTTON
 from hedgerow.study.experiments.sutton_2012.paper import is_attainable
 from hedgerow.study.experiments.sutton_2012.paper import printed as printed_errors
-from hedgerow.study.experiments.sutton_2012.scores import rates_of
+from hedgerow.study.experiments.sutton_2012.scores import Rates, rates_of
 from hedgerow.study.experiments.sutton_2012.summary import fewest_tests
 from hedgerow.study.experiments.sutton_2012.trees import gini_trees
 from hedgerow.study.experiments.zhang_2021 import protocol as zhang
-from hedgerow.study.experiments.zhang_2021.ours import GOAL, collect
+from hedgerow.study.experiments.zhang_2021 import twin
+from hedgerow.study.experiments.zhang_2021.causes import deviations
+from hedgerow.study.experiments.zhang_2021.ours import GOAL, Ours, collect
 from hedgerow.study.experiments.zhang_2021.paper import PAPER, TITLES, printed, printed_stars
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib")
@@ -163,9 +166,28 @@ def test_what_the_paper_leaves_open_is_really_changed(cancer):
     assert decided.keys() == zhang.DECIDED.keys()
     assert all(found != usual["u65"] for found in decided.values())
     coarse = np.round(cancer[0] / cancer[0].std(axis=0)), cancer[1]  # so that features are constant in small nodes
-    usual = zhang.tables(*coarse, range(1), "all")
+    usual = zhang.tables(*coarse, range(1), "all", **zhang.USUAL)
     for name, changed in zhang.VARIANTS.items():
-        assert zhang.tables(*coarse, range(1), "all", **changed) != usual, name
+        assert zhang.tables(*coarse, range(1), "all", **{**zhang.USUAL, **changed}) != usual, name
+
+
+def test_the_twins_formulas_are_the_rules():
+    counts = np.random.default_rng(0).integers([0, 1], [6, 7], (300, 15, 2))
+    y = np.random.default_rng(1).integers(0, 2, 300)
+    for caution, found in zip(zhang.CAUTIONS, twin.scores_of(counts, y), strict=True):
+        sets = [decide(combine(counts, rule, caution=caution)) for rule in zhang.RULES.values()]
+        assert found == pytest.approx([u65(y, each) for each in sets], abs=1e-12)
+
+
+def test_a_deviation_is_explained_a_misprint_or_unexplained():
+    wine, mass2 = TITLES.index("Wine"), 1
+    mean = printed().copy()
+    mean[wine, :, mass2] = 79.5, 79.7, 79.8  # printed: 79.46, 79.06, 79.71
+    best, also, exact = (Ours(name, 50, m, np.ones_like(m), ()) for name, m in
+                         (("all", mean), (zhang.TWIN, mean), ("exact", printed())))  # fmt: skip
+    assert [one.cause for one in deviations(best, [best])] == ["unexplained"]
+    assert [one.cause for one in deviations(best, [best, also])] == ["probably a misprint"]
+    assert [one.cause for one in deviations(best, [best, also, exact])] == ["explained"]
 
 
 def test_noise_replaces_labels_by_others():
@@ -252,6 +274,23 @@ def test_claims_follow_the_scores():
     assert by_name["Dempster"]["belief-auc"] is False
     assert by_name["Dempster"]["dempster-accuracy"] is True
     assert by_name["Probability"]["webdata"] is None  # its cloud is not there
+    assert by_name["EVA"]["eva-imbalanced-rank"] is True
+    assert by_name["Probability"]["eva-imbalanced-rank"] is False
+
+
+def test_a_method_that_is_behind_by_less_than_the_standard_error_ties():
+    sets = tuple(busch.PAPER["files"])
+    table = np.tile(0.5 - 0.001 * np.arange(len(busch.COLUMNS)), (len(sets), len(busch.LEAF_SIZES), 1))
+    eva, probability = busch.COLUMNS.index("EVA"), busch.COLUMNS.index("Probability")
+    table[:10, :, eva], table[10:, :, probability] = 0.9, 0.9  # EVA is first on 10 of 19 sets
+    table[10:, :, eva], table[:10, :, probability] = 0.8, 0.8
+    near = Scores(sets, table, table).best_or_tied("accuracy", NINE, "Probability")
+    assert not near.best.any()
+    assert near.tied.all()
+    table[10:16, :, eva] = 0.95  # on 16 of 19
+    far = Scores(sets, table, table).best_or_tied("accuracy", NINE, "Probability")
+    assert not far.best.any()
+    assert not far.tied.any()
 
 
 def test_auc_is_that_of_scikit_learn():
@@ -286,11 +325,12 @@ def test_only_four_test_sets_allow_every_printed_decimal_and_none_the_misprinted
 
 
 @pytest.mark.parametrize("stratified", [False, True])
-def test_quarters_do_not_overlap_and_keep_the_classes_when_asked(stratified):
+def test_quarters_are_drawn_apart_and_keep_the_classes_when_asked(stratified):
     y = np.repeat([0, 1, 2], [50, 30, 22])
-    tests = [test for _, test in sutton.quarters(y, 3, stratified)]
-    assert len(set(np.concatenate(tests))) == 100
-    assert all(not set(fit) & set(test) and len(fit) + len(test) == 102 for fit, test in sutton.quarters(y, 3))
+    pairs = list(sutton.quarters(y, 3, stratified))
+    assert all(sorted([*fit, *test]) == list(range(102)) for fit, test in pairs)
+    tests = [test for _, test in pairs]
+    assert 50 < len(set(np.concatenate(tests))) < 90  # disjoint quarters would have 100 rows
     uneven = np.ptp([np.bincount(y[test], minlength=3) for test in tests], axis=0).max()
     assert (uneven <= 2) == stratified
 
@@ -339,6 +379,13 @@ def test_the_choice_follows_inner_errors_the_grid_and_the_rule_for_ties():
     assert rates_of(results, "iris", "IDM", smaller=True).mean == 5
     assert rates_of(results, "iris", "IDM", grid=sutton.LAMS).mean == 2
     assert rates_of(results, "wine", "IDM") is None
+
+
+def test_a_repetition_scatters_as_four_draws_do():
+    quarters = np.random.default_rng(0).normal(20, 3, (4000, 4))
+    few, many = (Rates(rows, 5.0) for rows in (quarters[:2], quarters))
+    assert many.scatter == pytest.approx(many.rates.std(ddof=1), rel=0.03)  # the mean of four draws, directly
+    assert few.scatter == pytest.approx(quarters[:2].std(ddof=1) / 2)  # the same estimator in a quick run
 
 
 def test_iris_runs_from_the_file_to_the_report(data_folder, tmp_path):

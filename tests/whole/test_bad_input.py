@@ -9,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from copy import copy
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -352,6 +354,13 @@ CASES = [
 ]
 
 
+@cache
+def fitted_once(estimator: Any) -> tuple[Any, np.ndarray]:
+    """An estimator of `ALL` -> one that is fitted, and its probabilities."""
+    fitted = clone(estimator).fit(X, Y)
+    return fitted, fitted.predict_proba(X)
+
+
 def test_every_parameter_has_values_that_are_refused() -> None:
     assert set(WRONG) == {name for estimator in ALL for name in estimator.get_params()}
 
@@ -364,8 +373,7 @@ def test_a_parameter_out_of_range_is_refused_by_its_name(estimator: Any, name: s
     with pytest.raises((ValueError, TypeError), match=name):
         fresh.fit(X, Y)
     assert state_of(fresh).keys() == before.keys()
-    fitted = clone(estimator).fit(X, Y)
-    said = fitted.predict_proba(X)
+    fitted, said = copy(fitted_once(estimator)[0]), fitted_once(estimator)[1]
     setattr(fitted, name, value)
     held = state_of(fitted)
     with pytest.raises((ValueError, TypeError), match=name):

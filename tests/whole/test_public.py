@@ -50,7 +50,7 @@ def test_every_name_of_the_table_is_there_and_is_listed():
             assert importlib.util.find_spec(f"hedgerow.{name}") is None, (
                 "a module of the same name would take its place"
             )
-    assert {*hedgerow._HOME, "__version__"} <= set(dir(hedgerow))
+    assert {*hedgerow._HOME, "__version__"} == set(dir(hedgerow))
     assert hedgerow.__all__ == sorted(
         {"__version__", *(name for name, home in hedgerow._HOME.items() if not home.endswith("*"))}
     )

@@ -29,6 +29,7 @@ from hedgerow import (
     RandomForestRegressor,
 )
 from hedgerow.commands.inspect import inspect
+from hedgerow.commands.options.files import FileOptions
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.source import read_model
 from hedgerow.exchange.files.describe import describe_file
@@ -334,7 +335,7 @@ def test_the_command_line_describes_a_model_and_asks_for_one_output(tmp_path: Pa
     path = tmp_path / "model.hedge"
     hedgerow.save(RandomForestClassifier(3, random_state=0).fit(X, y), path)
     assert describe_file(path).n_outputs == 3
-    inspect(str(path), as_json=True)
+    inspect(FileOptions(model=str(path), as_json=True))
     assert json.loads(capsys.readouterr().out)["outputs"] == 3
     with pytest.raises(UsageError, match="MODEL must be of one output, got one of 3"):
         read_model(str(path))

@@ -22,7 +22,7 @@ from hedgerow.belief import (
     normalise_mass,
 )
 from hedgerow.belief.masses import products
-from hedgerow.belief.masses.conflict import _reciprocal_nodes
+from hedgerow.belief.masses.conflict import reciprocal_nodes
 
 SHARED = settings(max_examples=60, deadline=None, derandomize=True)
 ATOL = 1e-13
@@ -231,7 +231,7 @@ def test_strong_conflict_keeps_its_digits():
 
 @pytest.mark.parametrize("total", [1e-7, 1e-4, 0.1, 1.0, 2.0, 7.0])
 def test_the_nodes_of_pcr6_give_reciprocals(total):
-    nodes, node_weights = np.transpose(_reciprocal_nodes(7, 3))
+    nodes, node_weights = np.transpose(reciprocal_nodes(7, 3))
     assert float(node_weights @ np.exp(-total * nodes)) == pytest.approx(1 / total, rel=1e-14)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 
 import numpy as np
 import pytest
 
-from hedgerow import RandomForestClassifier
+from hedgerow import RandomForestClassifier, RandomForestRegressor
+from hedgerow.exchange.answers import model_mark, read_answers
+from hedgerow.explain.words import settle_words
+from hedgerow.judge.fitted import fitted_of
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
@@ -163,7 +168,15 @@ def test_case_shows_what_explain_says_of_it(open_page, report, cancer):
     assert shares[0] == round(100 * explanation.doubt[0].share)
     assert page.locator("#case h4.why").inner_text() == "Why"
     set_caution(page, 4)
-    assert page.locator("#case h4.why").inner_text() == "Why, at the model’s own settings"
+    assert page.locator("#case h4.why").inner_text() == "Why, at these settings"
+    more = copy.copy(forest).set_params(caution=4.0).explain(X.iloc[[row]], time_limit=0)[0]
+    found = page.evaluate("(number) => window.hedgerow.doubtOf(window.hedgerow.evidence, number, 4)", row)
+    gaps = any(each.amount > 0 for each in more.doubt if each.cause in ("missing", "outside"))
+    for each in more.doubt if not gaps else ():
+        if each.cause in found:
+            assert found[each.cause] == pytest.approx(each.amount, abs=1e-9)
+    said = " ".join(page.locator("#case").inner_text().split())
+    assert settle_words(more)[0] in said
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -241,3 +254,71 @@ def test_printed_page_has_the_case_and_no_buttons(open_page, report, artefacts):
     assert page.locator("#reset").is_hidden()
     page.pdf(path=artefacts / "report.pdf", format="A4", print_background=True)
     assert (artefacts / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_doubt_of_all_cases_is_the_librarys(open_page, report, cancer):
+    forest, X, _ = cancer
+    page = open_page(report)
+    ask = "() => window.hedgerow.data.sets.map((_, n) => window.hedgerow.doubtOf(window.hedgerow.evidence, n, 2))"
+    compared = 0
+    for said, explanation in zip(page.evaluate(ask), forest.explain(X, time_limit=0, cases=0, shap=False), strict=True):
+        amounts = {each.cause: each.amount for each in explanation.doubt}
+        if amounts["outside"] == 0 and None not in explanation.values.values():
+            compared += 1
+            assert said == {cause: pytest.approx(amounts[cause], abs=1e-9) for cause in said}
+    assert compared > 100
+
+
+def test_answers_of_the_reader_are_saved_as_a_file(open_page, report, cancer):
+    forest, _, _ = cancer
+    page = open_page(report)
+    assert page.locator("#answers").is_hidden()
+    row = selected_row(page)
+    page.check('.answer input[value="1"]')
+    page.fill(".answer .note", "seen again in May")
+    page.locator("#list .pick").nth(1).click()
+    other = selected_row(page)
+    page.check('.answer input[value="unsure"]')
+    assert page.locator("#answers-count").inner_text() == "2 cases answered, not saved yet"
+    assert page.locator('[data-count="marked"]').inner_text() == "2"
+    with page.expect_download() as saved:
+        page.click("#save")
+    assert saved.value.suggested_filename == "answers.json"
+    held = read_answers(saved.value.path().read_text(encoding="utf-8"))
+    assert held.model == model_mark(fitted_of(forest))
+    assert {each.row: each[1:] for each in held.answers} == {
+        row: (1, False, "seen again in May"),
+        other: (None, True, ""),
+    }
+    assert json.loads(page.evaluate("window.hedgerow.answersFile()"))["answers"]
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    """A regressor, rows and targets."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(240, 4))
+    y = 10 * X[:, 0] + X[:, 1] ** 2 + draw.normal(size=240)
+    X[::11, 2] = np.nan
+    return RandomForestRegressor(30, random_state=0).fit(X[:120], y[:120]), X[120:], y[120:]
+
+
+def test_intervals_of_the_page_are_those_of_python_at_every_coverage(open_page, numbers):
+    forest, X, y = numbers
+    page = open_page(forest.report(X, y))
+    for coverage in (0.9, 0.5, 0.8):
+        page.locator("#coverage").fill(str(round(100 * coverage)))
+        settle(page)
+        np.testing.assert_allclose(page.evaluate("window.hedgerow.ends()"), forest.predict_interval(X, coverage))
+    page.fill(".answer input[type=number]", "12.5")
+    answer = json.loads(page.evaluate("window.hedgerow.answersFile()"))["answers"][0]
+    assert (answer["answer"], answer["label"]) == (12.5, None)
+
+
+def test_no_column_is_cut_on_a_phone(open_page, numbers, report):
+    forest, X, y = numbers
+    for made in (report, forest.report(X, y)):
+        page = open_page(made, width=375, height=812, has_touch=True)
+        cut = "() => [...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375
+        assert page.evaluate(cut) == 0
