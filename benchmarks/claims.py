@@ -1,0 +1,170 @@
+"""Claims: what the README says about other libraries -> what the installed ones really do.
+
+python -m benchmarks.claims
+
+Each line is a claim, and "yes" or "no" as the library itself shows it. A claim that turns out wrong makes the command
+fail: then the README must change. `docs/claims.md` says what shows the claims about hedgerow.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+X, y = load_breast_cancer(return_X_y=True)
+U, v = load_diabetes(return_X_y=True)
+#: Names of methods by which bounds, sets and evidence would be asked for.
+DOUBT = ("bound", "interval", "set_valued", "predict_set", "evidence", "epistemic", "novelty")
+
+
+def main() -> int:
+    """Ask every library, print a line for each claim."""
+    wrong = 0
+    for (package, claim), ask in CLAIMS.items():
+        if importlib.util.find_spec(package) is None:
+            print(f"not installed  {package}: {claim}")
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = bool(ask())
+        wrong += not found
+        print(f"{'yes' if found else 'NO':<14} {package}: {claim}", flush=True)
+    return 1 if wrong else 0
+
+
+def lightgbm_forest(**more: Any) -> Any:
+    """A random forest of LightGBM."""
+    import lightgbm
+
+    forest = {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.632, "n_estimators": 20}
+    return lightgbm.LGBMClassifier(**forest, random_state=0, verbose=-1, **more)
+
+
+def xgboost_forest(**more: Any) -> Any:
+    """A random forest of XGBoost."""
+    import xgboost
+
+    return xgboost.XGBRFClassifier(n_estimators=20, random_state=0, **more)
+
+
+def same_on_threads(make: Callable[..., Any]) -> bool:
+    """Whether one thread and two give the same probabilities, bit for bit."""
+    one, two = (make(n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2))
+    return bool((one == two).all())
+
+
+def nearly_same_on_threads(make: Callable[..., Any]) -> bool:
+    """Whether one thread and two give the same trees; scikit-learn adds their answers in any order."""
+    one, two = (make(n_jobs=n).fit(X, y) for n in (1, 2))
+    return all((a.tree_.threshold == b.tree_.threshold).all() for a, b in zip(one, two, strict=True))
+
+
+def nothing_of(model: Any) -> bool:
+    """Whether no public method is about bounds, sets or evidence."""
+    return not [name for name in dir(model) if not name.startswith("_") and any(word in name for word in DOUBT)]
+
+
+def failed_checks(model: Any) -> int:
+    """How many of scikit-learn's estimator checks a model fails."""
+    outcomes = check_estimator(clone(model), on_fail=None, on_skip=None)
+    return sum(each["status"] == "failed" for each in outcomes)
+
+
+def _lightgbm_checks() -> int:
+    """How many checks LightGBM's usual model fails; its forests refuse the smallest tables."""
+    import lightgbm
+
+    return failed_checks(lightgbm.LGBMClassifier(n_estimators=5, verbose=-1))
+
+
+def _lightgbm_quantile() -> bool:
+    import lightgbm
+
+    model = lightgbm.LGBMRegressor(objective="quantile", alpha=0.9, n_estimators=50, verbose=-1).fit(U, v)
+    return 0.8 < (v <= model.predict(U)).mean() <= 1
+
+
+def _xgboost_quantile() -> bool:
+    import xgboost
+
+    model = xgboost.XGBRegressor(objective="reg:quantileerror", quantile_alpha=0.9, n_estimators=50).fit(U, v)
+    return 0.8 < (v <= model.predict(U)).mean() <= 1
+
+
+def _lightgbm_refit() -> bool:
+    booster = lightgbm_forest().fit(X, y).booster_
+    again = booster.refit(X[:100], y[:100], decay_rate=0.5)
+    return bool((again.predict(X, pred_leaf=True) == booster.predict(X, pred_leaf=True)).all())
+
+
+def _lightgbm_text() -> bool:
+    """Whether text is refused, and a column of the category type taken."""
+    import pandas as pd
+
+    words = pd.DataFrame({"word": np.where(X[:, 0] > 14, "large", "small")})
+    taken = lightgbm_forest().fit(words.astype("category"), y).score(words.astype("category"), y) > 0.7
+    try:
+        lightgbm_forest().fit(words.astype(object), y)
+    except ValueError:
+        return taken
+    return False
+
+
+def _ydf(**more: Any) -> Any:
+    import pandas as pd
+    import ydf
+
+    ydf.verbose(0)
+    table = pd.DataFrame({"word": np.where(X[:, 0] > 14, "large", "small"), "size": X[:, 1], "y": y})
+    return ydf.RandomForestLearner(label="y", num_trees=20, **more).train(table).predict(table)
+
+
+def _catboost_virtual() -> bool:
+    import catboost
+
+    model = catboost.CatBoostClassifier(iterations=100, posterior_sampling=True, verbose=False, random_seed=0)
+    found = model.fit(X, y).virtual_ensembles_predict(
+        X[:5], prediction_type="TotalUncertainty", virtual_ensembles_count=5
+    )
+    return found.shape == (5, 2)
+
+
+CLAIMS: dict[tuple[str, str], Callable[[], bool]] = {
+    ("sklearn", "the same trees for any number of threads"): lambda: nearly_same_on_threads(
+        lambda **more: RandomForestClassifier(20, random_state=0, **more)
+    ),
+    ("sklearn", "no bounds, sets or evidence"): lambda: nothing_of(RandomForestClassifier()),
+    ("lightgbm", "the same model for any number of threads"): lambda: same_on_threads(lightgbm_forest),
+    ("lightgbm", "no bounds, sets or evidence"): lambda: nothing_of(lightgbm_forest()),
+    ("lightgbm", "quantiles"): _lightgbm_quantile,
+    ("lightgbm", "leaf values refitted on other rows, with the same trees"): _lightgbm_refit,
+    ("lightgbm", "categories by their type, not text"): _lightgbm_text,
+    ("lightgbm", "trains on Dask"): lambda: importlib.util.find_spec("lightgbm.dask") is not None,
+    ("lightgbm", "passes all but two of scikit-learn's estimator checks"): lambda: _lightgbm_checks() <= 2,
+    ("xgboost", "the same model for any number of threads"): lambda: same_on_threads(xgboost_forest),
+    ("xgboost", "no bounds, sets or evidence"): lambda: nothing_of(xgboost_forest()),
+    ("xgboost", "quantiles"): _xgboost_quantile,
+    ("xgboost", "trains on Dask"): lambda: importlib.util.find_spec("xgboost.dask") is not None,
+    ("xgboost", "fails some of scikit-learn's estimator checks"): lambda: failed_checks(xgboost_forest()) > 0,
+    ("ydf", "the same model for any number of threads"): lambda: bool(
+        (_ydf(num_threads=1) == _ydf(num_threads=2)).all()
+    ),
+    ("ydf", "text without encoding"): lambda: bool(((_ydf() > 0.5) == y).mean() > 0.85),
+    ("ydf", "two ways to combine trees"): lambda: bool(
+        (_ydf(winner_take_all=True) != _ydf(winner_take_all=False)).any()
+    ),
+    ("catboost", "virtual ensembles: knowledge and data uncertainty"): _catboost_virtual,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
