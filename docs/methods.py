@@ -76,7 +76,28 @@ RULES: dict[str, Told] = {
         \text{two classes: } p_1 = \frac12 + \frac1T \sum_t (1 - c_t)\Bigl(\frac{n_{t1}}{n_t} - \frac12\Bigr), \qquad
         c_t = \frac{f_t(n_t/2)}{\max f_t}, \quad f_t = \mathrm{BetaBinomial}(n_t, n_{t1} + 1, n_{t0} + 1)
         """,
-        "Like plausibility, but with a forecast of as many new rows instead of a likelihood.",
+        "Like plausibility, but with a forecast of as many new rows instead of a likelihood. `model` chooses other"
+        " forecasts.",
+    ),
+    "weighted_average": Told(
+        "Weighted average",
+        r"p_k = \frac{\sum_t w_t\, n_{tk} / n_t}{\sum_t w_t}, \quad w_t = \sum_k \Bigl(\frac{n_{tk}}{n_t}\Bigr)^2,"
+        r"\ \sqrt{n_t},\ n_t \text{ or } \frac{n_t}{n_t + s}",
+        "If pure leaves, or large ones, should count more than others.",
+    ),
+    "imprecise_weights": Told(
+        "Imprecise weights",
+        r"\underline p_k = (1 - \epsilon)\, \frac1T \sum_t \underline p_{tk} + \epsilon \min_t \underline p_{tk},"
+        r"\quad \overline p_k = (1 - \epsilon)\, \frac1T \sum_t \overline p_{tk} + \epsilon \max_t \overline p_{tk}",
+        "If it is not known how far each tree can be trusted: trees that disagree widen the bounds.",
+    ),
+    "credal_trees": Told(
+        "Credal set of trees",
+        r"\underline p_k = \min_{t \in S} \underline p_{tk}, \quad \overline p_k = \max_{t \in S} \overline p_{tk},"
+        r"\quad \text{chosen} = \{k : \nexists j\ \forall t \in S:\ \underline p_{tj} > \overline p_{tk}\},"
+        r"\quad S = \text{the trees nearest to the median}",
+        "If every tree may be right, except for outliers. A class is dropped only if another class beats it in all"
+        " trees of the set. It is not a fold, so it is slower.",
     ),
     "vote": Told(
         "Vote",
@@ -137,6 +158,25 @@ RULES: dict[str, Told] = {
         r" \quad \overline p_k = 1 - e^{-W_k}\bigl(1 - e^{-\sum_{j \ne k} W_j}\bigr)",
         "If leaves that contradict each other should leave their classes open, and no others. Yager's rule, which"
         " leaves all classes open, is `Dempster(normalised=False)`.",
+    ),
+    "lns": Told(
+        "LNS",
+        r"""
+        m_k = \alpha_k \bigl(1 - e^{-W_k}\bigr), \quad
+        \alpha_k = \text{share of } k \text{ among the } \hat k_t, \quad
+        m(k) \propto m_k \prod_{j \ne k} (1 - m_j)
+        """,
+        "For many trees: leaves that agree are combined as by Dempster's rule, but count as much as they are many. So a"
+        " few sure leaves do not outweigh a majority.",
+    ),
+    "pcr6": Told(
+        "PCR6",
+        r"""
+        m(k) = \sum_{S} \prod_{t \in S} s_t \prod_{t \notin S} (1 - s_t)\,
+        \frac{\sum_{t \in S,\, \hat k_t = k} s_t}{\sum_{t \in S} s_t}, \quad S \text{ over all sets of trees}
+        """,
+        "If conflict should go back to those who cause it, in proportion to what they say, instead of being divided"
+        " out. It is not a fold, so it is slower.",
     ),
     "eva": Told(
         "EVA",
