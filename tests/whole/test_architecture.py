@@ -20,6 +20,8 @@ FILES = {"__init__.py", "__main__.py", "_core.pyi", "py.typed"}
 MOST_ENTRIES = 20
 MOST_CLASSES_ABOVE = 4
 MOST_LINES = 450
+#: Questions whether an object has an attribute, outside the experiments; nearly all are asked of foreign objects.
+MOST_HASATTR, MOST_GETATTR = 15, 20
 #: Numbers and shifts that take the bits of a node apart: 16 of the code, 17 of the feature, then flags and the child.
 NODE_BITS = re.compile(r"0x1?FFFF\b|(?:<<|>>) (?:np\.uint64\()?3[3-6]\b")
 #: The module that knows the bits of a node.
@@ -87,6 +89,12 @@ def test_a_fit_sets_one_attribute(name: str) -> None:
 def test_no_module_is_long() -> None:
     lengths = {name: len(text.splitlines()) for name, text in modules().items()}
     assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
+
+
+@pytest.mark.parametrize(("asked", "most"), [(r"\bhasattr\(", MOST_HASATTR), (r"\bgetattr\([^,]+, \"", MOST_GETATTR)])
+def test_few_objects_are_asked_what_they_have(asked: str, most: int) -> None:
+    found = [name for name, text in modules().items() if "experiments/" not in name for _ in re.findall(asked, text)]
+    assert len(found) <= most, found
 
 
 def test_one_module_knows_the_bits_of_a_node() -> None:

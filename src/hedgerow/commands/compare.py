@@ -109,23 +109,25 @@ def _others(options: CompareOptions, nominal: list[bool]) -> dict[str, Any]:
     """What is installed besides hedgerow, by name, each with its own defaults."""
     from sklearn import ensemble
 
-    end = "Regressor" if options.regression else "Classifier"
-    forest = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
+    numbers = options.regression
+    trees = ensemble.RandomForestRegressor if numbers else ensemble.RandomForestClassifier
+    boosted = ensemble.HistGradientBoostingRegressor if numbers else ensemble.HistGradientBoostingClassifier
+    forest: dict[str, Any] = {"n_estimators": options.trees, "random_state": options.seed, "n_jobs": options.jobs}
     found = {
-        "scikit-learn forest": getattr(ensemble, "RandomForest" + end)(**forest),
-        "scikit-learn boosting": getattr(ensemble, "HistGradientBoosting" + end)(
+        "scikit-learn forest": trees(**forest),
+        "scikit-learn boosting": boosted(
             random_state=options.seed, categorical_features=nominal if any(nominal) else None
         ),
     }
-    given = {"random_state": options.seed, "n_jobs": options.jobs}
+    given: dict[str, Any] = {"random_state": options.seed, "n_jobs": options.jobs}
     if find_spec("lightgbm"):
         import lightgbm
 
-        found["LightGBM"] = getattr(lightgbm, "LGBM" + end)(verbosity=-1, **given)
+        found["LightGBM"] = (lightgbm.LGBMRegressor if numbers else lightgbm.LGBMClassifier)(verbosity=-1, **given)
     if find_spec("xgboost"):
         import xgboost
 
-        found["XGBoost"] = getattr(xgboost, "XGB" + end)(verbosity=0, **given)
+        found["XGBoost"] = (xgboost.XGBRegressor if numbers else xgboost.XGBClassifier)(verbosity=0, **given)
     return found
 
 

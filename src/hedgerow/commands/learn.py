@@ -29,7 +29,7 @@ def learn(options: LearnOptions) -> None:
     inputs = [options.model, options.answers, *options.data]
     check_out(options.out, MODEL, inputs, force=options.force)
     model = read_model(options.model)
-    if not hasattr(model, "partial_fit"):
+    if not model.__takes_rows__:
         raise UsageError(f"MODEL must be able to count more rows, got a {type(model).__name__}; fit again with them")
     held = _read(options.answers)
     sheet = read_sheet(options.data, options)

@@ -44,7 +44,7 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Colum
     answers = kind_of(model).answers(model, table, options.coverage)
     if options.costs is None:
         return answers, kept
-    if not hasattr(model, "classes_"):
+    if not kind_of(model).classes(model):
         raise UsageError(f"--costs must be used with a classifier, got a {type(model).__name__}; leave it out")
     now = answers_about(model)
     opinion = now.opinion(now.encode(now.table(table)))

@@ -9,7 +9,6 @@ import numpy as np
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.back import QueueOptions
-from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import grid, say, show, write_json
 from hedgerow.explain.cases import number
@@ -19,8 +18,6 @@ def queue(options: QueueOptions) -> None:
     """Load, read, rank, print."""
     require_one_stdin(options.model, *options.data)
     model = model_asked(options)
-    if not hasattr(model, "suggest"):
-        raise UsageError(f"MODEL must be a forest that can suggest rows, got a {type(model).__name__}; fit one")
     sheet = read_sheet(options.data, options)
     if options.id:
         sheet.require(options.id, "--id")

@@ -15,6 +15,7 @@ from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import listed, number_of, say
 from hedgerow.table import Factors
+from hedgerow.table.categories import is_date
 
 
 class Stacked(Sheet):
@@ -153,7 +154,7 @@ class Dated(Sheet):
         if column.dtype.kind != "O":
             return False
         there = [cell for cell in column.tolist() if cell is not None]
-        return bool(there) and all(hasattr(cell, "year") for cell in there)
+        return bool(there) and all(is_date(cell) for cell in there)
 
     def _days(self, name: str) -> NDArray[np.float64]:
         """A column of dates -> days (n_rows,), NaN where missing."""

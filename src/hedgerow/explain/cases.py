@@ -78,13 +78,7 @@ def training_rows(now: ClassAnswers | NumberAnswers, train: Any = None, y_train:
     rows = now.known_rows
     if rows is None:
         return None
-    if isinstance(now, NumberAnswers):
-        return KnownRows(rows.codes, rows.target.values, None, _bags(now))
-    labels = now.classes[rows.target.labels]
-    if rows.target.known is not None:  # a row with an uncertain label has no class to show
-        labels = labels.astype(object)
-        labels[~rows.target.known] = None
-    return KnownRows(rows.codes, labels, None, _bags(now))
+    return KnownRows(rows.codes, now.fitted.about.named(rows.target), None, _bags(now))
 
 
 def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[Case]]:

@@ -113,8 +113,7 @@ def shap_values(
             " in another way; use another classifier or regressor"
         )
     codes, trees = now.read(X), now.forest
-    kind = _Doubts if now.kind == "classes" and what in DOUBTS else _KINDS[now.kind]
-    asked = kind(now.under(rule, caution), what)
+    asked = _KINDS[now.kind](now.under(rule, caution), what)
     n_threads = now.threads(codes.shape[1] * trees.n_trees)
     others = None if background is None else now.read(background)
     values, base = explain_values(trees, codes, asked.groups(), asked.width, interactions, others, n_threads)
@@ -275,8 +274,13 @@ class _Numbers:
         return self._now.mean(codes, self._leaves).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
+def _of_classes(now: ClassAnswers, what: Any) -> _Classes | _Doubts:
+    """A classifier: the probabilities or bounds of its classes, or a kind of doubt."""
+    return _Doubts(now, what) if what in DOUBTS else _Classes(now, what)
+
+
 #: What can be explained, for each kind of answers.
-_KINDS: dict[str, Any] = {"classes": _Classes, "numbers": _Numbers}
+_KINDS: dict[str, Any] = {"classes": _of_classes, "numbers": _Numbers}
 
 
 def leaf_covers(trees: Forest) -> Floats:

@@ -102,7 +102,7 @@ def describe(model: Any, *, doubt: bool = True) -> Summary:
     """
     now = answers_of(model)
     parts = [_data(now), _trees(now)]
-    if now.kind == "classes":
+    if now.combines_leaves:
         parts += [_opinion(now), _doubt(now) if doubt else {}]
     score = now.fitted.figures.oob_score
     if score is not None:

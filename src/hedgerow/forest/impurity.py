@@ -30,8 +30,11 @@ def node_impurities(forest: Forest, rows: LeafRows, criterion: str) -> Floats:
 
 
 def impurities_of(forest: Forest, rows: TrainingRows, criterion: Any, n_threads: int) -> Floats | None:
-    """Trees grown on rows -> the impurity of every node, for a criterion that needs the rows; otherwise None."""
-    if criterion not in BY_ROWS or not isinstance(forest.evidence, Moments):
+    """Trees grown on rows -> the impurity of every node, for a criterion that needs the rows; otherwise None.
+
+    It is None for several outputs too.
+    """
+    if criterion not in BY_ROWS or len(forest.evidence.parts) > 1:
         return None
     return node_impurities(forest, leaf_rows_of(forest, rows, n_threads), criterion)
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.impurity import with_medians
-from hedgerow.forest.moments import Moments
 from hedgerow.forest.quantiles import LeafRows, leaf_rows_of
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import TreeArrays
@@ -117,7 +116,7 @@ def prune_by_rows(
     forest: Forest, rows: TrainingRows, criterion: str | Criterion, ccp_alpha: float, first_tree: int, n_threads: int
 ) -> Forest:
     """The same for trees from number `first_tree` on that have just been grown on rows."""
-    if ccp_alpha == 0 or criterion != "absolute_error" or not isinstance(forest.evidence, Moments):
+    if ccp_alpha == 0 or criterion != "absolute_error" or len(forest.evidence.parts) > 1:
         return prune(forest, criterion, ccp_alpha)
     own = replace(rows, bags=replace(rows.bags, first_tree=rows.bags.first_tree + first_tree))
     return prune(forest, criterion, ccp_alpha, leaf_rows_of(forest, own, n_threads))

@@ -190,7 +190,7 @@ def _series_from(values: nw.Series[Any], where: str) -> Series:
 
 def _holds_objects(values: nw.Series[Any]) -> bool:
     """Whether a column that begins with text may hold any Python object after that."""
-    return bool(getattr(values.to_native(), "dtype", None) == np.dtype(object))
+    return bool(_native_dtype(values) == np.dtype(object))
 
 
 def _kind_of_cells(cells: Array, where: str) -> Kind:
@@ -229,9 +229,13 @@ def _numbers_from_factors(factors: Factors, where: str) -> Array:
 
 def _view(values: nw.Series[Any]) -> Array:
     """Floats -> (n_rows,), without a copy if the library allows it."""
-    native = values.to_native()
-    plain = isinstance(getattr(native, "dtype", None), np.dtype)
-    return np.asarray(native.to_numpy() if plain else values.to_numpy())
+    plain = isinstance(_native_dtype(values), np.dtype)
+    return np.asarray(values.to_native().to_numpy() if plain else values.to_numpy())
+
+
+def _native_dtype(values: nw.Series[Any]) -> Any:
+    """The type of a column as its own library tells it, or None."""
+    return getattr(values.to_native(), "dtype", None)
 
 
 def _float64_from_series(values: nw.Series[Any]) -> Array:

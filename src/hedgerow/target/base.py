@@ -110,6 +110,10 @@ class About:
         """How many of n training rows each class has, as far as is known, and the extremes of a regression."""
         return (float(n_rows),), None
 
+    def named(self, target: Target) -> NDArray[Any]:
+        """The target of n rows -> (n,): what is true of each, as users name it."""
+        return target.truth
+
 
 @dataclass(frozen=True, eq=False)
 class AboutClasses(About):
@@ -150,6 +154,14 @@ class AboutClasses(About):
             if (rows == 0.5).sum() == n_absent:
                 break
         return tuple(np.where(rows == 0.5, 0.0, rows).tolist()), None
+
+    def named(self, target: Target) -> NDArray[Any]:
+        """(n,): the class of each row; None where the label is uncertain."""
+        labels = self.names[target.truth]
+        if target.known is not None:
+            labels = labels.astype(object)
+            labels[~target.known] = None
+        return labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,11 +52,10 @@ class Tables:
 
 def forest_code(model: Any, language: str, name: str) -> str:
     """A fitted classifier under the rule "average", or a regressor -> the text of a program."""
-    now, lines_of = exported(model, {"classes": _checked_counts, "numbers": _numbers})
+    now, (lines_of, more) = exported(model, {"classes": (_checked_counts, _classes), "numbers": (_numbers, None)})
     tables, trees = tables_of(now, lines_of(now)), now.fitted.trees()
-    kind = "classes" if now.kind == "classes" else "numbers"
-    about = _about(now, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.")
-    body = files("hedgerow.exchange.export").joinpath(f"programs/{kind}.{_ENDINGS[language]}").read_text("utf-8")
+    about = _about(now, trees[0], f"A forest of {len(trees)} trees; written by hedgerow.") | (more(now) if more else {})
+    body = files("hedgerow.exchange.export").joinpath(f"programs/{now.kind}.{_ENDINGS[language]}").read_text("utf-8")
     return _WRITERS[language](tables, about, name) + body.replace("NAME", name)
 
 
@@ -124,10 +123,12 @@ def _about(now: Any, tree: Tree, title: str) -> dict[str, Any]:
     used = {int(feature) for each in now.fitted.trees() for feature in np.unique(each.feature[~each.is_leaf])}
     names = [tree.name_of(feature) for feature in range(tree.schema.n_features)]
     nominal = {i: known for i, known in enumerate(tree.schema.categories) if known is not None and i in used}
-    about = {"title": title, "features": names, "categories": nominal, "caution": float(now.caution)}
-    if now.kind == "classes":
-        about |= {"classes": now.classes.tolist(), "map": now.calibration.numbers() if now.is_mapped else None}
-    return about
+    return {"title": title, "features": names, "categories": nominal, "caution": float(now.caution)}
+
+
+def _classes(now: Any) -> dict[str, Any]:
+    """Answers of a classifier -> its classes, and the numbers of its map if it has one."""
+    return {"classes": now.classes.tolist(), "map": now.calibration.numbers() if now.is_mapped else None}
 
 
 def _python(tables: Tables, about: dict[str, Any], name: str) -> str:

@@ -149,7 +149,7 @@ def strangers_of(
     """How unusual rows are -> those that are strangers, the strangest first; None if the forest cannot tell."""
     if novelty is None:
         return None
-    level, p = getattr(forest, "novelty", None) or STRANGE, novelty.p_value
+    level, p = forest.novelty or STRANGE, novelty.p_value
     order = np.lexsort([novelty.within, p])[: int((p <= level).sum())].tolist()
     listed = [
         (row, float(p[row]), name_of(table, int(novelty.feature[row])), bool(is_open[row]))
