@@ -157,7 +157,7 @@ class AboutClasses(About):
 
     def named(self, target: Target) -> NDArray[Any]:
         """(n,): the class of each row; None where the label is uncertain."""
-        labels = self.names[target.truth]
+        labels: NDArray[Any] = self.names[target.truth]
         if target.known is not None:
             labels = labels.astype(object)
             labels[~target.known] = None
