@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import multiprocessing
 import os
 import queue
@@ -144,6 +145,7 @@ def _work(
     """A worker's life: ranges of numbers in, what was found out."""
     attack, path = Attack(seed), Path(tempfile.mkdtemp()) / "attack.hedge"
     attack.outcome(0, attack.file(0))  # what is made once is made
+    gc.freeze()  # and never garbage, so it is not looked through again and again
     if memory:
         _limit_memory(memory)
     while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
@@ -187,9 +188,9 @@ def _kind_of(path: Path) -> str:
 def _holds_answers(path: Path) -> bool:
     """Whether a spreadsheet has one sheet, called answers, as `hedgerow predict` writes it."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            book = archive.read("xl/workbook.xml")
-    except (KeyError, OSError, RuntimeError, zipfile.BadZipFile):
+        with zipfile.ZipFile(path) as archive, archive.open("xl/workbook.xml") as file:
+            book = file.read(_HEAD)
+    except (KeyError, OSError, EOFError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile):
         return False
     return book.count(b"<sheet ") == 1 and b'name="answers"' in book
 
