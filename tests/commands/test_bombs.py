@@ -9,14 +9,20 @@ import json
 import lzma
 import zipfile
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import hedgerow
 from hedgerow.commands import packed, workbook
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.packed import unpacked
 from hedgerow.commands.paths import check_out
 from hedgerow.commands.workbook import csv_from_workbook
-from hedgerow.exchange.answers import read_answers
+from hedgerow.exchange.answers import model_mark, read_answers, table_mark
+from hedgerow.explain.report.figures import columns_of
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.fitted import fitted_of
 
 pytest.importorskip("python_calamine")
 
@@ -82,7 +88,7 @@ def times(which: str, number: int) -> str:
     ],
 )
 def test_a_spreadsheet_with_few_cells_far_apart_is_refused(book: bytes) -> None:
-    with pytest.raises(DataError, match="must have its cells close together, got .* places"):
+    with pytest.raises(DataError, match=r"must have its cells close together, got .* places"):
         csv_from_workbook(book)
 
 
@@ -90,7 +96,7 @@ def test_a_spreadsheet_with_few_cells_far_apart_is_refused(book: bytes) -> None:
     ("book", "lines"),
     [
         (xlsx(CELL.format("A1") + CELL.format("B1"), CELL.format("A2")), 2),
-        (xlsx(CELL.format("XFD1"), CELL.format("A600")), 600),
+        (xlsx(CELL.format("XFD1"), CELL.format("A60")), 60),
         (ods(("", NUMBER.format("")), (times("rows", 1048575), EMPTY.format(times("columns", 16384)))), 1),
         (ods((times("rows", 1000), NUMBER.format(times("columns", 3)))), 1000),
     ],
@@ -100,7 +106,7 @@ def test_other_spreadsheets_are_read(book: bytes, lines: int) -> None:
 
 
 def test_a_binary_workbook_is_refused() -> None:
-    with pytest.raises(DataError, match="must be .xlsx, .ods or .xls, got .xlsb"):
+    with pytest.raises(DataError, match=r"must be .xlsx, .ods or .xls, got .xlsb"):
         csv_from_workbook(xlsx(CELL.format("A1"), sheet="sheet1.bin"))
 
 
@@ -127,7 +133,7 @@ def test_cells_are_found_wherever_a_piece_ends(monkeypatch) -> None:
 
 
 def test_an_archive_that_is_to_be_replaced_is_not_unpacked(tmp_path) -> None:
-    old = archive(**{"xl/workbook.xml": b'<sheet name="answers"' + bytes(64 << 20)})
+    old = archive(**{"xl/workbook.xml": b'<sheet name="answers"' + bytes(8 << 20)})
     for name, data in (
         ("whole.xlsx", old),
         ("cut.xlsx", old[: len(old) // 2]),
@@ -193,3 +199,45 @@ def test_tune_does_not_replace_the_table_of_costs(run, write, patients) -> None:
     result = run(*words, "-o", costs, "--force")
     assert result.exit_code == 2
     assert "--out must not be what the command reads" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "answer", "said"),
+    [
+        ({}, 9e149, "y must be of the size of the first targets"),
+        ({"criterion": "poisson"}, -2.0, "y must be >= 0"),
+    ],
+)
+def test_answers_that_a_model_cannot_count_are_refused_in_words(run, write, tmp_path, parameters, answer, said) -> None:
+    X = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7})
+    model = hedgerow.RandomForestRegressor(3, random_state=0, **parameters).fit(X, X["a"])
+    hedgerow.save(model, tmp_path / "m.hedge")
+    table = write(X.head(5).to_csv(index=False))
+    marks = {
+        "model": model_mark(fitted_of(model)),
+        "table": table_mark(columns_of(answers_of(model).table(X.head(5)))),
+    }
+    answers = write(told(**marks, answers=[{"row": 3, "answer": answer}]), "a.json")
+    result = run("learn", tmp_path / "m.hedge", answers, table, "-o", tmp_path / "2.hedge")
+    assert result.exit_code == 3
+    assert said in " ".join(result.stderr.split())
+    assert not (tmp_path / "2.hedge").exists()
+
+
+def test_no_control_character_of_a_name_reaches_the_table_of_groups(run, write, tmp_path) -> None:
+    odd = "g\x1b[31m\u202e"
+    table = write(
+        f"x,{odd},y\n" + "".join(f"{row},{'ab'[row % 2]},{['no', 'yes'][row % 3 > 1]}\n" for row in range(30))
+    )
+    assert run("fit", table, "--target", "y", "--trees", "2", "-o", tmp_path / "m.hedge").exit_code == 0
+    shown = run("evaluate", tmp_path / "m.hedge", table, "--target", "y", "--by", odd).output
+    assert "By g\\x1b[31m\\u202e" in shown
+    assert shown.replace("\n", "").isprintable()
+
+
+def test_a_set_in_a_spreadsheet_is_written_as_in_csv(tmp_path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook.write_workbook({"=a": ["=1+1", "x"], "set": [["no", "yes"], ["=no"]]}, tmp_path / "a.xlsx")
+    rows = list(openpyxl.load_workbook(tmp_path / "a.xlsx").active.iter_rows())
+    assert [[cell.value for cell in row] for row in rows] == [["=a", "set"], ["=1+1", "no|yes"], ["x", "=no"]]
+    assert {cell.data_type for row in rows for cell in row} == {"s"}

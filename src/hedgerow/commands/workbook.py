@@ -12,6 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from hedgerow.commands.answers import BAR
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.packed import first_bytes, members
 from hedgerow.commands.talk import listed, say
@@ -19,7 +20,7 @@ from hedgerow.commands.talk import listed, say
 #: A sheet of Excel has no more rows.
 MOST_ROWS = 1_048_576
 #: A sheet with so many places for cells, or with no more than its text has characters, is never too large.
-ALWAYS_PLACES = 10_000_000
+ALWAYS_PLACES = 1_000_000
 
 #: The place of a cell in .xlsx, and in .ods how often a row or a cell is repeated.
 _PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]+)([0-9]+)""")
@@ -163,7 +164,9 @@ def _text(cell: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value -> what a cell can hold: lists as text, NaN as nothing."""
+    """A value -> what a cell can hold: lists as in CSV, with bars, NaN as nothing."""
     if isinstance(value, float) and not -float("inf") < value < float("inf"):
         return None
+    if isinstance(value, list | tuple):
+        return BAR.join(map(str, value))
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
