@@ -28,7 +28,7 @@ def tune(options: TuneOptions) -> None:
         raise UsageError("hedgerow tune must be used with a classification forest; leave out --regression and --model")
     if (options.by == "cost") != (options.costs is not None):
         raise UsageError("--by cost and --costs FILE must be given together, got one of them; add the other")
-    check_out(options.out, MODEL, [options.costs], force=options.force)
+    check_out(options.out, MODEL, [*options.data, options.costs], force=options.force)
     over = _settings(options)
     fit(options, lambda model: _tuned(model, options, over))
 
