@@ -243,6 +243,15 @@ def test_every_kind_is_known_by_what_it_is(files, tmp_path, run):
             assert f"which is {kind}; name another file" in " ".join(refused.stderr.split())
 
 
+def test_demo_does_not_replace_a_notebook_that_somebody_has_changed(tmp_path, run):
+    notebook = tmp_path / "thesis.ipynb"
+    notebook.write_text("{}")
+    refused = run("demo", "--notebook", "-o", tmp_path / "thesis.html")
+    assert refused.exit_code == 2
+    assert "--notebook must not replace a notebook that was changed" in refused.stderr
+    assert contents(tmp_path) == {"thesis.ipynb": b"{}"}
+
+
 def test_a_table_keeps_its_name(files, tmp_path, run):
     table = tmp_path / "table.csv"
     table.write_text("a,b\n1,2\n")
