@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import multiprocessing
 import os
 import queue
@@ -52,12 +53,15 @@ class Found:
     largest: tuple[int, int] = (0, -1)
     """Bytes that loading took beyond twice the file, and which file."""
     failures: list[tuple[int, str]] = field(default_factory=list)
+    seconds: float = 0.0
+    """Of computing."""
 
     def add(self, other: Found) -> None:
         """Take in what was found elsewhere."""
         self.outcomes += other.outcomes
         self.slowest, self.largest = max(self.slowest, other.slowest), max(self.largest, other.largest)
         self.failures += other.failures
+        self.seconds += other.seconds
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -144,10 +148,11 @@ def _work(
     """A worker's life: ranges of numbers in, what was found out."""
     attack, path = Attack(seed), Path(tempfile.mkdtemp()) / "attack.hedge"
     attack.outcome(0, attack.file(0))  # what is made once is made
+    gc.freeze()  # and never garbage, so it is not looked through again and again
     if memory:
         _limit_memory(memory)
     while True:
-        numbers, found = jobs.get(), Found()
+        numbers, found, start = jobs.get(), Found(), time.process_time()
         first.value, last.value = numbers.start, numbers.stop
         for number in numbers:
             at.value, since.value = number, time.time()
@@ -164,7 +169,7 @@ def _work(
             found.largest = max(found.largest, (beyond, number))
             if beyond > MOST_BYTES:
                 found.failures.append((number, f"load: {beyond >> 20} MB beyond twice the file"))
-        since.value = 0.0
+        since.value, found.seconds = 0.0, time.process_time() - start
         answers.put((len(numbers), found))
 
 
@@ -187,7 +192,8 @@ def _limit_memory(megabytes: int) -> None:
 
 def _print(found: Found, count: int, n_replaced: int, took: float) -> None:
     """The counts, the extremes, and every kind of failure with the numbers of some files."""
-    print(f"{count:,} files in {took:.0f} s; workers that died or hung: {n_replaced}")
+    each = f"{1e3 * found.seconds / max(count, 1):.1f} ms of computing a file"
+    print(f"{count:,} files in {took:.0f} s, {each}; workers that died or hung: {n_replaced}")
     for outcome, how_many in found.outcomes.most_common():
         print(f"  {how_many:>9,}  {outcome}")
     seconds, name, number = found.slowest

@@ -23,7 +23,17 @@ WRITERS = {
     "explain": (["explain", "{model}", "{data}", "--train", "{train}", "--html"], ["model", "data", "train"]),
     "report": (["report", "{model}", "{data}", "--train", "{train}", "-o"], ["model", "data", "train"]),
 }
-CASES = [(command, name) for command, (_, names) in WRITERS.items() for name in names]
+#: Those that read still other files, or several.
+READERS = WRITERS | {
+    "predict --costs": (["predict", "{model}", "{train}", "{data}", "--costs", "{costs}", "-o"], ["train", "costs"]),
+    "tune": (
+        ["tune", "{train}", "{data}", "--target", "diagnosis", "--by", "cost", "--costs", "{costs}", "-o"],
+        ["data", "costs"],
+    ),
+    "learn": (["learn", "{model}", "{answers}", "{train}", "{data}", "-o"], ["model", "answers", "train", "data"]),
+    "monitor": (["monitor", "{model}", "{data}", "--reference", "{train}", "--html"], ["model", "data", "train"]),
+}
+CASES = [(command, name) for command, (_, names) in READERS.items() for name in names]
 
 
 @pytest.fixture
@@ -32,11 +42,14 @@ def files(model, patients, tmp_path):
     held = {"model": tmp_path / "m.hedge", "data": tmp_path / "test.csv", "train": tmp_path / "train.csv"}
     for path, source in zip(held.values(), (model, patients / "test.csv", patients / "train.csv"), strict=True):
         shutil.copy(source, path)
+    for name in ("answers", "costs"):
+        held[name] = tmp_path / f"{name}.csv"
+        held[name].write_text(f"{name}\n")
     return held
 
 
 def words_of(command: str, files: dict[str, Path]) -> list[str]:
-    return [word.format_map(files) for word in WRITERS[command][0]]
+    return [word.format_map(files) for word in READERS[command][0]]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -159,6 +172,22 @@ def test_addresses_are_compared_too():
     check_folder("s3://bucket/table2", ["s3://bucket/table"], "--out")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "local://{}/t.csv",
+        "simplecache::file://{}/t.csv",
+        "filecache::local://{}/t.csv",
+        "zip://a.csv::simplecache::file://{}/t.csv",
+        "dir://t.csv::file://{}",
+    ],
+)
+def test_an_address_of_a_local_file_is_an_input(address, tmp_path):
+    (tmp_path / "t.csv").write_text("x\n")
+    with pytest.raises(Exception, match=r"must not (be what|lie in a folder that) the command reads"):
+        check_out(str(tmp_path / "t.csv"), "a CSV table", [address.format(tmp_path)], force=True)
+
+
 def test_reproduce_leaves_data_and_pages_of_others_alone(tmp_path, run):
     (tmp_path / "README.md").write_text("# My thesis\n")
     refused = run("reproduce", "zhang-2021", "--out", tmp_path)
@@ -212,6 +241,15 @@ def test_every_kind_is_known_by_what_it_is(files, tmp_path, run):
             refused = run(*words_of(other, files), tmp_path / f"of {command}")
             assert refused.exit_code == 2, (command, other)
             assert f"which is {kind}; name another file" in " ".join(refused.stderr.split())
+
+
+def test_demo_does_not_replace_a_notebook_that_somebody_has_changed(tmp_path, run):
+    notebook = tmp_path / "thesis.ipynb"
+    notebook.write_text("{}")
+    refused = run("demo", "--notebook", "-o", tmp_path / "thesis.html")
+    assert refused.exit_code == 2
+    assert "--notebook must not replace a notebook that was changed" in refused.stderr
+    assert contents(tmp_path) == {"thesis.ipynb": b"{}"}
 
 
 def test_a_table_keeps_its_name(files, tmp_path, run):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -188,3 +189,14 @@ def test_what_code_cannot_say_is_refused_in_plain_words(changed: dict[str, Any],
 def test_forests_of_pairs_are_refused() -> None:
     with pytest.raises(NotImplementedError, match="about all classes"):
         export_code(PairwiseTreesClassifier().fit(numbers(0, 60), np.arange(60) % 3))
+
+
+def test_no_name_ends_the_script_of_a_page() -> None:
+    names = ["</script><script>alert(1)</script>", "<!--"]
+    X = pd.DataFrame({names[0]: np.arange(8.0), names[1]: pd.Series(names * 4, dtype=object)})
+    model = RandomForestClassifier(2, random_state=0).fit(X, np.array(names, dtype=object)[[0, 0, 0, 0, 1, 1, 1, 1]])
+    program = export_code(model, language="javascript")
+    assert "<" not in program.split("function")[0]
+    told = re.search(r"const tree_CLASSES = (.*);", program)
+    assert told is not None
+    assert json.loads(told[1]) == sorted(names)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -28,7 +29,7 @@ from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.rules import rule_names
-from hedgerow.table import Schema
+from hedgerow.table import Factors, NamedColumns, Schema
 
 Question = tuple[str, Callable[[], Any]]
 
@@ -45,19 +46,26 @@ REFUSALS: dict[type[Exception], str] = {
         predict_interval predict_mass predict_novelty predict_quantiles predict_set
         describe explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
-        drift fit grow_more merge partial_fit to_onnx
+        drift fit grow_more merge partial_fit to_onnx importance_test cost_complexity_pruning_path fit_transform
+        export_code
         CautionPathDisplay IntervalDisplay ProximityMapDisplay TernaryDisplay
     """,
-    TypeError: "merge shap_values to_onnx to_sklearn to_treelite CautionPathDisplay",
-    NotImplementedError: "to_onnx to_sklearn to_treelite",
+    TypeError: "export_code merge shap_values to_onnx to_sklearn to_treelite CautionPathDisplay",
+    NotImplementedError: "export_code to_onnx to_sklearn to_treelite",
 }
 #: Other rules and decisions that every model is asked under.
 _RULES = tuple(sorted(rule_names()))
 _DECISIONS = tuple(name for name, decision in all_decisions().items() if not decision.needs_calibration)
+_LANGUAGES = ("python", "c", "javascript")
+_WHATS = ("probability", "lower", "upper", "width", "log_odds", "vacuity", "conflict", "epistemic")
 #: What every model is asked.
 CENTRAL = {"apply", "predict", "predict_proba", "predict_bounds", "predict_interval", "transform", "other rules"}
 #: A picture of a model whose turn is a multiple of this has a figure of its own; the others share one.
 _OWN_FIGURE = 16
+#: An output is an ordinary model, whose answers are asked of every file and other questions of one file in so many.
+_OUTPUT_TURNS = 4
+#: Another rule, which is a parameter that is set after loading, is tried on one model in so many.
+_RULE_TURNS = 4
 
 
 def is_refusal(question: str, reason: BaseException) -> bool:
@@ -92,13 +100,35 @@ def rows_for(schema: Schema, n_rows: int, seed: int = 0) -> Any:
     return framed
 
 
+def _columns_of(frame: pd.DataFrame, schema: Schema) -> NamedColumns:
+    """A frame -> the same table as the command line has it."""
+    listed: list[Any] = []
+    for place, known in enumerate(schema.categories):
+        cells = frame.iloc[:, place].to_numpy()
+        if known is not None:
+            number = {value: code for code, value in enumerate(known.tolist())}
+            cells = Factors(np.array([number.get(cell, -1) for cell in cells]), np.asarray(known))
+        listed.append(cells)
+    return NamedColumns(schema.names, listed)
+
+
+def _first(X: Any, n_rows: int) -> Any:
+    return X.some(np.arange(n_rows)) if isinstance(X, NamedColumns) else X[:n_rows]
+
+
 def questions(model: Any, n_rows: int = 6, turn: int | None = None) -> Iterator[Question]:
     """A fitted model -> everything that can be asked of it, under all rules and decisions or those whose turn it is."""
-    X = rows_for(fitted_of(model).schema, n_rows)
+    schema = fitted_of(model).schema
+    X = rows_for(schema, n_rows)
+    if turn is not None and schema.names is not None:  # frames take long to read: 2 ms
+        yield "apply", lambda X=X: model.apply(X)
+        X = _columns_of(X, schema)
     yield from _of_any(model, X, turn)
     if fitted_of(model).outputs:
         yield from _of_several(model, X)
-        yield from ((f"{name} of an output", ask) for name, ask in questions(model.outputs_[-1], n_rows, turn))
+        for place, (name, ask) in enumerate(questions(model.outputs_[-1], n_rows, turn)):
+            if turn is None or name in CENTRAL or (turn + place) % _OUTPUT_TURNS == 0:
+                yield f"{name} of an output", ask
     elif isinstance(model, TreesClassifier):
         yield from _of_classes(model, X, turn)
     elif isinstance(model, TreesRegressor):
@@ -109,7 +139,7 @@ def questions(model: Any, n_rows: int = 6, turn: int | None = None) -> Iterator[
 
 def _of_any(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     """What every model is asked."""
-    large = _has_own_figure(turn)
+    depth = 4 if _has_own_figure(turn) else turn % 2
     for name in _properties(type(model)):
         yield name, lambda name=name: getattr(model, name)
     for show in (repr, dir):
@@ -123,7 +153,7 @@ def _of_any(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "apply", lambda: model.apply(X)
     yield "decision_path", lambda: model.decision_path(X)
     yield "embed", lambda: model.embed(X)
-    yield "proximity", lambda: (model.proximity(X), model.proximity(X, X[:2], top=2))
+    yield "proximity", lambda: (model.proximity(X), model.proximity(X, _first(X, 2), top=2))
     yield "row_weights", lambda: _sum_to_one(model.row_weights(X, X))
     yield "nearest_rows", lambda: model.nearest_rows(X, 2, X)
     yield "proximity_oob", lambda: model.proximity(oob=True)
@@ -131,20 +161,23 @@ def _of_any(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
         yield name, lambda name=name: getattr(hedgerow, name)(model)
     yield "trees_", lambda: [_walked(tree) for tree in model.trees_[:2]]
     yield "export", lambda: [_exported(tree) for tree in model.trees_[:1]]
-    yield "TreeDisplay", lambda: plot.TreeDisplay.from_estimator(model, max_depth=4 if large else 1, ax=_axes(turn))
+    yield "export_code", lambda: _programs(model, _LANGUAGES if turn is None else (_LANGUAGES[turn % 3],))
+    if getattr(type(model), "__one_tree__", False):
+        yield "get_depth", lambda: (model.get_depth(), model.get_n_leaves())
+    yield "TreeDisplay", lambda: plot.TreeDisplay.from_estimator(model, max_depth=depth, ax=_axes(turn))
     yield "describe", lambda: explain.describe(model).to_text().encode()
     yield "first_use_depth", lambda: explain.first_use_depth(model)
     yield "split_counts", lambda: explain.split_counts(model)
     yield "proximity_map", lambda: structure.proximity_map(model, X)
     yield "cluster_rows", lambda: structure.cluster_rows(model, 2, X)
     yield "outlier_scores", lambda: structure.outlier_scores(model, X)
-    for name in ("oob_permutation_importance", "debiased_importance"):
+    for name in ("oob_permutation_importance", "debiased_importance", "importance_test"):
         yield name, lambda name=name: getattr(explain, name)(model)
 
 
 def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     """What a classifier is asked."""
-    y = _some_labels(model, len(X))
+    y = _some_labels(model, X.shape[0])
     pairs = isinstance(model, hedgerow.PairwiseTreesClassifier)
     rules, decisions = (names if turn is None else names[turn % len(names) :][:1] for names in (_RULES, _DECISIONS))
     yield "predict_proba", lambda: _distributions(model, X)
@@ -157,12 +190,14 @@ def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
         yield f"predict_mass {mass}", lambda mass=mass: model.predict_mass(X, **({} if pairs else {"model": mass}))
     yield "predict_variance", lambda: model.predict_variance(X)
     yield "evidence", lambda: [model.evidence(X).combine(rule, caution=2.0) for rule in rules]
-    yield "other rules", lambda: [_under(model, X, rule=rule, decision="rule") for rule in (() if pairs else rules)]
-    yield "other decisions", lambda: [_under(model, X, decision=name) for name in decisions]
-    yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(X[:2], time_limit=0)]
-    yield "report", lambda: model.report(X, y, seconds=0).html
+    tried = () if pairs or (turn is not None and turn // 16 % _RULE_TURNS) else rules
+    yield "other rules", lambda: [_under(model, X, rule=rule, decision="rule") for rule in tried]
+    yield "other decisions", lambda: [_sets(copy.copy(model).set_params(decision=name), X) for name in decisions]
+    yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(_first(X, 2), time_limit=0)]
+    yield "report", lambda: model.report(_first(X, 2), y[:2], seconds=0).html
     yield "tune", lambda: copy.copy(model).tune()
-    yield "shap_values", lambda: explain.shap_values(model, X)
+    whats = _WHATS if turn is None else (None, _WHATS[turn % len(_WHATS)])
+    yield "shap_values", lambda: [explain.shap_values(model, _first(X, 2), what) for what in whats]
     yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
     yield from _later(model, X, y)
     yield from _pictures(model, X, y, turn)
@@ -171,20 +206,21 @@ def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
 def _pictures(model: Any, X: Any, y: NDArray[Any], turn: int | None) -> Iterator[Question]:
     """The pictures of a classifier; those on shared axes are of two rows."""
     large = _has_own_figure(turn)
-    X, y = (X, y) if large else (X[:2], y[:2])
+    X, y = (X, y) if large else (_first(X, 2), y[:2])
     cautions = {} if large else {"cautions": (0.0, 2.0)}
-    yield "IntervalDisplay", lambda: plot.IntervalDisplay.from_estimator(model, X, ax=_axes(turn))
-    yield "TernaryDisplay", lambda: plot.TernaryDisplay.from_estimator(model, X, ax=_axes(turn))
+    one = X if large else _first(X, 1)
+    yield "IntervalDisplay", lambda: plot.IntervalDisplay.from_estimator(model, one, ax=_axes(turn))
+    yield "TernaryDisplay", lambda: plot.TernaryDisplay.from_estimator(model, one, ax=_axes(turn))
     yield "RiskCoverageDisplay", lambda: plot.RiskCoverageDisplay.from_estimator(model, X, y, ax=_axes(turn))
     yield "CautionPathDisplay", lambda: plot.CautionPathDisplay.from_estimator(model, X, y, ax=_axes(turn), **cautions)
-    yield "LeafEvidenceDisplay", lambda: plot.LeafEvidenceDisplay.from_estimator(model, X[:1], ax=_axes(turn))
+    yield "LeafEvidenceDisplay", lambda: plot.LeafEvidenceDisplay.from_estimator(model, _first(X, 1), ax=_axes(turn))
     yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model, ax=_axes(turn))
     yield "ProximityMapDisplay", lambda: plot.ProximityMapDisplay.from_estimator(model, X, y, ax=_axes(turn))
 
 
 def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     """What a regressor is asked."""
-    y = _some_numbers(model, len(X))
+    y = _some_numbers(model, X.shape[0])
     yield "predict", lambda: _finite(model.predict(X), *model.predict(X, return_std=True))
     yield "predict_bounds", lambda: _bounds(model, X)
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
@@ -194,6 +230,8 @@ def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "predict_quantiles", lambda: _finite(model.predict_quantiles(X, weighting="row"), model.predict_quantiles(X))
     yield "score", lambda: model.score(X, y)
     yield "shap_values", lambda: _finite(explain.shap_values(model, X).values)
+    yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(_first(X, 2), time_limit=0)]
+    yield "report", lambda: model.report(_first(X, 2), y[:2], seconds=0).html
     yield "permutation_importance", lambda: explain.permutation_importance(model, X, y, n_repeats=1, random_state=0)
     yield from _later(model, X, y)
     yield "ImportanceDisplay", lambda: plot.ImportanceDisplay.from_estimator(model, ax=_axes(turn))
@@ -203,7 +241,7 @@ def _of_several(model: Any, X: Any) -> Iterator[Question]:
     """What a model of several outputs is asked; each answer is that of an output, which is an ordinary model."""
     outputs = model.outputs_
     if isinstance(model, TreesClassifier):
-        columns = [_some_labels(output, len(X)) for output in outputs]
+        columns = [_some_labels(output, X.shape[0]) for output in outputs]
         y = pd.DataFrame({at: pd.Series(each, dtype=_held_as(each)) for at, each in enumerate(columns)})
         for name in ("predict_proba", "predict_bounds", "predict_set", "predict_uncertainty"):
             yield name, lambda name=name: _each_output(model, outputs, X, name)
@@ -211,7 +249,7 @@ def _of_several(model: Any, X: Any) -> Iterator[Question]:
         yield "predict_mass", lambda: model.predict_mass(X)
         yield "evidence", lambda: model.evidence(X)
     else:
-        y = np.column_stack([_some_numbers(output, len(X)) for output in outputs])
+        y = np.column_stack([_some_numbers(output, X.shape[0]) for output in outputs])
         for name in ("predict_bounds", "predict_uncertainty", "predict_interval", "predict_quantiles"):
             yield name, lambda name=name: _each_output(model, outputs, X, name)
     yield "predict", lambda: _each_column(model.predict(X), [output.predict(X) for output in outputs])
@@ -226,7 +264,8 @@ def _of_several(model: Any, X: Any) -> Iterator[Question]:
 
 def _of_rows(model: Any, X: Any) -> Iterator[Question]:
     """What trees without labels are asked."""
-    yield "transform", lambda: model.transform(X)
+    yield "transform", lambda: (model.transform(X), copy.copy(model).set_output(transform="default").transform(X))
+    yield "fit_transform", lambda: clone(model).set_params(n_estimators=2).fit_transform(X)
     yield "get_feature_names_out", lambda: model.get_feature_names_out()
     yield "score_samples", lambda: model.score_samples(X)
     yield "fit", lambda: clone(model).set_params(n_estimators=2).fit(X)
@@ -240,6 +279,8 @@ def _later(model: Any, X: Any, y: NDArray[Any]) -> Iterator[Question]:
     yield "drift", lambda: model.drift(X, y, reference=(X, y), n_permutations=9)
     yield "suggest", lambda: model.suggest(X, 2)
     yield "merge", lambda: hedgerow.merge(model, model).predict(X)
+    if getattr(type(model), "__one_tree__", False):
+        yield "cost_complexity_pruning_path", lambda: copy.copy(model).cost_complexity_pruning_path(X, y)
     fewer = {"n_estimators": 2} if "n_estimators" in model.get_params() and not model.warm_start else {}
     yield "fit", lambda: copy.copy(model).set_params(**fewer).fit(X, y)
 
@@ -258,9 +299,36 @@ def _axes(turn: int | None) -> Any:
     return ax
 
 
+class _BareAxes(Axes):
+    """Axes on which shapes and limits are as everywhere, and texts are only looked at: laying them out takes long."""
+
+    def set_yticks(self, ticks: Any, labels: Any = (), **_: Any) -> None:
+        """Look at the texts beside the axis."""
+        _texts(labels)
+        _finite(ticks)
+
+    def set_xticks(self, ticks: Any, labels: Any = (), **_: Any) -> None:
+        """Look at the texts below the axis."""
+        self.set_yticks(ticks, labels)
+
+    def legend(self, handles: Any = (), **_: Any) -> None:
+        """Look at the texts of the legend."""
+        _texts([each.get_label() for each in handles])
+
+    def tick_params(self, *_: Any, **__: Any) -> None:
+        """Nothing here depends on the model."""
+
+    def grid(self, *_: Any, **__: Any) -> None:
+        """Nothing here depends on the model."""
+
+
+def _texts(labels: Any) -> None:
+    assert all(isinstance(label, str) for label in labels), "a text in a picture is none"
+
+
 @lru_cache(maxsize=1)
 def _shared_axes() -> Any:
-    return Figure().add_subplot()
+    return Figure().add_subplot(axes_class=_BareAxes)
 
 
 def _some_labels(model: Any, n_rows: int) -> NDArray[Any]:
@@ -368,6 +436,14 @@ def _walked(tree: Any) -> str:
         _ = node.counts, node.questions
         pending += node.children
     return repr(tree) + tree.to_text()
+
+
+def _programs(model: Any, languages: tuple[str, ...]) -> None:
+    """Programs that say what a model says; the one in Python can be compiled, whatever classes are called."""
+    for language in languages:
+        program = hedgerow.export_code(model, language=language)
+        if language == "python":
+            compile(program, "program", "exec", dont_inherit=True)
 
 
 def _exported(tree: Any) -> str:

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from hedgerow import RandomForestClassifier
 from hedgerow.commands.options.study import DemoOptions
+from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.talk import write_json
 from hedgerow.safe.disk import write_whole
+from hedgerow.safe.text import printable
 
 #: The cells of the notebook.
 NOTEBOOK = (
@@ -58,6 +61,7 @@ def demo(options: DemoOptions) -> None:
     seed = options.seed
     if not options.as_json:
         check_out(options.out, PAGE, [], force=options.force)
+        _check_notebook(options)
     console = Console(highlight=False)
     data = load_breast_cancer()
     X, X_new, y, y_new = train_test_split(
@@ -95,23 +99,41 @@ def _write_pages(
     """The report, and the notebook if it was asked for; and how to open them."""
     names = {f"x[{j}]": {"": str(name)} for j, name in enumerate(load_breast_cancer().feature_names)}
     forest.report(X, y, title="Which biopsies can the forest not decide?", seconds=1.0, labels=names).save(options.out)
-    console.print(f"A report of these patients is in [bold]{options.out}[/bold]; open it in a browser:")
+    shown = escape(printable(options.out))
+    console.print(f"A report of these patients is in [bold]{shown}[/bold]; open it in a browser:")
     console.print(f"  {Path(options.out).resolve().as_uri()}", soft_wrap=True)
     if options.notebook:
-        path = Path(options.out).with_suffix(".ipynb")
-        write_whole(path, json.dumps(_notebook(options.seed), indent=1).encode())
-        console.print(f"The same as a notebook: jupyter lab {path}")
+        path = _notebook_path(options)
+        write_whole(path, _notebook(options.seed))
+        console.print(f"The same as a notebook: jupyter lab {escape(printable(str(path)))}")
 
 
-def _notebook(seed: int) -> dict[str, Any]:
-    """A notebook that does what the demo does."""
+def _check_notebook(options: DemoOptions) -> None:
+    """Refuse to replace a notebook that is not as the demo has written it: somebody may have worked on it."""
+    path = _notebook_path(options)
+    if not options.notebook or options.force or not path.exists():
+        return
+    if path.is_dir() or path.read_bytes() not in (b"", _notebook(options.seed)):
+        raise UsageError(
+            f"--notebook must not replace a notebook that was changed, got {str(path)!r}; name another file with --out,"
+            " or add --force to replace it"
+        )
+
+
+def _notebook_path(options: DemoOptions) -> Path:
+    return Path(options.out).with_suffix(".ipynb")
+
+
+def _notebook(seed: int) -> bytes:
+    """The file of a notebook that does what the demo does."""
     cells = []
     for number, (kind, text) in enumerate(NOTEBOOK):
         lines = text.format(seed=seed).splitlines(keepends=True)
         more: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
         cells.append({"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": lines, **more})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    held = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(held, indent=1).encode()
 
 
 def _figures(wrong: NDArray[np.bool_], is_open: NDArray[np.bool_], forest: RandomForestClassifier) -> dict[str, Any]:

@@ -43,7 +43,12 @@ def learn(options: LearnOptions) -> None:
     if rows.max() >= sheet.n_rows:
         raise DataError(f"ANSWERS must be about the {sheet.n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
     before = _doubt(model, table)
-    model.partial_fit(table.some(rows), _labels(model, usable))
+    try:
+        model.partial_fit(table.some(rows), _labels(model, usable))
+    except ValueError as reason:
+        raise DataError(
+            f"MODEL must be able to count the rows of ANSWERS, got some that it refuses: {reason}"
+        ) from None
     report = _report(held, usable, rows, before, _doubt(model, table), model)
     save_model(model, options.out)
     if options.as_json:

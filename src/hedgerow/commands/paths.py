@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
@@ -108,8 +109,16 @@ def _refuse_input(out: str, inputs: Iterable[str | None], option: str) -> None:
 
 def _expanded(given: str) -> list[str]:
     """A file, a folder, an address or a pattern -> the paths it stands for."""
-    local = given.removeprefix("file://")
-    return [local] if given == STREAM or os.path.lexists(local) else (glob(local) or [local])
+    if given == STREAM or os.path.lexists(given):
+        return [given]
+    # An address may be a chain, such as simplecache::file:///table.csv; each link may be a local file.
+    links = given.split("::") if "://" in given else [given]
+    return [path for link in links for path in (glob(_local(link)) or [_local(link)])]
+
+
+def _local(address: str) -> str:
+    """The address of a local file, as fsspec has it -> its path; other addresses and paths as they are."""
+    return address.removeprefix("file://").removeprefix("local://")
 
 
 def _is_same(out: str, path: str) -> bool:
@@ -129,7 +138,7 @@ def _lies_in(path: str, folder: str) -> bool:
 
 def _resolved(path: str) -> str:
     """A path without links and relative parts; an address as it is."""
-    local = path.removeprefix("file://")
+    local = _local(path)
     return local.rstrip("/") if "://" in local else os.path.realpath(local)
 
 
@@ -138,7 +147,7 @@ def _identity(path: str) -> tuple[int, int] | None:
     if path == STREAM:
         return _file_at(0)
     try:
-        found = os.stat(path.removeprefix("file://"))
+        found = os.stat(_local(path))
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino
@@ -187,9 +196,9 @@ def _kind_of(path: Path) -> str:
 def _holds_answers(path: Path) -> bool:
     """Whether a spreadsheet has one sheet, called answers, as `hedgerow predict` writes it."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            book = archive.read("xl/workbook.xml")
-    except (KeyError, OSError, RuntimeError, zipfile.BadZipFile):
+        with zipfile.ZipFile(path) as archive, archive.open("xl/workbook.xml") as file:
+            book = file.read(_HEAD)
+    except (KeyError, OSError, EOFError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile):
         return False
     return book.count(b"<sheet ") == 1 and b'name="answers"' in book
 

@@ -103,7 +103,7 @@ def grid(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], *, left
         table.add_column(Text(printable(name)), justify="left" if number < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    return Group(Text(title, style="bold"), table)  # a title of the table would be wrapped to its width
+    return Group(Text(printable(title), style="bold"), table)  # a title of the table would be wrapped to its width
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:

@@ -12,7 +12,7 @@ from hedgerow.commands.fit import fit
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
 from hedgerow.commands.options.tune import TuneOptions
 from hedgerow.commands.outcome import UsageError
-from hedgerow.commands.paths import STREAM
+from hedgerow.commands.paths import MODEL, STREAM, check_out
 from hedgerow.commands.sheet import Array
 from hedgerow.commands.talk import grid, score, show
 from hedgerow.judge.evidence import CAUTIONS
@@ -28,6 +28,7 @@ def tune(options: TuneOptions) -> None:
         raise UsageError("hedgerow tune must be used with a classification forest; leave out --regression and --model")
     if (options.by == "cost") != (options.costs is not None):
         raise UsageError("--by cost and --costs FILE must be given together, got one of them; add the other")
+    check_out(options.out, MODEL, [*options.data, options.costs], force=options.force)
     over = _settings(options)
     fit(options, lambda model: _tuned(model, options, over))
 

@@ -5,14 +5,27 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from hedgerow.commands.answers import BAR
 from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.packed import first_bytes, members
 from hedgerow.commands.talk import listed, say
 
 #: A sheet of Excel has no more rows.
 MOST_ROWS = 1_048_576
+#: A sheet with so many places for cells, or with no more than its text has characters, is never too large.
+ALWAYS_PLACES = 1_000_000
+
+#: The place of a cell in .xlsx, and in .ods how often a row or a cell is repeated.
+_PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]+)([0-9]+)""")
+_ROW = re.compile(rb"<table:table-row\b[^>]*>|<table:(?:covered-)?table-cell\b[^>]*>")
+_REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']([0-9]+)""")
 
 
 def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
@@ -23,6 +36,7 @@ def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
         raise ImportError(
             "spreadsheets need python-calamine, which is not installed; pip install 'hedgerow[excel]', or export CSV"
         ) from None
+    _refuse_huge(data)
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data if isinstance(data, bytes) else data.read_bytes()))
         name = _name_of(book.sheet_names, sheet)
@@ -70,6 +84,59 @@ def write_workbook(columns: dict[str, Any], file: str | Path) -> None:
     book.save(file)
 
 
+def _refuse_huge(data: bytes | Path) -> None:
+    """Refuse a spreadsheet with a few cells far from each other: a reader makes a table of all places between them."""
+    if first_bytes(data, 2) != b"PK":
+        return
+    for name, parts in groupby(members(data), key=itemgetter(0)):
+        if name.lower().endswith(".bin") and "worksheets" in name.lower():
+            raise DataError("a spreadsheet must be .xlsx, .ods or .xls, got .xlsb; save it as one of these")
+        found = _places((piece for _, piece in parts), repeats=name == "content.xml")
+        if found[0] > max(ALWAYS_PLACES, found[1]):
+            raise DataError(
+                f"a spreadsheet must have its cells close together, got {found[0]:,} places for cells in {name}; delete"
+                " what lies far outside the table, or export CSV"
+            )
+
+
+def _places(parts: Iterator[bytes], *, repeats: bool) -> tuple[int, int]:
+    """The pieces of a file in a spreadsheet -> the places for cells it asks for, and its length."""
+    if repeats:
+        text = b"".join(parts).replace(b"\0", b"")  # as UTF-16 has them
+        return _repeated_places(text), len(text)
+    column, row, length, rest = 0, 0, 0, b""
+    for piece in parts:
+        length += len(piece)
+        text = rest + piece.replace(b"\0", b"")
+        found = _PLACE.findall(text)
+        column = max([column, *map(_column_number, {letters for letters, _ in found})])
+        row = max([row, *(int(digits[:10]) for digits in {digits for _, digits in found})])
+        rest = text[-32:]
+    return column * row, length
+
+
+def _column_number(letters: bytes) -> int:
+    """``b"AB"`` -> 28."""
+    number = 0
+    for letter in letters[:10].upper():
+        number = 26 * number + letter - 64
+    return number
+
+
+def _repeated_places(text: bytes) -> int:
+    """The contents of .ods -> how many cells with a value there are if repeated ones are written out."""
+    places, times = 0, 1
+    for found in _ROW.finditer(text):
+        tag = found[0]
+        said = _REPEATED.search(tag)
+        repeated = 1 if said is None else int(said[1][:10])
+        if tag.startswith(b"<table:table-row"):
+            times = repeated
+        elif b"value" in tag or not tag.endswith(b"/>"):
+            places += times * repeated
+    return places
+
+
 def _name_of(names: list[str], wanted: str | None) -> str:
     """The names of all sheets, and what was asked for -> the name of one."""
     if wanted is None:
@@ -97,7 +164,9 @@ def _text(cell: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value -> what a cell can hold: lists as text, NaN as nothing."""
+    """A value -> what a cell can hold: lists as in CSV, with bars, NaN as nothing."""
     if isinstance(value, float) and not -float("inf") < value < float("inf"):
         return None
+    if isinstance(value, list | tuple):
+        return BAR.join(map(str, value))
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

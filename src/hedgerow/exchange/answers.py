@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass
+from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,8 @@ from hedgerow.table import Factors, NamedColumns
 FORMAT, VERSION = "hedgerow answers", 1
 #: Digits of a mark; more would not make it safer against mistakes.
 DIGITS = 32
+#: No answer and no row is a number as large as this.
+MOST = 1e150
 
 
 class Answer(NamedTuple):
@@ -62,30 +66,38 @@ def read_answers(text: str) -> AnswersFile:
     """The text of a file that a report has saved -> answers; refused with a ValueError if it is no such file."""
     try:
         held = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("it is not JSON") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise ValueError("it was not saved by a report of hedgerow")
     if held.get("version") != VERSION:
-        raise ValueError(f"its version is {held.get('version')!r}, and this hedgerow reads version {VERSION}")
-    first = held.get("first", 0)
-    try:
-        answers = [_answer(each, first) for each in held["answers"]]
-        return AnswersFile(str(held["model"]), str(held["table"]), answers)
-    except (KeyError, TypeError, ValueError) as reason:
-        raise ValueError(f"it is damaged: {reason}") from None
+        raise ValueError(f"its version is {shortened(held.get('version'))}, and this hedgerow reads version {VERSION}")
+    first, listed = held.get("first", 0), held.get("answers")
+    if not (_is_whole(first) and isinstance(listed, list) and all(isinstance(each, dict) for each in listed)):
+        raise ValueError("it is damaged: it has no list of answers")
+    answers = [_answer(each, first) for each in listed]
+    rows = Counter(each.row for each in answers if each.answer is not None)
+    if twice := [row for row, times in rows.items() if times > 1]:
+        raise ValueError(f"it is damaged: row {twice[0] + first} has two answers")
+    return AnswersFile(str(held.get("model")), str(held.get("table")), answers)
 
 
 def _answer(each: dict[str, Any], first: int) -> Answer:
     """One entry of the file -> an answer."""
-    answer = each["answer"]
-    if not (
-        answer is None or (isinstance(answer, int | float) and not isinstance(answer, bool) and np.isfinite(answer))
-    ):
-        raise ValueError(f"an answer is {answer!r}")
-    if not isinstance(each["row"], int) or each["row"] < first:
-        raise ValueError(f"a row is {each['row']!r}")
-    return Answer(each["row"] - first, answer, bool(each.get("unsure", False)), str(each.get("note", "")))
+    answer, row = each.get("answer"), each.get("row")
+    if not (answer is None or (_is_number(answer) and abs(answer) < MOST)):
+        raise ValueError(f"it is damaged: an answer is {shortened(answer)}")
+    if not _is_whole(row) or not first <= row < MOST:
+        raise ValueError(f"it is damaged: a row is {shortened(row)}")
+    return Answer(row - first, answer, bool(each.get("unsure", False)), str(each.get("note", "")))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and isinstance(value, int)
 
 
 def _plain_zeros(values: NDArray[np.float64]) -> NDArray[np.float64]:

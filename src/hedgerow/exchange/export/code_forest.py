@@ -205,7 +205,9 @@ def _javascript(tables: Tables, about: dict[str, Any], name: str) -> str:
     told = {"CLASSES": about.get("classes"), "MAP": about.get("map"), "FEATURES": about["features"]}
     told |= {"CAUTION": about["caution"], "CATEGORIES": categories}
     lines = [f"// {about['title']}", '"use strict";']
-    lines += [f"const {name}_{key} = {json.dumps(value)};" for key, value in told.items()]
+    # Without "<", no name ends the script element of a page into which the program is copied.
+    written = {key: json.dumps(value).replace("<", "\\u003c") for key, value in told.items()}
+    lines += [f"const {name}_{key} = {value};" for key, value in written.items()]
     for key, values in [*_columns(tables), ("lines", tables.lines.tolist())]:
         # JSON has no infinity; a threshold beyond all numbers reads as infinite
         lines.append(f"const {name}_{key} = {json.dumps(values).replace('Infinity', '1e999')};")

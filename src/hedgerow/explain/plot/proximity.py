@@ -121,7 +121,7 @@ class ProximityMapDisplay(Display):
     def _draw(self, ax: Any) -> None:
         if self.labels is None:
             ax.scatter(*self.places.T, s=22, c=SOFT, alpha=0.7, linewidths=0)
-        for k in range(len(self.classes)):
+        for k in np.unique(self.labels if self.labels is not None else []).astype(int).tolist():
             here = self.places[self.labels == k]
             ax.scatter(*here.T, s=22, c=colour_of(k), marker=MARKERS[k % len(MARKERS)], alpha=0.7, linewidths=0)
         if self.is_open is not None and self.is_open.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Self
 
@@ -175,10 +176,7 @@ class TreeDisplay(Display):
         self, ax: Any, x: float, y: float, words: str, size: float, colour: str, room: float, *, ground: bool = False
     ) -> None:
         """Draw text as shapes, centred at x on a line at y, and narrower if it is wider than `room`."""
-        shape = import_module("matplotlib.textpath").TextPath((0, 0), words.replace("$", r"\$"), size=size)
-        # The ends of a letter's curves lie at its edges; the exact extents of curves take eight times as long.
-        ends = shape.vertices[shape.codes != shape.CLOSEPOLY, 0]
-        left, width = (float(ends.min()), float(np.ptp(ends))) if len(ends) else (0.0, 0.0)
+        shape, left, width = _letters(words, size)
         narrow = min(1.0, room / max(width, 1.0))
         move = import_module("matplotlib.transforms").Affine2D()
         place = move.translate(-(left + width / 2), 0).scale(narrow, -1).translate(x, y)
@@ -189,3 +187,12 @@ class TreeDisplay(Display):
         ax.add_artist(
             patches().PathPatch(shape, transform=place + ax.transData, facecolor=colour, linewidth=0, zorder=4)
         )
+
+
+@lru_cache(maxsize=1024)
+def _letters(words: str, size: float) -> tuple[Any, float, float]:
+    """Text on a line -> its shape, where it begins and how wide it is; trees say the same words again and again."""
+    shape = import_module("matplotlib.textpath").TextPath((0, 0), words.replace("$", r"\$"), size=size)
+    # The ends of a letter's curves lie at its edges; the exact extents of curves take eight times as long.
+    ends = shape.vertices[shape.codes != shape.CLOSEPOLY, 0]
+    return (shape, float(ends.min()), float(np.ptp(ends))) if len(ends) else (shape, 0.0, 0.0)
