@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hedgerow.commands.judgement import trained_on
 from hedgerow.commands.kind import Kind
 from hedgerow.commands.kinds import explained_model, kind_of
 from hedgerow.commands.labels import read_labels
@@ -44,6 +45,8 @@ def report(options: ReportOptions) -> None:
     asked["coverage"] = options.coverage
     asked["title"] = options.title or f"{_name_of(options.model)} on {_name_of(options.data[0])}"
     table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
+    if y is not None:
+        trained_on(model, table)
     with progress("explaining cases", 1, least=0) as done:
         asked["progress"] = lambda explained, total: done(explained / total)
         try:

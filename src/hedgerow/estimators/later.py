@@ -21,6 +21,7 @@ from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.newcomers import compare, newcomers
 from hedgerow.judge.novelty import keep_novelty, novelty_of
 from hedgerow.judge.oob import BootstrapErrors
+from hedgerow.judge.recognise import keep_marks
 from hedgerow.judge.suggest import suggested_rows
 
 Floats = NDArray[np.float64]
@@ -281,6 +282,7 @@ class LaterEstimator(TreesEstimator):
         """The state for pickles; what `predict_novelty` needs of the training rows is learned first."""
         if self.__sklearn_is_fitted__():
             keep_novelty(fitted_of(self))
+            keep_marks(fitted_of(self))
         return super().__getstate__()
 
     def _newcomers(self, now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Any:
