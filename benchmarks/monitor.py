@@ -3,8 +3,8 @@
 python -m benchmarks.monitor [--data DIR] [--sets NAME ...] [--tables 100] [--first-seed 0] [--trees 100]
                              [--most-rows 4000] [--level 0.05] [--json FILE]
 
-Half of a table is fitted; the other half is the batch. Every table is shuffled, so it has no shift, and at most `level` of the
-batches should raise an alarm. Then one numeric column of the batch is moved by half a standard deviation, and it should.
+Half of a table is fitted; the other half is the batch. Rows are shuffled, so there is no shift, and at most `level` of
+the batches should raise an alarm. Then one numeric column, drawn at random, is moved by half a standard deviation.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.commands.answers import Columns, Floats
 from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array
@@ -17,6 +16,7 @@ from hedgerow.commands.source import read_sheet
 from hedgerow.commands.spelling import folded, known_places
 from hedgerow.commands.talk import listed
 from hedgerow.decide.single import ExpectedUtility
+from hedgerow.judge.columns import Columns, Floats
 
 #: The action of those who want to know more before they decide.
 LOOK_AGAIN = "look again"

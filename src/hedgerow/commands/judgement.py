@@ -148,7 +148,7 @@ def groups_of(sheet: Sheet, name: str) -> dict[str, NDArray[np.bool_]]:
     return groups | ({"missing": gaps} if gaps.any() else {})
 
 
-def trained_on(model: Any, table: Any) -> float | None:
+def rows_of_fit(model: Any, table: Any) -> float | None:
     """Say if the model was trained on many of these rows -> their share, or None."""
     now = answers_of(model)
     found = recognised(now.fitted, now.read(table))

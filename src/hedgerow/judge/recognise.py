@@ -1,8 +1,8 @@
 """Recognise: rows of any table -> how many of them a model was trained on, although its file does not hold them.
 
 Every row has a mark: a number of sixteen bits made of its codes. A model keeps the marks of up to a thousand training
-rows, those whose codes have the lowest hashes; so it is known of any row whether its mark would have been kept. Sixteen
-bits are enough to count rows and too few to tell of a single row whether it was there: one row in seventy has the mark of
+rows, those with the lowest hashes; so it is known of any row whether its mark would have been kept. Sixteen bits are
+enough to count rows, and too few to tell of a single row whether it was there: one row in seventy has the mark of
 another.
 """
 
@@ -143,4 +143,4 @@ def _hashes(fitted: Fitted, codes: Codes, halved: frozenset[int] = frozenset()) 
 
 def _marks_in(hashes: Hashes) -> NDArray[np.uint16]:
     """Hashes (n,) -> marks (n,), of bits that do not say which are kept."""
-    return ((hashes >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.uint16)
+    return ((hashes >> np.uint64(8)) & np.uint64(ALL_MARKS - 1)).astype(np.uint16)

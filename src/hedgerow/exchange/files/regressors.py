@@ -21,7 +21,8 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, Once, check_starts, take
-from hedgerow.fit.parameters import NUMBER_CRITERION, check_once_fitted
+from hedgerow.fit.other_parameters import NUMBER_CRITERION
+from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import MOST_WEIGHT
 from hedgerow.forest.moments import check_targets
