@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.reference.transcripts import DOCUMENTS, renew, steady
 
 
