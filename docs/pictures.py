@@ -1,4 +1,7 @@
-"""Pictures: data that scikit-learn ships -> the pictures of these pages, in ``docs/images``."""
+"""Pictures: data that scikit-learn ships -> the pictures of these pages, in ``docs/images``.
+
+``python docs/pictures.py`` draws them; a test draws them again and compares (`differs`).
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,11 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, plot
 
 IMAGES = Path(__file__).parent / "images"
+#: Sizes of the same picture may differ by this share, because fonts do.
+SAME_SIZE = 0.05
 
 
-def draw_displays() -> None:
+def draw_displays(folder: Path) -> None:
     """Six displays side by side, and a tree."""
     forest, X, y = patients()
     undecided = np.flatnonzero(forest.predict_set(X).sum(axis=1) > 1)
@@ -35,29 +40,25 @@ def draw_displays() -> None:
     noisy = wine.data + 0.8 * wine.data.std(axis=0) * np.random.default_rng(0).normal(size=wine.data.shape)
     other = RandomForestClassifier(100, caution=2, min_samples_leaf=3, random_state=0).fit(noisy[::2], wine.target[::2])
     plot.TernaryDisplay.from_estimator(other, noisy[1::4][:25], ax=axes[1, 2])
-    axes[0, 0].figure.savefig(IMAGES / "plots.png", dpi=65)
+    axes[0, 0].figure.savefig(folder / "plots.png", dpi=65)
     iris = load_iris(as_frame=True)
     tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(iris.data, iris.target_names[iris.target])
-    plot.TreeDisplay.from_estimator(tree, caution=1.0).figure_.savefig(IMAGES / "tree.png", dpi=60)
+    plot.TreeDisplay.from_estimator(tree, caution=1.0).figure_.savefig(folder / "tree.png", dpi=60)
 
 
-def draw_report() -> None:
+def draw_report(folder: Path, chromium: str) -> None:
     """The report of the same forest, as a browser shows it."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        print("no Chromium: the picture of the report stays as it is")
-        return
     from playwright.sync_api import sync_playwright
 
     forest, X, y = patients()
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        page_file = forest.report(X, y).save(Path(folder) / "report.html")
+    with tempfile.TemporaryDirectory() as made, sync_playwright() as driver:
+        page_file = forest.report(X, y, seconds=60).save(Path(made) / "report.html")
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1180, "height": 1500}, device_scale_factor=0.75)
         page.goto(page_file.as_uri())
-        page.screenshot(path=IMAGES / "report.png")
+        page.screenshot(path=folder / "report.png")
         browser.close()
-    Image.open(IMAGES / "report.png").quantize(96).save(IMAGES / "report.png", optimize=True)
+    Image.open(folder / "report.png").quantize(96).save(folder / "report.png", optimize=True)
 
 
 def patients() -> tuple[RandomForestClassifier, object, np.ndarray]:
@@ -65,10 +66,22 @@ def patients() -> tuple[RandomForestClassifier, object, np.ndarray]:
     data = load_breast_cancer(as_frame=True)
     y = np.asarray(data.target_names)[data.target]
     forest = RandomForestClassifier(100, caution=2, max_features=3, random_state=0).fit(data.data[::2], y[::2])
-    return forest, data.data[1::2], y[1::2]
+    return forest, data.data[1::2].reset_index(drop=True), y[1::2]
+
+
+def differs(one: Path, other: Path) -> float:
+    """Two pictures -> how much they differ, 0 to 1, after fonts and edges have been blurred; 1 if their sizes do."""
+    first, second = (Image.open(each).convert("L") for each in (one, other))
+    if any(abs(a - b) > SAME_SIZE * a for a, b in zip(first.size, second.size, strict=True)):
+        return 1.0
+    small = [np.asarray(each.resize((64, 64), Image.Resampling.BOX), dtype=float) for each in (first, second)]
+    return float(np.abs(small[0] - small[1]).mean() / 255)
 
 
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
-    draw_displays()
-    draw_report()
+    draw_displays(IMAGES)
+    if found := shutil.which("chromium"):
+        draw_report(IMAGES, found)
+    else:
+        print("no Chromium: the picture of the report stays as it is")

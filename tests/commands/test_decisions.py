@@ -143,3 +143,12 @@ def test_sets_have_the_labels_of_the_classes_when_asked(patients, model):
     assert forest.predict_set(table, labels=True) == [forest.classes_[row].tolist() for row in chosen]
     with pytest.raises(ValueError, match="did you mean 'average'"):
         forest.set_params(rule="avg").predict_proba(table)
+
+
+def test_evaluate_notices_rows_of_the_fit(run, patients, model):
+    known, said = evaluated(run, model, patients / "train.csv")
+    assert known["training_rows"] == 1
+    assert "warning: the model was trained on these rows" in said
+    other, said = evaluated(run, model, patients / "test.csv")
+    assert other["training_rows"] is None
+    assert "trained on" not in said

@@ -1,4 +1,4 @@
-"""Transcripts: commands in a document -> what they print; ``python -m tests.reference.transcripts`` renews them."""
+"""Transcripts: commands in documents -> what they print; ``python -m tests.reference.transcripts`` renews them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from hedgerow.commands.cli import app
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
+_NAMES = ("command-line.md", "hospital.md", "credit.md")
+DOCUMENTS = {name: Path(__file__).resolve().parents[2] / "docs" / name for name in _NAMES}
 _BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
 
 
@@ -54,7 +55,8 @@ def _output(command: str) -> str:
 
 
 if __name__ == "__main__":
-    text = DOCUMENT.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        DOCUMENT.write_text(renew(text), encoding="utf-8")
+    for document in [DOCUMENTS[name] for name in sys.argv[1:] or _NAMES]:
+        text = document.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            document.write_text(renew(text), encoding="utf-8")

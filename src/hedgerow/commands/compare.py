@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 import hedgerow
 from hedgerow.commands.fit import features_of
@@ -21,6 +22,7 @@ from hedgerow.commands.sheet import Array
 from hedgerow.commands.source import read_sheet
 from hedgerow.commands.talk import grid, number_of, score, share, show, write_json
 from hedgerow.commands.views import labelled_rows
+from hedgerow.forest.threads import thread_count
 from hedgerow.metrics.tally import add_tallies, tally_numbers
 from hedgerow.table import Factors, NamedColumns
 
@@ -43,7 +45,8 @@ def compare(options: CompareOptions) -> None:
     found = {OURS: _of_hedgerow(table, y, parts, options)}
     matrix, is_nominal = _matrix(table)
     for name, model in _others(options, is_nominal).items():
-        found[name] = _of_other(model, matrix, y, parts, regression=options.regression)
+        with threadpool_limits(thread_count(options.jobs)):  # scikit-learn's boosting has no other way
+            found[name] = _of_other(model, matrix, y, parts, regression=options.regression)
     if options.as_json:
         write_json({"rows": len(y), "folds": options.folds, "models": found})
         return

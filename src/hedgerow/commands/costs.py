@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.commands.answers import Columns, Floats
+from hedgerow.commands.notation import POINT, Notation
 from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError
-from hedgerow.commands.sheet import Array
+from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_sheet
 from hedgerow.commands.spelling import folded, known_places
 from hedgerow.commands.talk import listed
 from hedgerow.decide.single import ExpectedUtility
+from hedgerow.judge.columns import Columns, Floats
 
 #: The action of those who want to know more before they decide.
 LOOK_AGAIN = "look again"
@@ -72,13 +73,26 @@ def read_costs(path: str, classes: Array, reading: Reading) -> Costs:
             f"--costs must have a row for each class ({listed(classes.tolist())}) and a column for each action, got"
             f" {got}"
         )
-    table = np.column_stack([sheet.targets(action) for action in actions])[places]
+    table = np.column_stack([_costs_in(sheet, action, reading) for action in actions])[places]
     names = np.array(actions, dtype=object)
     return Costs(
         tuple(actions),
         np.asarray(table, dtype=np.float64),
         np.array(known_places([str(label) for label in classes.tolist()], names, exact=False), dtype=np.int64),
     )
+
+
+def _costs_in(sheet: Sheet, action: str, reading: Reading) -> Floats:
+    """A column of the file -> numbers (K,), in the notation of the table or, as such files are small, with a point."""
+    notation = Notation(reading.decimal, reading.thousands)
+    found = []
+    for cell in sheet.cells(action).tolist():
+        number = notation.number(str(cell))
+        number = POINT.number(str(cell)) if number is None else number
+        if number is None or not np.isfinite(number):
+            raise DataError(f"--costs must hold numbers, got {cell!r} in column {action!r}; correct it")
+        found.append(number)
+    return np.array(found)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.commands.judgement import group_grid, groups_of
+from hedgerow.commands.judgement import group_grid, groups_of, rows_of_fit
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.evaluate import EvaluateOptions
@@ -25,6 +25,7 @@ def evaluate(options: EvaluateOptions) -> None:
     kind = kind_of(model)
     sheet, table, y = _read(model, read_sheet(options.data, options), options)
     judged = kind.judged(model, table, y, options.coverage)
+    known = rows_of_fit(model, table)
     report, shown = kind.evaluation(judged.tally, options.coverage)
     more, tables = kind.details(model, judged, options)
     by = {
@@ -32,7 +33,7 @@ def evaluate(options: EvaluateOptions) -> None:
         for name in options.by
     }
     if options.as_json:
-        write_json(report | more | ({"by": by} if by else {}))
+        write_json(report | more | ({"by": by} if by else {}) | {"training_rows": known})
         return
     show(*shown, *tables)
     for name, groups in by.items():

@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.commands.kind import Kind
 from hedgerow.commands.kinds import explained_model, kind_of
-from hedgerow.commands.match import prepare_for, table_for
+from hedgerow.commands.match import columns_named, immutable_columns, prepare_for, table_for
 from hedgerow.commands.options.explain import ExplainOptions
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import write_text
@@ -17,6 +17,7 @@ from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import listed, number_of, say, show, write_json
+from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
 
 
@@ -65,6 +66,7 @@ def _title(found: list[Any]) -> str:
 def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows: Any) -> list[Any]:
     """Some rows of a table -> their explanations."""
     train, labels = _training(model, options)
+    known = fitted_of(model).schema.names
     # Without --row there may be thousands of rows: they are listed, but no smallest change is searched for.
     seconds = options.seconds if options.rows or options.html else 0.0
     try:
@@ -74,9 +76,9 @@ def _explain_rows(model: Any, options: ExplainOptions, table: NamedColumns, rows
             y_train=labels,
             cases=options.cases,
             shap=bool(options.rows or options.html or options.as_json),
-            immutable=options.immutable,
-            increasing=options.increasing,
-            decreasing=options.decreasing,
+            immutable=immutable_columns(model, options.immutable),
+            increasing=columns_named(options.increasing, known),
+            decreasing=columns_named(options.decreasing, known),
             wanted=None if options.wanted is None else _class_of(model, options.wanted),
             time_limit=seconds,
         )

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from hedgerow.commands.honest import columns_of, held_out, refitted
 from hedgerow.commands.kind import FEW_ROWS, Kind
 from hedgerow.commands.kinds import kind_for
-from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
+from hedgerow.commands.match import checked_caution, checked_decision, checked_rule, columns_named
 from hedgerow.commands.notation import POINT
 from hedgerow.commands.options.compare import CompareOptions
 from hedgerow.commands.options.fit import FitOptions
@@ -61,6 +61,7 @@ _OPTIONS = (
     ("--decision", "decision", "decision"),
     ("--leaf-counts", "leaf_counts", "leaf_counts"),
     ("--max-bins", "max_bins", "max_bins"),
+    ("--immutable", "immutable", "immutable_features"),
 )
 
 
@@ -76,7 +77,7 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
     table, cells = _binned(sheet, options, estimator)
     kind = kind_for(options.regression)
     y = kind.read_target(sheet, options.target)
-    estimator.set_params(**_class_weight(estimator, options, y))
+    estimator.set_params(**_class_weight(estimator, options, y), **_immutable(options, table))
     honest = _honest(estimator, sheet, options, y)
     del sheet
     _look_at_target(y, options)
@@ -149,6 +150,8 @@ def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[s
             checked_decision(value)
         elif name == "max_bins":
             value = _checked_bins(value)
+        elif name == "immutable_features":
+            value = list(columns_named(value, None))
         told[name] = value
     return told
 
@@ -184,6 +187,18 @@ def _class_weight(estimator: Any, options: FitOptions, y: Array) -> dict[str, An
             f" classes are {listed(classes.tolist())}"
         )
     return {"class_weight": {classes.tolist()[place]: weight for place, weight in zip(places, weights, strict=True)}}
+
+
+def _immutable(options: FitOptions, table: BinnedTable) -> dict[str, Any]:
+    """The columns of --immutable -> the parameter, if it is given; columns that are not learned from are refused."""
+    if not options.immutable:
+        return {}
+    known = table.schema.names or ()
+    names = columns_named(options.immutable, known)
+    for name in names:
+        if name not in known:
+            raise DataError(f"--immutable must name columns to learn from ({listed(known, 100)}), got {name!r}")
+    return {"immutable_features": list(names)}
 
 
 def _honest(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from hedgerow.commands.costs import Costs
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array, Sheet
-from hedgerow.commands.talk import facts, grid, share
+from hedgerow.commands.talk import facts, grid, say, share
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.number_answers import COVERAGE
+from hedgerow.judge.recognise import recognised
 from hedgerow.metrics.tally import NumberTally, SetTally, tally_numbers, tally_sets
 from hedgerow.metrics.two_classes import Estimate, auc, rates
 from hedgerow.table import Factors
@@ -23,6 +24,8 @@ from hedgerow.table import Factors
 MOST_GROUPS = 12
 #: A column with more different texts does not divide rows into groups.
 MOST_NAMES = 50
+#: A larger share of training rows is said to be all rows.
+ALMOST_ALL = 0.99
 WORDS = {
     "sensitivity": "of the {positive} rows are called {positive}",
     "specificity": "of the others are not called {positive}",
@@ -143,6 +146,21 @@ def groups_of(sheet: Sheet, name: str) -> dict[str, NDArray[np.bool_]]:
             )
         groups = {str(value): found.codes == place for place, value in enumerate(found.values.tolist())}
     return groups | ({"missing": gaps} if gaps.any() else {})
+
+
+def rows_of_fit(model: Any, table: Any) -> float | None:
+    """Say if the model was trained on many of these rows -> their share, or None."""
+    now = answers_of(model)
+    found = recognised(now.fitted, now.read(table))
+    if found is None:
+        return None
+    rows = "" if found.share > ALMOST_ALL else f"about {found.share:.0%} of ".replace("%", " %")
+    say(
+        f"warning: the model was trained on {rows}these rows, so figures are better than on other rows; take others,"
+        " or fit with --folds 5 or --test-split 0.2",
+        style="bold yellow",
+    )
+    return found.share
 
 
 def two_class_facts(found: dict[str, Any]) -> Any:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.commands.answers import Columns
 from hedgerow.commands.options.evaluate import EvaluateOptions
 from hedgerow.commands.options.shared import Asking
 from hedgerow.commands.sheet import Array, Sheet
+from hedgerow.judge.columns import Columns
 from hedgerow.table import NamedColumns
 
 #: In a table with fewer rows, nothing is remarkable about many different values.

@@ -52,6 +52,25 @@ def prepare_for(model: Any, sheet: Sheet, names: Iterable[str | None] = (), text
     sheet.prepare([name for name in sheet.names if name in wanted], [name for name in sheet.names if name in asked])
 
 
+def columns_named(texts: Iterable[str], known: Iterable[str] | None) -> tuple[str, ...]:
+    """Names of columns as they were given, also several with commas between them -> single names.
+
+    Examples
+    --------
+    >>> columns_named(["age,sex", "height, cm"], ["age", "sex", "height, cm"])
+    ('age', 'sex', 'height, cm')
+    """
+    whole = set(known or ())
+    return tuple(name.strip() for text in texts for name in ([text] if text in whole else text.split(",")))
+
+
+def immutable_columns(model: Any, given: Iterable[str]) -> list[int | str] | None:
+    """A model and the columns of --immutable -> these and those of the fit; None if neither names any."""
+    names = columns_named(given, fitted_of(model).schema.names)
+    always = list(model.get_params().get("immutable_features") or ())
+    return list(dict.fromkeys([*always, *names])) or None
+
+
 def checked_rule(rule: str) -> str:
     """The name of a rule that exists."""
     from hedgerow.belief.rules import rule_names

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import resolve_rule
-from hedgerow.commands.answers import ClassColumns
 from hedgerow.commands.costs import read_costs
 from hedgerow.commands.judgement import ClassJudgement, cost_facts, judge_classes, two_class_facts
 from hedgerow.commands.kind import FEW_ROWS, Fact, Kind
@@ -24,15 +23,13 @@ from hedgerow.errors import ModelFileError
 from hedgerow.explain import Explanation
 from hedgerow.explain.words import name_some, percents
 from hedgerow.judge.answer import answers_of
+from hedgerow.judge.columns import ClassColumns, class_columns
 from hedgerow.judge.evidence import score_sets
-from hedgerow.judge.novelty import has_novelty, novelty_of
 from hedgerow.metrics import SetConfusion, SetTally
 from hedgerow.table import NamedColumns
 
 #: A target with more different numbers than this share of its rows is probably meant for a regression.
 NUMBERS_ROWS = 0.1
-#: The parts of `predict_uncertainty` that are written.
-PARTS = ("total", "aleatoric", "epistemic", "conflict", "vacuity")
 #: A confusion matrix with more columns is shown as a list of its largest cells.
 WIDEST = 9
 MOST_LISTED = 15
@@ -164,21 +161,7 @@ class OfClasses(Kind):
 
     def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> ClassColumns:
         """Label, set, bounds, uncertainty and, if the model knows its training rows, novelty of each row."""
-        now = answers_of(model)
-        read = now.table(table)
-        codes = now.encode(read)
-        opinion = now.opinion(codes)
-        best = opinion.probability.argmax(axis=1)
-        uncertainty = now.uncertainty(codes)._asdict() if now.combines_leaves else {}
-        return ClassColumns(
-            classes=now.classes,
-            label=now.classes[best],
-            probability=opinion.probability[np.arange(len(best)), best],
-            chosen=now.chosen(opinion),
-            bounds=np.stack([opinion.lower, opinion.upper], axis=2),
-            uncertainty={part: uncertainty[part] for part in PARTS if part in uncertainty},
-            novelty=novelty_of(now, read, codes).p_value if has_novelty(now.fitted) else None,
-        )
+        return class_columns(answers_of(model), table)
 
     def undecided(self, n_rows: int) -> str:
         """How many rows are undecided."""

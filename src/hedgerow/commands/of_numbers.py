@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.commands.answers import NumberColumns
 from hedgerow.commands.judgement import NumberJudgement, judge_numbers
 from hedgerow.commands.kind import Fact, Kind
 from hedgerow.commands.match import checked_caution
@@ -19,8 +18,8 @@ from hedgerow.commands.talk import facts, grid, share
 from hedgerow.explain import Estimate
 from hedgerow.explain.cases import number
 from hedgerow.judge.answer import answers_of
+from hedgerow.judge.columns import NumberColumns, number_columns
 from hedgerow.judge.fitted import fitted_of
-from hedgerow.judge.novelty import has_novelty, novelty_of
 from hedgerow.judge.number_answers import COVERAGE
 from hedgerow.metrics import NumberTally
 from hedgerow.table import NamedColumns
@@ -124,17 +123,7 @@ class OfNumbers(Kind):
 
     def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> NumberColumns:
         """Prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty of each row."""
-        now = answers_of(model)
-        read = now.table(table)
-        codes = now.encode(read)
-        columns: dict[str, Floats] = {"prediction": now.predicted(codes)}
-        if now.has_residuals:
-            lower, upper = model.predict_interval(table, COVERAGE if coverage is None else coverage).T
-            columns |= {"lower": lower, "upper": upper}
-        mean_lower, mean_upper = now.bounds(codes).T
-        deviations = {f"{part}_std": np.sqrt(variance) for part, variance in now.variance(codes)._asdict().items()}
-        columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations
-        return NumberColumns(columns | ({"novelty": novelty_of(now, read).p_value} if has_novelty(now.fitted) else {}))
+        return number_columns(answers_of(model), table, coverage)
 
     def undecided(self, n_rows: int) -> str:
         """Nothing: a number is not a set of classes."""

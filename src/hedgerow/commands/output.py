@@ -12,13 +12,13 @@ from typing import Any, TextIO, cast
 
 import numpy as np
 
-from hedgerow.commands.answers import BAR, Columns
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.paths import ARROW, CSV, JSON, PARQUET, WORKBOOK
 from hedgerow.commands.sheet import NUMBER, Sheet
 from hedgerow.commands.talk import number_of, say, to_json
 from hedgerow.commands.typed import write_arrow, write_parquet
 from hedgerow.commands.workbook import write_workbook
+from hedgerow.judge.columns import BAR, Columns
 from hedgerow.safe.disk import whole_file
 from hedgerow.safe.text import printable_lines
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.commands.answers import Columns
 from hedgerow.commands.costs import read_costs, with_actions
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.match import prepare_for, table_for
@@ -16,6 +15,7 @@ from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
 from hedgerow.judge.answer import answers_of as answers_about
+from hedgerow.judge.columns import Columns
 
 
 def predict(options: PredictOptions) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hedgerow.commands.judgement import rows_of_fit
 from hedgerow.commands.kind import Kind
 from hedgerow.commands.kinds import explained_model, kind_of
 from hedgerow.commands.labels import read_labels
-from hedgerow.commands.match import prepare_for, table_for
+from hedgerow.commands.match import immutable_columns, prepare_for, table_for
 from hedgerow.commands.options.report import ReportOptions
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import write_text
@@ -40,10 +41,16 @@ def report(options: ReportOptions) -> None:
     names = None if options.id is None else sheet.cells(options.id).tolist()
     train, y_train = _training(model, options, target)
     asked: dict[str, Any] = {"seconds": options.seconds, "train": train, "y_train": y_train, "first": 1}
-    asked |= {"cases": options.cases, "labels": read_labels(options.labels, options), "immutable": options.immutable}
+    asked |= {
+        "cases": options.cases,
+        "labels": read_labels(options.labels, options),
+        "immutable": immutable_columns(model, options.immutable),
+    }
     asked["coverage"] = options.coverage
     asked["title"] = options.title or f"{_name_of(options.model)} on {_name_of(options.data[0])}"
     table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
+    if y is not None:
+        rows_of_fit(model, table)
     with progress("explaining cases", 1, least=0) as done:
         asked["progress"] = lambda explained, total: done(explained / total)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.later import partial_fit
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
-from hedgerow.judge.answer import ClassAnswers
+from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.columns import class_columns
 from hedgerow.judge.evidence import Evidence, UncertaintyOf
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.several import answers_for, side_by_side
@@ -28,10 +29,6 @@ from hedgerow.target.classes import labels_as_given
 from hedgerow.target.criteria import Criterion
 from hedgerow.target.several import columns_of
 from hedgerow.target.uncertain import read_labels
-
-if TYPE_CHECKING:
-    from hedgerow.explain import Explanation
-    from hedgerow.explain.report import Report
 
 Floats = NDArray[np.float64]
 
@@ -261,6 +258,35 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         now = self.__answers__()
         return now.mass(now.read(X), model, alpha, ordinal)
 
+    def predict_frame(self, X: Any) -> Any:
+        """Everything about each sample in a data frame, with the columns of ``hedgerow predict``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        frame : data frame with n_samples rows
+            ``label``, ``set`` (a list of classes), ``probability`` (of the label), ``lower_…`` and ``upper_…`` of each
+            class, uncertainty by kind, and ``novelty``. It is a frame of polars if X is one or `set_output` asks for
+            it, otherwise of pandas; the index is that of X. Only for one output.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hedgerow import RandomForestClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> forest = RandomForestClassifier(caution=2, random_state=0).fit(X[::2], y[::2])
+        >>> forest.predict_frame(X[1::2]).loc[[51, 77], ["label", "set"]]
+            label     set
+        51      1     [1]
+        77      1  [1, 2]
+        """
+        found = class_columns(answers_of(self), X)
+        return self._framed(X, [*found.typed(), *found.numbers()], found.names)
+
     def predict_uncertainty(self, X: Any) -> UncertaintyOf:
         """How uncertain the forest is about each sample, by kind; entropies are those of its leaves, before any map.
 
@@ -272,10 +298,11 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         UncertaintyOf
-            ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity`` and others, (n_samples,) each.
+            ``total``, ``aleatoric``, ``epistemic``, ``conflict``, ``vacuity`` and others, (n_samples,) each; a data
+            frame with these columns if `set_output` asks for one.
         """
         now = self.__answers__()
-        return now.uncertainty(now.read(X))
+        return self._as_asked(X, now.uncertainty(now.read(X)))  # type: ignore[no-any-return]
 
     def predict_variance(self, X: Any) -> VarianceOf:
         """How much the probabilities (rule "average") would differ with another training table of the same kind.
@@ -313,48 +340,6 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         """
         now = self.__answers__()
         return now.evidence(now.read(X))
-
-    def explain(self, X: Any, **asked: Any) -> list[Explanation]:
-        """Explain why each sample gets its set of classes, and what would settle it if several classes remain.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Samples.
-        **asked
-            As in `hedgerow.explain.explain`: ``train``, ``cases``, ``shap``, ``immutable``, ``wanted``, and others.
-
-        Returns
-        -------
-        list of hedgerow.explain.Explanation
-            With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
-        """
-        from hedgerow.explain import explain  # here, because explain imports estimators
-
-        return explain(self, X, **asked)  # type: ignore[return-value]
-
-    def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Report:
-        """Make one HTML page, which can be e-mailed: metrics, the undecided cases, and each case with sliders.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Rows on which the forest was not trained.
-        y : array-like of shape (n_samples,), default=None
-            The classes of these rows; without them the report has no metrics.
-        names : array-like of shape (n_samples,), default=None
-            Names of the rows; None means their numbers, from 0.
-        **options
-            As in `hedgerow.explain.report.make_report`: ``title``, ``max_cases``, ``seconds``, ``train``, and others.
-
-        Returns
-        -------
-        hedgerow.explain.report.Report
-            With ``html``, ``figures`` and ``save(path)``.
-        """
-        from hedgerow.explain.report import make_report  # here, because explain imports estimators
-
-        return make_report(self, X, y, names=names, **options)
 
     def tune(self, metric: Any = "u65", over: dict[str, Any] | None = None) -> Self:
         """Choose rule, caution or decision by their scores on out-of-bag evidence; no tree is grown again.

@@ -67,6 +67,7 @@ class DecisionTreeClassifier(OneTree, TreesClassifier):
     min_impurity_decrease: float = 0.0
     unseen: str = "shares"
     class_weight: Any = None
+    immutable_features: Any = None
     monotonic_cst: Any = None
     label_rounds: int = 5
     ccp_alpha: float = 0.0
@@ -175,6 +176,7 @@ class RandomForestClassifier(TreesClassifier):
     novelty: float | None = None
     unseen: str = "shares"
     class_weight: Any = None
+    immutable_features: Any = None
     monotonic_cst: Any = None
     label_rounds: int = 5
     leaf_counts: str = "all"
@@ -262,6 +264,7 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     max_leaf_nodes: int | None = parameter(default=None, init=False)
     unseen: str = "shares"
     class_weight: Any = None
+    immutable_features: Any = None
     label_rounds: int = 5
     warm_start: bool = False
     n_jobs: int | None = None

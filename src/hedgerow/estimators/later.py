@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,12 @@ from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.newcomers import compare, newcomers
 from hedgerow.judge.novelty import keep_novelty, novelty_of
 from hedgerow.judge.oob import BootstrapErrors
+from hedgerow.judge.recognise import keep_marks
 from hedgerow.judge.suggest import suggested_rows
+from hedgerow.table.output import OUTPUTS, asked_output, frame_like
+
+if TYPE_CHECKING:
+    from hedgerow.explain.report import Report
 
 Floats = NDArray[np.float64]
 
@@ -195,6 +201,111 @@ class LaterEstimator(TreesEstimator):
         codes = now.read(X)
         return suggested_rows(now.forest, codes, now.doubt(codes), int(n), now.many_threads(codes))
 
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `predict_uncertainty` and `predict_frame` return, as for transformers of scikit-learn.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+            "pandas" and "polars" are data frames of these libraries. "default" means arrays in `predict_uncertainty`,
+            and in `predict_frame` a frame like X. None changes nothing; if nothing was ever chosen, scikit-learn's
+            configuration (``transform_output``) says what is returned.
+
+        Returns
+        -------
+        self
+        """
+        if transform is not None:
+            if transform not in OUTPUTS:
+                raise ValueError(f"transform must be one of {', '.join(OUTPUTS)} or None, got {transform!r}")
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        train: Any = None,
+        y_train: Any = None,
+        cases: int = 5,
+        shap: bool | None = None,
+        immutable: Iterable[int | str] | None = None,
+        increasing: Iterable[int | str] = (),
+        decreasing: Iterable[int | str] = (),
+        wanted: Any = None,
+        time_limit: float | None = None,
+        coverage: float | None = None,
+    ) -> list[Any]:
+        """Explain why each sample gets its answer, and what would settle it if several classes remain.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        train, y_train, cases, shap
+            The training rows if the forest has not kept them, how many of the nearest to show, and whether to compute
+            what each feature adds; see `hedgerow.explain.explain`.
+        immutable, increasing, decreasing, wanted, time_limit
+            Of a classifier: limits of the smallest change; see `hedgerow.explain.explain`. None for `immutable` means
+            ``immutable_features``.
+        coverage : float, default=None
+            Of a regressor: the share of targets that intervals should hold; None means .9.
+
+        Returns
+        -------
+        list of hedgerow.explain.Explanation, or of hedgerow.explain.Estimate for a regressor
+            With ``sentence``, ``to_text()``, ``to_dict()`` and ``to_html()``.
+        """
+        from hedgerow.explain import explain  # here, because it takes time to import
+
+        return explain(
+            self, X, train=train, y_train=y_train, cases=cases, shap=shap, immutable=immutable, increasing=increasing,
+            decreasing=decreasing, wanted=wanted, time_limit=time_limit, coverage=coverage,
+        )  # fmt: skip
+
+    def report(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        names: Any = None,
+        title: str = "What the forest knows, and what it does not",
+        max_cases: int = 1000,
+        cases: str = "some",
+        seconds: float = 5.0,
+        train: Any = None,
+        y_train: Any = None,
+        first: int = 0,
+        immutable: Iterable[int | str] | None = None,
+        labels: Mapping[str, Mapping[str, str]] | None = None,
+        coverage: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """Make one HTML page, which can be e-mailed: how good answers are, where doubt is, and each case with reasons.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Rows on which the forest was not trained.
+        y : array-like of shape (n_samples,), default=None
+            The classes or targets of these rows; without them the report has no metrics.
+        names : array-like of shape (n_samples,), default=None
+            Names of the rows; None means the index of a pandas frame, or their numbers.
+        title, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage, progress
+            As in `hedgerow.explain.report.make_report`. None for `immutable` means ``immutable_features``.
+
+        Returns
+        -------
+        hedgerow.explain.report.Report
+            With ``html``, ``figures`` and ``save(path)``.
+        """
+        from hedgerow.explain.report import make_report  # here, because it takes time to import
+
+        return make_report(
+            self, X, y, names=names, title=title, max_cases=max_cases, cases=cases, seconds=seconds, train=train,
+            y_train=y_train, first=first, immutable=immutable, labels=labels, coverage=coverage, progress=progress,
+        )  # fmt: skip
+
     @property
     def n_outputs_(self) -> int:
         """Number of columns of y in the fit."""
@@ -281,7 +392,18 @@ class LaterEstimator(TreesEstimator):
         """The state for pickles; what `predict_novelty` needs of the training rows is learned first."""
         if self.__sklearn_is_fitted__():
             keep_novelty(fitted_of(self))
+            keep_marks(fitted_of(self))
         return super().__getstate__()
+
+    def _framed(self, X: Any, columns: list[Any], names: Sequence[str]) -> Any:
+        """Columns (n,) and their names -> a data frame, as `set_output` asks, with the index of X."""
+        return frame_like(X, dict(zip(names, columns, strict=True)), asked_output(self))
+
+    def _as_asked(self, X: Any, found: Any) -> Any:
+        """Named arrays (n,) -> a data frame, if `set_output` asks for one; several outputs stay as they are."""
+        if asked_output(self) == "default" or isinstance(found, list):
+            return found
+        return self._framed(X, list(found), found._fields)
 
     def _newcomers(self, now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Any:
         codes = now.read(X)

@@ -16,7 +16,7 @@ from hedgerow.belief.opinion import opinion_from_bounds
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.fields import estimator, parameter
-from hedgerow.fit.parameters import PLAIN_CAUTION
+from hedgerow.fit.other_parameters import PLAIN_CAUTION
 from hedgerow.fit.run import Fit
 from hedgerow.forest.counts import Counts
 from hedgerow.forest.forest import Forest, join_forests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,12 @@ from hedgerow.fit.later import partial_fit
 from hedgerow.fit.number_task import NumberTask
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task, fit
+from hedgerow.judge.answer import answers_of
+from hedgerow.judge.columns import number_columns
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
 from hedgerow.judge.number_answers import NumberAnswers, VarianceOf
 from hedgerow.judge.several import answers_for
 from hedgerow.judge.variance import VarianceOf as ForestVariance
-
-if TYPE_CHECKING:
-    from hedgerow.explain import Estimate
-    from hedgerow.explain.report import Report
 
 Floats = NDArray[np.float64]
 
@@ -129,10 +127,31 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         Returns
         -------
         VarianceOf
-            ``total``, ``aleatoric`` (within leaves) and ``epistemic`` (between trees), (n_samples,) each.
+            ``total``, ``aleatoric`` (within leaves) and ``epistemic`` (between trees), (n_samples,) each; a data frame
+            with these columns if `set_output` asks for one.
         """
         now = self.__answers__()
-        return now.variance(now.read(X))
+        return self._as_asked(X, now.variance(now.read(X)))  # type: ignore[no-any-return]
+
+    def predict_frame(self, X: Any, coverage: float = 0.9) -> Any:
+        """Everything about each sample in a data frame, with the columns of ``hedgerow predict``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Samples.
+        coverage : float, default=0.9
+            The share of targets that intervals should hold; not used without a bootstrap.
+
+        Returns
+        -------
+        frame : data frame with n_samples rows
+            ``prediction``, ``lower`` and ``upper`` (the interval, if bags leave rows out), ``mean_lower`` and
+            ``mean_upper`` (the bounds), standard deviations, and ``novelty``. It is a frame of polars if X is one or
+            `set_output` asks for it, otherwise of pandas; the index is that of X. Only for one output.
+        """
+        found = number_columns(answers_of(self), X, checked_coverage(coverage))
+        return self._framed(X, found.numbers(), found.names)
 
     def predict_variance(self, X: Any) -> ForestVariance:
         """How much the predictions would differ with another training table of the same kind.
@@ -212,10 +231,8 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         .. [1] B. Kim, C. Xu, R. F. Barber: Predictive inference is free with the jackknife+-after-bootstrap. NeurIPS
            2020.
         """
-        if not (isinstance(coverage, float | int | np.floating) and 0 < coverage < 1):
-            raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
         now = self.__answers__()
-        return now.interval(now.read(X), float(coverage), method)
+        return now.interval(now.read(X), checked_coverage(coverage), method)
 
     def predict_quantiles(
         self,
@@ -261,48 +278,6 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         now = self.__answers__()
         return now.quantiles(now.read(X), quantiles, weighting, interpolation, method)
 
-    def explain(self, X: Any, **asked: Any) -> list[Estimate]:
-        """What each prediction rests on, how far the target may lie from it, and what each value adds.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Samples.
-        **asked
-            As in `hedgerow.explain.explain`: ``train``, ``y_train``, ``cases``, ``shap`` and ``coverage``.
-
-        Returns
-        -------
-        list of hedgerow.explain.Estimate
-            One for each sample, with `to_text`, `to_dict` and `to_html`.
-        """
-        from hedgerow.explain import explain  # here, because explain imports estimators
-
-        return explain(self, X, **asked)  # type: ignore[return-value]
-
-    def report(self, X: Any, y: Any = None, *, names: Any = None, **options: Any) -> Report:
-        """One self-contained page: how good predictions are, where intervals are widest, each case and its reasons.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Rows the forest has not been trained on.
-        y : array-like of shape (n_samples,), default=None
-            The targets of these rows; without them the report has no metrics.
-        names : array-like of shape (n_samples,), default=None
-            Names of the rows; None uses their numbers.
-        **options
-            As in `hedgerow.explain.report.make_report`: ``title``, ``max_cases``, ``train``, ``coverage``, and others.
-
-        Returns
-        -------
-        hedgerow.explain.report.Report
-            With ``html``, ``figures`` and ``save(path)``.
-        """
-        from hedgerow.explain.report import make_report  # here, because explain imports estimators
-
-        return make_report(self, X, y, names=names, **options)
-
     @property
     def criterion_(self) -> str:
         """The criterion with which the trees were grown, even if the parameter has been changed since."""
@@ -321,3 +296,10 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
     def __answers__(self, fitted: Fitted | None = None) -> NumberAnswers:  # with several outputs, the same in lists
         return answers_for(NumberAnswers, self, fitted)  # type: ignore[no-any-return]
+
+
+def checked_coverage(coverage: Any) -> float:
+    """A coverage -> the same; refused unless it is a number between 0 and 1."""
+    if not (isinstance(coverage, float | int | np.floating) and 0 < coverage < 1):
+        raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
+    return float(coverage)

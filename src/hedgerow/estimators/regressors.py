@@ -12,7 +12,7 @@ from hedgerow.estimators.members import each_member, how_many, member_at, member
 from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.fit.fields import estimator, parameter
-from hedgerow.fit.parameters import NUMBER_CRITERION, NUMBER_SCORE, NUMBER_SIGNS, PLAIN_CAUTION
+from hedgerow.fit.other_parameters import NUMBER_CRITERION, NUMBER_SCORE, NUMBER_SIGNS, PLAIN_CAUTION
 from hedgerow.forest.walk import NumberTree
 
 

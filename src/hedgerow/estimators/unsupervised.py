@@ -14,8 +14,8 @@ from hedgerow.estimators.members import each_member, how_many, member_at, member
 from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.fit.fields import estimator, parameter
+from hedgerow.fit.other_parameters import NUMBER_CRITERION
 from hedgerow.fit.parameters import (
-    NUMBER_CRITERION,
     check_on_fitted,
     check_parameters,
     refuse_unsettled,

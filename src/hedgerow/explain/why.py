@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
 from hedgerow.judge.trust import TrustingAnswers, trust
 from hedgerow.table.bins import Codes
+from hedgerow.table.output import index_names
 
 #: By default the smallest change is searched for up to this many samples, and for this many seconds each.
 FEW_SAMPLES, SECONDS = 10, 1.0
@@ -41,7 +42,7 @@ def explain(
     y_train: Any = None,
     cases: int = 5,
     shap: bool | None = None,
-    immutable: Iterable[int | str] = (),
+    immutable: Iterable[int | str] | None = None,
     increasing: Iterable[int | str] = (),
     decreasing: Iterable[int | str] = (),
     wanted: Any = None,
@@ -55,7 +56,7 @@ def explain(
     forest : fitted classifier or regressor of hedgerow
         Its rule, caution and decision are used.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Samples.
+        Samples. The index of a pandas frame names them.
     train : {array-like, sparse matrix, data frame} of shape (n_train, n_features), default=None
         The training rows, from which the nearest cases are taken. None uses those that a bootstrapped forest has kept
         since its fit; a loaded forest has none, and its explanations then have no cases.
@@ -67,8 +68,9 @@ def explain(
         Whether to compute what each feature adds, for which every node of the forest is visited. None does so if the
         forest has at most a million nodes: for all samples if there are at most a hundred, and otherwise only where
         several classes remain.
-    immutable, increasing, decreasing : iterables of int or str, default=()
-        Features, by number or name, that the smallest change must not change, may only raise, or may only lower.
+    immutable, increasing, decreasing : iterables of int or str
+        Features, by number or name, that the smallest change must not change, may only raise, or may only lower. None
+        for `immutable`, the default, means the ``immutable_features`` of the forest.
     wanted : class, default=None
         The class that should remain after the smallest change; None takes the cheapest.
     time_limit : float, default=None
@@ -98,7 +100,7 @@ def explain(
     now = answers_of(forest)
     if isinstance(now, NumberAnswers):
         about_classes = {"immutable": immutable, "increasing": increasing, "decreasing": decreasing, "wanted": wanted}
-        return _estimates(now, X, about_classes, train, y_train, cases, shap, coverage)
+        return _named(_estimates(now, X, about_classes, train, y_train, cases, shap, coverage), X)
     if not now.combines_leaves:
         raise TypeError(
             f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; explain its members"
@@ -108,7 +110,13 @@ def explain(
     columns, codes = read_columns(now, X)
     limits = limits_of(now, immutable, increasing, decreasing)
     asked = {"cases": cases, "shap": shap, "limits": limits, "wanted": wanted, "time_limit": time_limit}
-    return explain_codes(forest, now, columns, codes, training_rows(now, train, y_train), **asked)
+    return _named(explain_codes(forest, now, columns, codes, training_rows(now, train, y_train), **asked), X)
+
+
+def _named(found: list[Any], X: Any) -> list[Any]:
+    """Explanations of the rows of a table -> the same with the names that the index of the table gives them."""
+    names = index_names(X)
+    return found if names is None else [replace(each, name=name) for each, name in zip(found, names, strict=True)]
 
 
 def _estimates(
@@ -374,9 +382,13 @@ def _names_of(forest: Any) -> tuple[str, str]:
 
 
 def limits_of(
-    now: ClassAnswers, immutable: Iterable[int | str], increasing: Iterable[int | str], decreasing: Iterable[int | str]
+    now: ClassAnswers,
+    immutable: Iterable[int | str] | None,
+    increasing: Iterable[int | str] = (),
+    decreasing: Iterable[int | str] = (),
 ) -> Limits:
-    """Features by number or name -> the limits of a change."""
+    """Features by number or name -> the limits of a change; None means those that the model does not let change."""
+    immutable = now.immutable if immutable is None else immutable
     up, down = _features(now, increasing, "increasing"), _features(now, decreasing, "decreasing")
     for feature in up | down:
         if now.fitted.bins.nominal[feature]:

@@ -8,27 +8,24 @@ import numpy as np
 
 from hedgerow.belief import resolve_rule
 from hedgerow.decide import resolve_decision
-from hedgerow.fit.fields import Parameter, Size, estimator, parameter, parameters_of
+from hedgerow.fit.fields import Size, estimator, parameter, parameters_of
 from hedgerow.fit.settings import (
-    FRIEDMAN_MSE,
     NO_BAGS_TO_FILL,
     NO_BAGS_TO_SCORE,
-    NUMBER_CRITERIA,
     bag_mean,
     is_bag_size,
     is_bootstrap,
+    is_list_of_features,
     is_real,
     is_seed,
     is_share,
     is_whole,
     is_word,
     must,
-    number_criterion,
     resolve_max_features,
     rows_from,
     seed_from,
     signs_from,
-    warn_of_friedman,
 )
 from hedgerow.forest.grow import NO_LIMIT, GrowSettings
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
@@ -274,6 +271,15 @@ class Parameters:
         kind='"from_dtype", array-like of bool, int or str, or None',
         about="Which features are nominal; by default those that are text or categorical in a data frame.",
     )
+    immutable_features: Any = parameter(
+        default=None,
+        init=False,
+        kind="list of int or str, or None",
+        about="Features, by number or name, that nobody can change, such as age. What would settle a case (`explain`,"
+        " `report`) leaves them as they are; predictions do not depend on it.",
+        check=must("a list of names or numbers of features, or None", is_list_of_features),
+        on_fitted=True,
+    )
     max_bins: int | str | None = parameter(
         default="auto",
         kind='int, "auto" or None',
@@ -360,39 +366,6 @@ class Parameters:
         about="1 shows a progress bar on a terminal.",
         check=must("an int >= 0 or a bool", lambda value: isinstance(value, bool) or is_whole(value, 0)),
     )
-
-
-#: A caution without "auto".
-PLAIN_CAUTION = Parameter(
-    kind="float",
-    about="How many unseen rows each leaf keeps in reserve for `predict_bounds`.",
-    check=must("a number >= 0", lambda value: is_real(value, 0)),
-    on_fitted=True,
-)
-#: What differs in a regression.
-NUMBER_CRITERION = Parameter(
-    kind='{"squared_error", "absolute_error", "poisson"}',
-    about="What a split should reduce: the squared error, the absolute error (leaves predict medians, and growing is"
-    ' log n times slower), or the Poisson deviance of targets >= 0. scikit-learn\'s "friedman_mse" is the squared'
-    " error under another name.",
-    check=must(f"one of {', '.join(NUMBER_CRITERIA)}", lambda value: is_word(value, *NUMBER_CRITERIA, FRIEDMAN_MSE)),
-    settle=lambda value, size: number_criterion(value),
-    when_made=warn_of_friedman,
-)
-NUMBER_SIGNS = Parameter(
-    kind="array-like of int of shape (n_features,), dict or None",
-    about="1 if the prediction may only rise with a feature, -1 if it may only fall, otherwise 0; a dict maps feature"
-    " names to these.",
-)
-NUMBER_SCORE = Parameter(
-    kind="bool or callable",
-    about="Whether to judge the forest on out-of-bag rows: True by R², a callable by ``metric(y, prediction)``.",
-    check=must("True, False or a callable", lambda value: isinstance(value, _SWITCH) or callable(value)),
-    needs_bags=bool,
-    needs_rows=bool,
-    instead="False",
-    without_bags=NO_BAGS_TO_SCORE,
-)
 
 
 def check_parameters(estimator: Any) -> None:

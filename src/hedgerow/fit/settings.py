@@ -143,6 +143,13 @@ def is_bag_size(value: Any) -> bool:
     return value is None or is_whole(value, 1) or (is_real(value, 0, MOST_DRAWS) and value > 0)
 
 
+def is_list_of_features(value: Any) -> bool:
+    """Whether a value is a list of names or numbers of features, or None."""
+    return value is None or (
+        isinstance(value, list | tuple) and all(isinstance(each, str) or is_whole(each, 0) for each in value)
+    )
+
+
 def is_bootstrap(value: Any) -> bool:
     """Whether a value says how bags are drawn."""
     return isinstance(value, bool | np.bool_) or is_word(value, MULTINOMIAL)

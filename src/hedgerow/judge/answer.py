@@ -55,6 +55,8 @@ class ClassAnswers(Answers):
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
         self._asked = (model.rule, model.caution, model.decision)
+        #: Features, by number or name, that advice must not change.
+        self.immutable: tuple[int | str, ...] = tuple(model.immutable_features or ())
         self._maps = JudgedByOthers() if model.calibration == "oob" else None
 
     # ---- rule, caution and decision --------------------------------------------------------

@@ -64,6 +64,10 @@ class FitOptions(Reading, Writing):
         float | None,
         typer.Option(min=0.01, max=0.5, metavar="SHARE", help="Estimate it on a share of the rows that is held out."),
     ] = None
+    immutable: Annotated[
+        tuple[str, ...],
+        typer.Option(metavar="COLUMN", help="Column nobody can change, such as age; advice leaves it; repeatable."),
+    ] = ()
     checkpoint: Annotated[
         str | None,
         typer.Option(metavar="FOLDER", help="Save trees as they grow, so that the same command can continue later."),

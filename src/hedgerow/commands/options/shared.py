@@ -34,7 +34,10 @@ CostsFile = Annotated[
 SkipUnlabelled = Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")]
 Immutable = Annotated[
     tuple[str, ...],
-    typer.Option(metavar="COLUMN", help="Column the smallest change must not change; repeatable."),
+    typer.Option(
+        metavar="COLUMN",
+        help="Column the smallest change must not change, besides those of fit; repeatable, or with commas.",
+    ),
 ]
 Labels = Annotated[
     str | None,

@@ -15,6 +15,7 @@ from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.decide.base import ActionDecision, checked_utility
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.calibration import calibration_from_contents, calibration_to_contents
+from hedgerow.exchange.files.marks import marks_from_contents, marks_to_contents
 from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
 from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.exchange.files.parameters import Decoder, Encoder
@@ -39,7 +40,7 @@ Json: TypeAlias = Any
 
 KEYS = frozenset({"parameters", "classes", "table", "weighted", "seed", "bag", "fitted"})
 _REPORTED = {"criterion_", "caution_", "oob_score_", "tuning_", "learned_with", "oob_decision_function_", "calibrated"}
-_REPORTED |= {"max_features_", "max_features_errors_", "origins", "novelty", "calibration_"}
+_REPORTED |= {"max_features_", "max_features_errors_", "origins", "novelty", "calibration_", "marks"}
 
 
 def classifier_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -95,6 +96,7 @@ def classifier_from_contents(kind: type, given: dict[str, Json], arrays: Arrays,
         learned=_learned_from(reported, arrays, state.forest.n_trees),
     )
     novelty_from_contents(fitted.learned, state, reported, arrays, once)
+    marks_from_contents(fitted.learned, reported, arrays, once)
     with_fitted(model, fitted)
     mapped = calibration_from_contents(reported, arrays, len(classes))
     if mapped is not None:
@@ -176,8 +178,9 @@ def _fitted_to_contents(now: ClassAnswers, encoder: Encoder) -> tuple[dict[str, 
         reported["calibrated"] = encoder.encode(decision[1], "decision")
     origins, of_rows = origins_to_contents(fitted)
     novelty, hulls = novelty_to_contents(fitted)
+    marks, of_marks = marks_to_contents(fitted)
     mapped, of_map = calibration_to_contents(now.calibration)
-    return reported | origins | novelty | mapped, arrays | of_rows | hulls | of_map
+    return reported | origins | novelty | marks | mapped, arrays | of_rows | hulls | of_marks | of_map
 
 
 def _figures_from(given: dict[str, Json], arrays: Arrays, n_features: int, n_classes: int, decoder: Decoder) -> Figures:

@@ -19,6 +19,7 @@ from hedgerow.exchange.files.values import Arrays
 from hedgerow.exchange.named import estimator_named
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.judge.novelty import keep_novelty
+from hedgerow.judge.recognise import keep_marks
 from hedgerow.safe.disk import Path_
 
 #: The format this hedgerow writes. A higher minor number adds what older versions can ignore, a higher major number
@@ -113,6 +114,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
         )
     check_is_fitted(model)
     keep_novelty(fitted_of(model))
+    keep_marks(fitted_of(model))
     contents, arrays = outputs_to_contents(kind.write, model) if fitted_of(model).outputs else kind.write(model)
     metadata = {
         "format": FORMAT,

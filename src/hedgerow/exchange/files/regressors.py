@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hedgerow.errors import ModelFileError
+from hedgerow.exchange.files.marks import marks_from_contents, marks_to_contents
 from hedgerow.exchange.files.novelty import novelty_from_contents, novelty_to_contents
 from hedgerow.exchange.files.origins import origins_from_contents, origins_to_contents
 from hedgerow.exchange.files.parameters import Decoder, Encoder
@@ -20,7 +21,8 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, Once, check_starts, take
-from hedgerow.fit.parameters import NUMBER_CRITERION, check_once_fitted
+from hedgerow.fit.other_parameters import NUMBER_CRITERION
+from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import MOST_WEIGHT
 from hedgerow.forest.moments import check_targets
@@ -44,7 +46,7 @@ _REPORTED = {
     "leaf_rows",
     "impurities",
 }
-_REPORTED |= {"origins", "later", "novelty", "scaled"}
+_REPORTED |= {"origins", "later", "novelty", "scaled", "marks"}
 
 
 def regressor_to_contents(model: Any) -> tuple[dict[str, Json], Arrays]:
@@ -92,6 +94,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
     if "leaf_rows" in reported:
         learned.put("leaf_rows", None, _leaf_rows_from(reported["leaf_rows"], arrays, state.forest, about))
     novelty_from_contents(learned, state, reported, arrays, once)
+    marks_from_contents(learned, reported, arrays, once)
     origins, forest = origins_from_contents(state.forest, reported, arrays)
     _check_reading(model)
     fitted = Fitted(
@@ -150,7 +153,8 @@ def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tup
         arrays |= {} if rows.weights is None else {"rows.weights": rows.weights}
     origins, of_rows = origins_to_contents(fitted)
     novelty, hulls = novelty_to_contents(fitted)
-    return reported | origins | novelty, arrays | of_rows | hulls
+    marks, of_marks = marks_to_contents(fitted)
+    return reported | origins | novelty | marks, arrays | of_rows | hulls | of_marks
 
 
 def _about_from(extremes: Array, criterion: str, forest: Forest) -> AboutNumbers:

@@ -21,6 +21,7 @@ from hedgerow.explain.plot.canvas import (
 )
 from hedgerow.explain.question import chosen_classes
 from hedgerow.judge.answer import answers_of
+from hedgerow.table.output import index_names
 
 #: Between rows, in heights of a bar.
 GAP = 0.9
@@ -77,7 +78,7 @@ class IntervalDisplay(Display):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             A few rows.
         names : array-like of shape (n_samples,), default=None
-            Names of the rows.
+            Names of the rows; None uses the index of a pandas frame, or their numbers.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -93,7 +94,7 @@ class IntervalDisplay(Display):
             opinion.probability,
             chosen=chosen_classes(now, opinion),
             classes=forest.classes_,
-            names=names,
+            names=index_names(X) if names is None else names,
             ax=ax,
         )
 

@@ -22,7 +22,7 @@ class Asked:
     train: Any
     y_train: Any
     first: int
-    immutable: Iterable[int | str]
+    immutable: Iterable[int | str] | None
     labels: Mapping[str, Mapping[str, str]] | None
     coverage: float | None
     progress: Callable[[int, int], None]

@@ -14,11 +14,13 @@ from hedgerow.explain.report.asked import Asked, Parts
 from hedgerow.explain.report.cases import pack_cases
 from hedgerow.explain.report.figures import Figures, Said, figures_of, said_of
 from hedgerow.explain.report.pack import cut, packed
+from hedgerow.explain.report.rates import calibration_plot, rate_words, two_class_rates
 from hedgerow.explain.report.readable import column_name, readable
 from hedgerow.explain.report.settings import page_decision, page_rule
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.metrics.two_classes import Estimate
 from hedgerow.table import Factors, NamedColumns
 
 #: Undecided rows that are shown if scripts are off.
@@ -55,8 +57,11 @@ def class_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
     labels = {column_name(name, asked.labels): values for name, values in (asked.labels or {}).items()}
     data |= shown_values(importance, now, said.table, rows, codes, labels)
     plain = [_plain_row(forest, said, row, asked) for row in np.flatnonzero(said.is_open)[:PLAIN_ROWS].tolist()]
-    context = {"open": figures.n_open, "decided": figures.n_rows - figures.n_open, "plain_rows": plain}
-    return Parts("classes", ("arithmetic.js", "doubt.js", "classes.js"), figures, _plain(figures), data, context)
+    found = two_class_rates(now.classes, said)
+    plot = calibration_plot(now.classes, said)
+    context = {"rates": rate_words(now.classes, said, found), "plots": [] if plot is None else [plot]}
+    context |= {"open": figures.n_open, "decided": figures.n_rows - figures.n_open, "plain_rows": plain}
+    return Parts("classes", ("arithmetic.js", "doubt.js", "classes.js"), figures, _plain(figures, found), data, context)
 
 
 def renamed_columns(table: NamedColumns, now: Any) -> NamedColumns:
@@ -105,12 +110,13 @@ def _plain_row(forest: Any, said: Said, row: int, asked: Asked) -> tuple[str, st
     return asked.called(row), remains, f"{cut(forest.classes_[label])}: {bounds}", truth
 
 
-def _plain(figures: Figures) -> dict[str, Any]:
-    """Figures -> plain Python."""
+def _plain(figures: Figures, rates: dict[str, Estimate]) -> dict[str, Any]:
+    """Figures, and those of two classes -> plain Python."""
     places = [
         {"conditions": list(place.conditions), "rows": place.rows, "undecided": place.undecided}
         for place in figures.places
     ]
     strangers = None if figures.strangers is None else figures.strangers.number
     known = {"rows": figures.n_rows, "indeterminate": figures.n_open, "strangers": strangers}
-    return known | figures.values | {"places": places}
+    two = {"two_classes": {name: each._asdict() for name, each in rates.items()}} if rates else {}
+    return known | figures.values | two | {"places": places}

@@ -22,6 +22,7 @@ from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.safe.disk import write_whole
+from hedgerow.table.output import index_names
 
 #: By default the page keeps the evidence of this many rows.
 MAX_CASES = 1000
@@ -76,10 +77,10 @@ def make_report(
     train: Any = None,
     y_train: Any = None,
     first: int = 0,
-    immutable: Iterable[int | str] = (),
+    immutable: Iterable[int | str] | None = None,
     labels: Mapping[str, Mapping[str, str]] | None = None,
     coverage: float | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """A fitted forest and rows -> a page with metrics, where the undecided cases are, and the details of each case.
 
@@ -94,7 +95,7 @@ def make_report(
     y : array-like of shape (n_samples,), default=None
         Their classes or targets; without them the report has no metrics.
     names : array-like of shape (n_samples,), default=None
-        Names of the rows; None uses their numbers.
+        Names of the rows; None uses the index of a pandas frame, or their numbers.
     title : str
         The headline.
     max_cases : int, default=1000
@@ -111,8 +112,9 @@ def make_report(
         as after loading.
     first : int, default=0
         Number of the first row, both of X and of the training rows.
-    immutable : iterable of int or str, default=()
-        Features, by number or name, that the smallest change must not change.
+    immutable : iterable of int or str, default=None
+        Features, by number or name, that the smallest change must not change; None means the ``immutable_features``
+        of the forest.
     labels : mapping of str to mapping of str to str, default=None
         Readable names: column -> value as text -> name; the value "" names the column itself. A column that is no
         feature is about the classes.
@@ -143,9 +145,10 @@ def make_report(
             f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; report its members"
         )
     _check_kind(number, coverage, immutable)
+    called = checked_names(index_names(X) if names is None else names, _n_rows(X))
     asked = Asked(
-        checked_names(names, _n_rows(X)), max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage,
-        progress,
+        called, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage,
+        progress or (lambda done, total: None),
     )  # fmt: skip
     asked.check()
     parts = (number_parts if number else class_parts)(forest, X, y, asked)
@@ -208,11 +211,11 @@ def _rendered(parts: Parts, asked: Asked, title: str) -> str:
     )
 
 
-def _check_kind(number: bool, coverage: float | None, immutable: Iterable[int | str]) -> None:
+def _check_kind(number: bool, coverage: float | None, immutable: Iterable[int | str] | None) -> None:
     """Refuse arguments that are about the other kind of model."""
     if not number and coverage is not None:
         raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; leave it out: sets have none")
-    if number and immutable != ():
+    if number and immutable is not None and immutable != ():
         raise ValueError(f"immutable must be left out for a regressor, got {immutable!r}; it is about classes")
     if coverage is not None and not 0 < coverage < 1:
         raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")

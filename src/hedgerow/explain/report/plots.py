@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,10 @@ def error_plots(predicted: Floats, truth: Floats, ends: Floats | None) -> list[P
     rows = evenly(np.arange(len(truth)), MOST_POINTS)
     said, true = predicted[rows], truth[rows]
     low, high = float(min(said.min(), true.min())), float(max(said.max(), true.max()))
-    both = _Frame((low, high), (low, high))
+    both = Frame((low, high), (low, high))
     residual = true - said
     largest = float(np.abs(residual).max(initial=0.0)) or 1.0
-    around = _Frame((float(said.min()), float(said.max())), (-largest, largest))
+    around = Frame((float(said.min()), float(said.max())), (-largest, largest))
     plots = [
         both.plot(
             "Targets against predictions",
@@ -67,13 +67,13 @@ def _by_width(predicted: Floats, truth: Floats, ends: Floats) -> Plot:
     groups = [each for each in np.array_split(np.argsort(width, kind="stable"), 10) if len(each)]
     wide = np.array([width[each].mean() for each in groups])
     off = np.array([error[each].mean() for each in groups])
-    frame = _Frame((float(wide.min()), float(wide.max())), (0.0, float(off.max()) or 1.0))
+    frame = Frame((float(wide.min()), float(wide.max())), (0.0, float(off.max()) or 1.0))
     hint = "Ten groups of rows by the width of their interval. Wider intervals should mean larger errors."
     return frame.plot("Errors against widths", hint, wide, off, ("mean width", "mean error"), None)
 
 
 @dataclass(frozen=True)
-class _Frame:
+class Frame:
     """The ranges of the two axes."""
 
     across: tuple[float, float]
@@ -105,6 +105,12 @@ class _Frame:
             (LEFT - 6, (TOP + BOTTOM) / 2, "end", names[1]),
         ]
         return Plot(title, hint, path, frame, words)  # type: ignore[arg-type]
+
+    def with_lines(self, plot: Plot, kind: str, ends: Floats) -> Plot:
+        """A picture -> the same with lines of a class, of which the ends (m, 4) are given."""
+        x, y = self._x(ends[:, ::2]).round(1).tolist(), self._y(ends[:, 1::2]).round(1).tolist()
+        more = [(kind, a[0], b[0], a[1], b[1]) for a, b in zip(x, y, strict=True)]
+        return replace(plot, lines=[*plot.lines, *more])
 
     def _x(self, values: Floats) -> Floats:
         return LEFT + (RIGHT - LEFT) * _share(values, *self.across)

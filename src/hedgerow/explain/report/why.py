@@ -65,7 +65,7 @@ def explanations_of(
     """
     options: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, asked.seconds / max(1, len(rows)))}
     options["shap"] = len(now.forest.nodes) * len(rows) <= MOST_VISITS
-    options["limits"] = limits_of(now, asked.immutable, (), ())
+    options["limits"] = limits_of(now, asked.immutable)
     told: dict[int, dict[str, Any]] = {}
     for some, columns, codes in blocks_of(said.table, said.codes, rows):
         found = explain_codes(forest, now, columns, codes, training, **options)

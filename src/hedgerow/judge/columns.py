@@ -1,4 +1,4 @@
-"""Answers: what a model says about n rows -> columns, in the order and the form they are written."""
+"""Columns: the answers of a model about n rows -> columns, in the order and the form they are written."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.commands.sheet import Array
+from hedgerow.judge.novelty import has_novelty, novelty_of
+from hedgerow.judge.number_answers import COVERAGE
 
 #: Separates the classes of a set in a CSV cell.
 BAR = "|"
 
+#: The parts of `predict_uncertainty` that are written.
+PARTS = ("total", "aleatoric", "epistemic", "conflict", "vacuity")
+
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
@@ -151,6 +156,38 @@ class NumberColumns:
         """Row by row, for JSON."""
         for row in np.column_stack(self.numbers()).tolist():
             yield dict(zip(self.names, row, strict=True))
+
+
+def class_columns(now: Any, X: Any) -> ClassColumns:
+    """The answers of a classifier, and samples -> label, set, bounds, uncertainty and, if it is known, novelty."""
+    read = now.table(X)
+    codes = now.encode(read)
+    opinion = now.opinion(codes)
+    best = opinion.probability.argmax(axis=1)
+    uncertainty = now.uncertainty(codes)._asdict() if now.combines_leaves else {}
+    return ClassColumns(
+        classes=now.classes,
+        label=now.classes[best],
+        probability=opinion.probability[np.arange(len(best)), best],
+        chosen=now.chosen(opinion),
+        bounds=np.stack([opinion.lower, opinion.upper], axis=2),
+        uncertainty={part: uncertainty[part] for part in PARTS if part in uncertainty},
+        novelty=novelty_of(now, read, codes).p_value if has_novelty(now.fitted) else None,
+    )
+
+
+def number_columns(now: Any, X: Any, coverage: float | None = None) -> NumberColumns:
+    """The answers of a regressor, and samples -> prediction, interval, bounds of the mean, deviations, novelty."""
+    read = now.table(X)
+    codes = now.encode(read)
+    columns: dict[str, Floats] = {"prediction": now.predicted(codes)}
+    if now.has_residuals:
+        lower, upper = now.interval(codes, COVERAGE if coverage is None else coverage).T
+        columns |= {"lower": lower, "upper": upper}
+    mean_lower, mean_upper = now.bounds(codes).T
+    deviations = {f"{part}_std": np.sqrt(variance) for part, variance in now.variance(codes)._asdict().items()}
+    columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations
+    return NumberColumns(columns | ({"novelty": novelty_of(now, read).p_value} if has_novelty(now.fitted) else {}))
 
 
 def _escaped(label: object) -> str:
