@@ -29,6 +29,7 @@ from hedgerow.fit.settings import (
     seed_from,
     signs_from,
     warn_of_friedman,
+    weights_from,
 )
 from hedgerow.forest.grow import NO_LIMIT, GrowSettings
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
@@ -181,6 +182,14 @@ class Parameters:
         ' their place, "count" counts them, as scikit-learn does, so that fewer features compete.',
         check=must("'skip' or 'count'", lambda value: is_word(value, "skip", "count")),
         settle=lambda value, size: value,
+    )
+    feature_weights: Any = parameter(
+        default=None,
+        init=False,
+        kind="array-like of float of shape (n_features,), dict or None",
+        about="How likely each feature is drawn, in proportion to these numbers; a dict maps feature names to them, and"
+        " gives the others 1. A feature with 0 is never looked at, one with infinity at every split, before and besides"
+        " the ``max_features`` that are drawn. None draws all features alike.",
     )
     max_leaf_nodes: int | None = parameter(
         default=None,
@@ -441,6 +450,7 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
         bag_mean=bag_mean(estimator.bootstrap, estimator.max_samples, n_rows),
         seed=seed_from(estimator.random_state),
         monotonic=signs_from(estimator.monotonic_cst, n_features, names, n_classes),
+        feature_weights=weights_from(estimator.feature_weights, n_features, names),
     )
 
 
