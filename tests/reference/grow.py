@@ -311,7 +311,9 @@ class Twin:
         for drawn in range(len(order)):
             if n_counted >= max_features and best is not None:
                 break
-            other = drawn + (draws.below(len(order) - drawn) if weights is None else _by_weight(draws, weights, order[drawn:]))
+            other = drawn + (
+                draws.below(len(order) - drawn) if weights is None else _by_weight(draws, weights, order[drawn:])
+            )
             order[drawn], order[other] = order[other], order[drawn]
             feature = order[drawn]
             varies = len({self._code(row, feature) for row in place.rows}) > 1

@@ -278,8 +278,8 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
             As in `predict_quantiles`.
         kind : {"rank", "weak", "strict", "mean"}, default="rank"
             What becomes of training rows with the same number, as in `scipy.stats.percentileofscore`: "strict" is the
-            share of smaller rows, "weak" of smaller and equal ones, "mean" lies half way, and "rank" is the mean rank of
-            the equal rows.
+            share of smaller rows, "weak" of smaller and equal ones, "mean" lies half way, and "rank" is the mean rank
+            of the equal rows.
 
         Returns
         -------

@@ -432,13 +432,6 @@ def check_once_fitted(estimator: Any) -> None:
             row.check(name, value)
 
 
-def refuse_unsettled(estimator: Any, where: str, advice: str) -> None:
-    """Refuse values that must be settled on training rows, in a case (`where`) in which this is not possible."""
-    for name, row in parameters_of(estimator).items():
-        if row.needs_rows(value := getattr(estimator, name)):
-            raise ValueError(f"{name} must be {row.instead} {where}, got {value!r}; {advice}")
-
-
 def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowSettings:
     """Turn shares and words among the parameters of an estimator into numbers, for a table of this size."""
     for name, row in parameters_of(estimator).items():
@@ -452,9 +445,3 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
         monotonic=signs_from(estimator.monotonic_cst, n_features, names, n_classes),
         feature_weights=weights_from(estimator.feature_weights, n_features, names),
     )
-
-
-def require_count(name: str, value: Any) -> int:
-    """A value -> the same; refused unless it is an int >= 1."""
-    must("an int >= 1", lambda value: is_whole(value, 1))(name, value)
-    return int(value)

@@ -134,7 +134,9 @@ def weights_from(given: Any, n_features: int, names: Any) -> list[float] | None:
         raise ValueError(f"feature_weights must be numbers >= 0, one of them larger, got {weights[:10]!r}")
     drawn = [weight for weight in weights if 0 < weight < np.inf]
     if drawn and not np.isfinite(sum(drawn)):
-        raise ValueError(f"feature_weights must have a finite sum besides those that are infinite, got {weights[:10]!r}")
+        raise ValueError(
+            f"feature_weights must have a finite sum besides those that are infinite, got {weights[:10]!r}"
+        )
     return None if len(set(weights)) == 1 and np.isfinite(weights[0]) else weights
 
 
@@ -146,6 +148,12 @@ def _by_feature(parameter: str, given: Any, names: Any, otherwise: Any) -> list[
     if unknown:
         raise ValueError(f"{parameter} must name features of the table, got {unknown[:5]}; use their names or an array")
     return [given.get(name, otherwise) for name in names]
+
+
+def require_count(name: str, value: Any) -> int:
+    """A value -> the same; refused unless it is an int >= 1."""
+    must("an int >= 1", lambda value: is_whole(value, 1))(name, value)
+    return int(value)
 
 
 def must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:

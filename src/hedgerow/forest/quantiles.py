@@ -98,7 +98,7 @@ def quantiles_of(
     interpolation: str,
     n_threads: int,
 ) -> Floats:
-    """Leaves (n, T), -1 for a tree that does not judge the sample, checked quantiles (q,) -> (n, q), NaN without any tree."""
+    """Leaves (n, T), -1 if a tree does not judge the sample, checked quantiles (q,) -> (n, q), NaN without any tree."""
     return _in_leaves(forest, leaves, rows, quantiles, weighting, INTERPOLATIONS.index(interpolation), n_threads)
 
 

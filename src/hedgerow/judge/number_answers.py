@@ -242,7 +242,7 @@ class NumberAnswers(Answers):
         return ranks_of(self.forest, leaves, self.leaf_rows(), numbers, weighting, kind, threads)
 
     def _reached(self, codes: Codes | None, asked: str) -> tuple[NDArray[np.int32], int]:
-        """Codes (p, n), or None for the training rows -> the leaf in each tree, -1 if the bag holds the row; threads."""
+        """Codes (p, n), or None for the training rows -> the leaf in each tree, -1 if its bag has it; threads."""
         rows = self.fitted.rows_with_judges
         if codes is not None:
             return self.forest.leaves(codes, threads := self.threads(codes.shape[1])), threads

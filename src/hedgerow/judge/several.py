@@ -123,8 +123,12 @@ class SeveralAnswers(Answers):
         """Codes (p, n), numbers (n, m) and how they are ranked -> (n, m)."""
         numbers = np.asarray(y)
         if numbers.ndim != 2 or numbers.shape[1] != len(self.outputs):
-            raise ValueError(f"y must have a column for each of the {len(self.outputs)} outputs, got shape {numbers.shape}")
-        return np.column_stack([each.quantile_ranks(codes, column, *how) for each, column in zip(self.outputs, numbers.T, strict=True)])
+            raise ValueError(
+                f"y must have a column for each of the {len(self.outputs)} outputs, got shape {numbers.shape}"
+            )
+        return np.column_stack(
+            [each.quantile_ranks(codes, column, *how) for each, column in zip(self.outputs, numbers.T, strict=True)]
+        )
 
     def evidence(self, codes: Codes) -> list[Any]:
         """Codes (p, n) -> for each output the evidence of the leaves that samples reach."""

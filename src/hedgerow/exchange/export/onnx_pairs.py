@@ -1,9 +1,9 @@
 """ONNX of pairs: the masses of the leaves of all pairs -> the mass over all classes, by pivots in an ONNX loop.
 
-`hedgerow.belief.masses.pairwise` solves a non-negative least-squares problem for each sample. ONNX has no solver, but the
-problem is also a linear complementarity problem w = Mz + q, w >= 0, z >= 0, wᵀz = 0 with a positive definite M. Murty's
-least-index method solves it: as long as some variable is negative, the first of these changes places with its complement.
-All samples pivot at once; those that are done wait.
+`hedgerow.belief.masses.pairwise` solves a non-negative least-squares problem for each sample. ONNX has no solver, but
+the problem is also a linear complementarity problem w = Mz + q, w >= 0, z >= 0, wᵀz = 0 with a positive definite M.
+Murty's least-index method solves it: as long as some variable is negative, the first of these changes places with its
+complement. All samples pivot at once; those that are done wait.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from hedgerow.exchange.export.recorder import Recorder, spread
 
 Floats = NDArray[np.float64]
 
-#: How negative rounding may make a mass, and the slope of a mass that is 0. With four to six classes slopes are as small
-#: as 1e-8, because many masses agree with the pairs almost equally well.
+#: How negative rounding may make a mass, and the slope of a mass that is 0. With four to six classes slopes are as
+#: small as 1e-8, because many masses agree with the pairs almost equally well.
 MASS_NOISE, SLOPE_NOISE = 1e-9, 1e-13
-#: No more pivots than this for each set that may have mass; 5 were needed at most for 200 samples of up to nine classes.
+#: No more pivots than this for each set that may have mass; six were enough for 200 samples of up to nine classes.
 PIVOTS_PER_SET = 100
 
 
@@ -41,7 +41,7 @@ def opinion_of_pairs(recorder: Recorder, leaves: Recorded, n_classes: int) -> Op
     return opinion_from_bounds(probability, lower, upper, probability[:, 0] * 0.0)
 
 
-def _mass(recorder: Recorder, leaves: Recorded, programme: Programme) -> Recorded:
+def _mass(recorder: Recorder, leaves: Recorded, programme: Programme) -> Any:
     """Masses of the leaves (n, pairs, 4) -> the masses of the sets of the programme (n, F)."""
     n_sets = len(programme.focal)
     wanted = np.hstack([leaves[:, pair, :] for pair in range(leaves.shape[1])])
