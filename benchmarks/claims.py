@@ -138,6 +138,43 @@ def _catboost_virtual() -> bool:
     return found.shape == (5, 2)
 
 
+def _mapie_sets() -> bool:
+    """Whether sets come from a model and rows that it was not fitted to."""
+    from mapie.classification import SplitConformalClassifier
+
+    model = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
+    sets = SplitConformalClassifier(model, confidence_level=0.9, prefit=True).conformalize(X[1::4], y[1::4])
+    found = sets.predict_set(X[3::4])[1][:, :, 0]
+    return bool(found[np.arange(len(found)), y[3::4]].mean() > 0.8)
+
+
+def _crepes_outside() -> bool:
+    """Whether crepes calibrates a forest of scikit-learn on its out-of-bag rows."""
+    from crepes import WrapClassifier
+
+    wrapped = WrapClassifier(RandomForestClassifier(50, oob_score=True, random_state=0))
+    wrapped.fit(X[::2], y[::2])
+    wrapped.calibrate(X[::2], y[::2], oob=True)
+    return bool(wrapped.predict_set(X[1::2], confidence=0.9)[np.arange(len(X[1::2])), y[1::2]].mean() > 0.8)
+
+
+def _quantile_forest() -> bool:
+    """Whether quantile-forest has five interpolations, ranks and out-of-bag quantiles."""
+    from quantile_forest import RandomForestQuantileRegressor
+
+    model = RandomForestQuantileRegressor(50, max_samples_leaf=None, random_state=0).fit(U, v)
+    ways = ("linear", "lower", "higher", "midpoint", "nearest")
+    found = [model.predict(U, quantiles=[0.9], interpolation=way, oob_score=True) for way in ways]
+    ranks = model.quantile_ranks(U, v, oob_score=True)
+    return all(0.8 < (v <= np.ravel(each)).mean() < 1 for each in found) and bool(0.3 < ranks.mean() < 0.7)
+
+
+def _quantile_forest_classes() -> bool:
+    import quantile_forest
+
+    return not [name for name in dir(quantile_forest) if "Classifier" in name]
+
+
 CLAIMS: dict[tuple[str, str], Callable[[], bool]] = {
     ("sklearn", "the same trees for any number of threads"): lambda: nearly_same_on_threads(
         lambda **more: RandomForestClassifier(20, random_state=0, **more)
@@ -163,6 +200,10 @@ CLAIMS: dict[tuple[str, str], Callable[[], bool]] = {
         (_ydf(winner_take_all=True) != _ydf(winner_take_all=False)).any()
     ),
     ("catboost", "virtual ensembles: knowledge and data uncertainty"): _catboost_virtual,
+    ("mapie", "sets with a guarantee, from rows that are set aside"): _mapie_sets,
+    ("crepes", "sets with a guarantee, also from out-of-bag rows"): _crepes_outside,
+    ("quantile_forest", "quantiles and ranks, also out of bag, with five interpolations"): _quantile_forest,
+    ("quantile_forest", "nothing for classes"): _quantile_forest_classes,
 }
 
 

@@ -230,13 +230,17 @@ nb::tuple meet_of(const InTable<std::int32_t>& leaves, const RowsInLeaves& other
     return nb::make_tuple(to_numpy(std::move(found.start)), to_numpy(std::move(found.columns)), to_numpy(std::move(found.values)));
 }
 
+// Quantiles of the rows in leaves or, without a way to interpolate, the places of one number for each sample among them.
 nb::object quantiles_of(const InTable<std::int32_t>& leaves, const In<std::int64_t>& leaf_start, const In<std::int64_t>& row_start,
                         const In<std::uint32_t>& ranks, const In<double>& values, const std::optional<In<double>>& weights,
-                        const In<double>& quantiles, bool trees_alike, bool inverse, std::size_t n_threads) {
+                        const In<double>& wanted, bool trees_alike, std::optional<int> interpolation, std::size_t n_threads) {
     const LeafRows rows{leaf_start.data(), row_start.data(), ranks.data(), values.data(), pointer_to(weights), leaves.shape(1),
                         values.shape(0)};
+    const QuantileOptions options{trees_alike, static_cast<Interpolation>(interpolation.value_or(0))};
+    if (!interpolation && wanted.shape(0) != leaves.shape(0)) throw std::invalid_argument("there must be a number for each sample");
     return to_numpy(without_gil([&](Control& control) {
-        return find_quantiles(rows, {trees_alike, inverse}, table_of(leaves), span_of(quantiles), n_threads, control);
+        if (!interpolation) return place_numbers(rows, options, table_of(leaves), span_of(wanted), n_threads, control);
+        return find_quantiles(rows, options, table_of(leaves), span_of(wanted), n_threads, control);
     }));
 }
 
@@ -291,7 +295,7 @@ void define_reading(nb::module_& module) {
         .def("__init__", &make_rows_in_leaves, "leaves"_a, "leaf_start"_a, "present"_a, "seed"_a, "bag_mean"_a);
     module.def("meet", &meet_of, "leaves"_a, "others"_a, "leaf_start"_a, "meeting"_a, "first_row"_a, "most"_a, "n_threads"_a);
     module.def("quantiles", &quantiles_of, "leaves"_a, "leaf_start"_a, "row_start"_a, "ranks"_a, "values"_a, "weights"_a.none(),
-               "quantiles"_a, "trees_alike"_a, "inverse"_a, "n_threads"_a);
+               "wanted"_a, "trees_alike"_a, "interpolation"_a.none(), "n_threads"_a);
 }
 
 }  // namespace hedgerow

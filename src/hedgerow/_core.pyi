@@ -57,9 +57,9 @@ def quantiles(
     ranks: NDArray[np.uint32],
     values: NDArray[np.float64],
     weights: NDArray[np.float64] | None,
-    quantiles: NDArray[np.float64],
+    wanted: NDArray[np.float64],
     trees_alike: bool,
-    inverse: bool,
+    interpolation: int | None,
     n_threads: int,
 ) -> NDArray[np.float64]: ...
 def bag(

@@ -450,7 +450,7 @@ void drive_stopping() {
 
 #ifdef DRIVE_WIDE
 using Code = std::uint16_t;
-Entropy criterion_for(std::size_t n_rows) { return Entropy(n_rows); }
+Logarithmic criterion_for(std::size_t n_rows) { return Logarithmic::entropy(n_rows); }
 #else
 using Code = std::uint8_t;
 Gini criterion_for(std::size_t) { return {}; }

@@ -559,11 +559,15 @@ def test_too_few_rows_for_a_promise_give_infinite_intervals(method: str) -> None
 # ---- quantiles ----------------------------------------------------------------------------------------------
 
 
-def fitted_for_quantiles(bootstrap: bool) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+def table_for_quantiles() -> tuple[NDArray[Any], NDArray[Any]]:
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(150, 3)), np.round(rng.normal(size=150), 1)
+    return rng.normal(size=(150, 3)), np.round(rng.normal(size=150), 1)
+
+
+def fitted_for_quantiles(bootstrap: bool) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+    X, y = table_for_quantiles()
     forest = RandomForestRegressor(8, min_samples_leaf=4, bootstrap=bootstrap, random_state=0)
-    return forest.fit(X, y), y, rng.normal(size=(40, 3))
+    return forest.fit(X, y), y, np.random.default_rng(1).normal(size=(40, 3))
 
 
 @pytest.mark.parametrize("bootstrap", [False, True])
@@ -585,27 +589,87 @@ def test_quantiles_are_those_of_the_weighted_rows(weighting: str, bootstrap: boo
         assert got[row].tolist() == [quantile(y, weights, level) for level in levels]
 
 
-@pytest.mark.parametrize("weighted_leaves", [False, True])
-def test_quantiles_equal_those_of_quantile_forest_on_the_same_leaves(weighted_leaves: bool) -> None:
+def quantile_forest_of(forest: Any, n_trees: int) -> Any:
+    """A fitted forest -> quantile-forest's own structure with the same rows in the same leaves."""
     pytest.importorskip("quantile_forest", reason="quantile-forest is not installed")
     from quantile_forest._quantile_forest_fast import QuantileForest
 
-    forest, _, fresh = fitted_for_quantiles(True)
     rows = answers_of(forest).leaf_rows()
     sizes = np.diff(rows.row_start)
     start = forest.forest_.leaf_start
-    members = np.zeros((8, int(np.diff(start).max()), 1, int(sizes.max())), dtype=np.int64)
-    for tree in range(8):
+    members = np.zeros((n_trees, int(np.diff(start).max()), 1, int(sizes.max())), dtype=np.int64)
+    for tree in range(n_trees):
         for leaf in range(start[tree + 1] - start[tree]):
             at = start[tree] + leaf
             held = rows.ranks[rows.row_start[at] : rows.row_start[at + 1]]
             members[tree, leaf, 0, : len(held)] = held.astype(np.int64) + 1
+    return QuantileForest(rows.values[None, :].astype(np.float64), members)
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("weighted_leaves", [False, True])
+def test_quantiles_equal_those_of_quantile_forest_on_the_same_leaves(weighted_leaves: bool, interpolation: str) -> None:
+    forest, _, fresh = fitted_for_quantiles(True)
     levels = [0.0, 0.05, 0.3, 0.5, 0.9, 0.99]
-    theirs = QuantileForest(rows.values[None, :].astype(np.float64), members).predict(
-        levels, forest.forest_.leaves(answers_of(forest).read(fresh)).astype(np.int64), weighted_leaves=weighted_leaves
+    leaves = forest.forest_.leaves(answers_of(forest).read(fresh)).astype(np.int64)
+    theirs = quantile_forest_of(forest, 8).predict(
+        levels, leaves, interpolation=interpolation.encode(), weighted_leaves=weighted_leaves
     )[:, 0]
-    ours = forest.predict_quantiles(fresh, levels, weighting="tree" if weighted_leaves else "row")
+    weighting = "tree" if weighted_leaves else "row"
+    ours = forest.predict_quantiles(fresh, levels, weighting=weighting, interpolation=interpolation)
     assert np.allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["rank", "weak", "strict", "mean"])
+def test_ranks_equal_those_of_quantile_forest_on_the_same_leaves(kind: str) -> None:
+    forest, y, fresh = fitted_for_quantiles(True)
+    asked = np.concatenate([y[:38], [y.min() - 1, y.max() + 1]])
+    leaves = forest.forest_.leaves(answers_of(forest).read(fresh)).astype(np.int64)
+    theirs = quantile_forest_of(forest, 8).quantile_ranks(asked[:, None], leaves, kind=kind.encode())[:, 0]
+    ours = forest.quantile_ranks(fresh, asked, weighting="row", kind=kind)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
+    low, high = (forest.quantile_ranks(fresh, asked, kind=end) for end in ("strict", "weak"))
+    ours = forest.quantile_ranks(fresh, asked, kind=kind)
+    assert ((low <= ours) & (ours <= high)).all()
+
+
+@pytest.mark.parametrize("weighting", ["tree", "row"])
+def test_out_of_bag_quantiles_are_those_of_the_trees_whose_bags_do_not_hold_the_row(weighting: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 3)), np.round(rng.normal(size=90), 1)
+    forest = RandomForestRegressor(4, min_samples_leaf=4, random_state=0).fit(X, y)
+    levels = [Fraction(1, 10), Fraction(1, 2), Fraction(77, 100)]
+    how = {"weighting": weighting, "interpolation": "inverse"}
+    got = forest.predict_quantiles(None, [float(level) for level in levels], **how)
+    ranks = forest.quantile_ranks(None, y, weighting=weighting, kind="weak")
+    now = answers_of(forest)
+    leaves = now.forest.leaves(now.fitted.rows.codes)
+    bags = np.column_stack([now.fitted.rows.bags.times(tree) for tree in range(4)]).astype(np.int64)
+    assert (bags > 0).all(axis=1).any()  # some rows are in every bag
+    for row in range(90):
+        outside = np.flatnonzero(bags[row] == 0)
+        shared = ((leaves == leaves[row]) * bags)[:, outside]
+        if not len(outside):
+            assert np.isnan(got[row]).all()
+            assert np.isnan(ranks[row])
+            continue
+        sizes = shared.sum(axis=0).tolist() if weighting == "tree" else [1] * len(outside)
+        weights = [sum(Fraction(int(n), size) for n, size in zip(held, sizes, strict=True)) for held in shared]
+        assert got[row].tolist() == [quantile(y, weights, level) for level in levels]
+        below = sum(weight for weight, value in zip(weights, y, strict=True) if value <= y[row])
+        assert ranks[row] == pytest.approx(float(below / sum(weights)), rel=1e-12)
+
+
+def test_quantiles_and_ranks_of_a_loaded_forest_are_those_of_the_fit() -> None:
+    forest, y, fresh = fitted_for_quantiles(True)
+    forest = forest.set_params(leaf_rows=True).fit(*table_for_quantiles())
+    again = pickle.loads(pickle.dumps(forest))
+    for way in ("lower", "nearest"):
+        ours, theirs = (model.predict_quantiles(fresh, interpolation=way) for model in (forest, again))
+        assert np.array_equal(ours, theirs)
+    assert np.array_equal(forest.quantile_ranks(fresh, y[:40]), again.quantile_ranks(fresh, y[:40]))
+    with pytest.raises(ValueError, match="X must be samples for predict_quantiles of a forest that has lost its"):
+        again.predict_quantiles(None)
 
 
 def test_pooled_quantiles_of_one_leaf_are_numpys() -> None:
@@ -669,6 +733,16 @@ def test_questions_without_an_answer_are_refused() -> None:
             forest.predict_quantiles(X, quantiles)
     with pytest.raises(ValueError, match="weighting must be"):
         forest.predict_quantiles(X, 0.5, weighting="leaf")
+    with pytest.raises(ValueError, match="interpolation must be one of linear, inverse, lower"):
+        forest.predict_quantiles(X, 0.5, interpolation="upper")
+    with pytest.raises(ValueError, match="kind must be one of rank, weak, strict, mean"):
+        forest.quantile_ranks(X, Y, kind="low")
+    with pytest.raises(ValueError, match="same number of rows"):
+        forest.quantile_ranks(X, Y[:5])
+    with pytest.raises(ValueError, match="X must be samples for quantile_ranks of a forest that has lost"):
+        tree.quantile_ranks(None, Y)
+    with pytest.raises(ValueError, match='X must be samples with method="scaled"'):
+        forest.predict_quantiles(None, method="scaled")
     with pytest.raises(ValueError, match="warm start"):
         RandomForestRegressor(2, warm_start=True, oob_score=True).fit(X, Y).set_params(n_estimators=3).fit(X, Y + 1)
 

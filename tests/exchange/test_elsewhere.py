@@ -32,7 +32,7 @@ from hedgerow import (
     load,
     save,
 )
-from hedgerow.belief.rules import Belief, all_rules
+from hedgerow.belief.rules import Belief, CdmVote, Setting, all_rules
 from hedgerow.criteria import Entropy
 from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.exchange.export import to_onnx, to_sklearn, to_treelite
@@ -181,7 +181,7 @@ def test_onnx_says_what_it_cannot_express() -> None:
     pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
     forest, X = few_leaves(3)
     others = [rule for rule in all_rules() if not rule.onnx]
-    assert {rule.name for rule in others} == {"cdm_vote", "credal_trees", "pcr6"}
+    assert {rule.name for rule in others} == {"credal_trees", "pcr6"}
     for rule in others:
         with pytest.raises(NotImplementedError, match=f"rule must be expressible in ONNX, got {type(rule).__name__}"):
             to_onnx(forest.set_params(rule=rule))
@@ -193,11 +193,45 @@ def test_onnx_says_what_it_cannot_express() -> None:
             to_onnx(forest.set_params(decision=decision))
     assert all(decision.onnx for decision in DECISIONS.values())
     with pytest.raises(NotImplementedError, match="about all classes, got PairwiseTreesClassifier"):
-        to_onnx(PairwiseTreesClassifier().fit(X, np.arange(len(X)) % 3))
+        to_treelite(PairwiseTreesClassifier().fit(X, np.arange(len(X)) % 3))
+    many = RandomForestClassifier(2, rule="cdm_vote", random_state=0).fit(X, np.arange(len(X)) % 11)
+    with pytest.raises(NotImplementedError, match="rule must be expressible in ONNX, got CdmVote"):
+        to_onnx(many)
     with pytest.raises(TypeError, match="fitted classifier or regressor of hedgerow, got"):
         to_onnx(to_sklearn(few_leaves(3)[0]))
     with pytest.raises(TypeError, match="fitted classifier or regressor of hedgerow, got RandomTreesEmbedding"):
         RandomTreesEmbedding(2).fit(X).to_sklearn()
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 4, 5, 7])
+def test_onnx_solves_the_programme_of_pairs(n_classes: int) -> None:
+    pytest.importorskip("onnx", reason="needs onnx: pip install 'hedgerow[test]'")
+    rng = np.random.default_rng(n_classes)
+    y = rng.permutation(np.arange(40 * n_classes) % n_classes)
+    X = rng.normal(size=(len(y), 3)) + y[:, None] * rng.normal(size=3)
+    trees = PairwiseTreesClassifier(max_depth=2, random_state=0).fit(X, y)
+    answers, bounds = ask_onnx(to_onnx(trees), X), trees.predict_bounds(X)
+    # With four to six classes rounding is multiplied by 1e8, the evenness of the programme.
+    near = 1e-7 if 4 <= n_classes <= 6 else 1e-12
+    np.testing.assert_allclose(answers["probability"], trees.predict_proba(X), atol=near, rtol=0)
+    np.testing.assert_allclose(answers["lower"], bounds[..., 0], atol=near, rtol=0)
+    np.testing.assert_allclose(answers["upper"], bounds[..., 1], atol=near, rtol=0)
+    assert np.array_equal(answers["label"], trees.predict(X))
+    assert np.array_equal(answers["set"], trees.predict_set(X))
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 5), st.integers(1, 6), st.integers(0, 10_000))
+def test_cdm_vote_set_by_set_finds_the_same_sets(n_classes: int, n_trees: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    setting = Setting.of(n_classes, caution=1.0)
+    counts = rng.integers(0, 4, (30, n_trees, n_classes)).astype(np.float64)
+    for rule in (CdmVote(), CdmVote(utility="u80"), CdmVote(weights="size")):
+        states = rule.lift(counts.reshape(-1, n_classes), setting).reshape(30, n_trees, -1)
+        states[rng.random((30, n_trees)) < 0.1] = 0  # trees that do not take part
+        said, again = rule.finish(states, setting), rule.finish_plainly(states, setting)
+        assert np.array_equal(said.chosen, again.chosen)
+        assert np.array_equal(said.probability, again.probability)
 
 
 @pytest.mark.parametrize("kind", [DecisionTreeRegressor, RandomForestRegressor, ExtraTreesRegressor])

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.datasets import load_iris
 from sklearn.ensemble import ExtraTreesClassifier as SklearnExtraTrees
 from sklearn.ensemble import RandomForestClassifier as SklearnForest
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
@@ -21,6 +22,7 @@ from hedgerow import (
     ExtraTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.grow import grow_forest
@@ -681,6 +683,34 @@ def test_out_of_bag_accuracy_on_real_data_is_that_of_scikit_learn(data_folder: P
 
 
 # ---- which features count -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier, RandomForestRegressor])
+def test_features_are_drawn_by_their_weights(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 4)), rng.integers(0, 2, 400)
+    plain = {"max_features": 1, "max_depth": 1, "random_state": 0, "constant_features": "count"}
+    roots = [tree.feature[0] for tree in kind(3000, feature_weights=[0, 1, 3, 4], **plain).fit(X, y).trees_]
+    shares = np.bincount(roots, minlength=4) / 3000
+    assert shares[0] == 0
+    np.testing.assert_allclose(shares[1:], [1 / 8, 3 / 8, 4 / 8], atol=4 * np.sqrt(0.25 / 3000))
+
+
+def test_a_feature_of_infinite_weight_is_looked_at_in_every_node() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 30))
+    y = (X[:, 7] > 0).astype(int)
+    plain = {"max_features": 1, "max_depth": 1, "random_state": 0}
+    always = RandomForestClassifier(50, feature_weights={"x7": np.inf}, **plain)
+    table = pd.DataFrame(X, columns=[f"x{i}" for i in range(30)])
+    assert {tree.feature[0] for tree in always.fit(table, y).trees_} == {7}
+    assert {tree.feature[0] for tree in RandomForestClassifier(50, **plain).fit(table, y).trees_} != {7}
+
+
+def test_equal_weights_are_no_weights() -> None:
+    X, y = load_iris(return_X_y=True)
+    plain, equal = (RandomForestClassifier(5, random_state=0, feature_weights=each) for each in (None, [2.0] * 4))
+    assert np.array_equal(plain.fit(X, y).predict_proba(X), equal.fit(X, y).predict_proba(X))
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,18 @@ def n_log_n(amount: int) -> int:
     return 0 if amount <= 1 else round_half_up(float(amount) * math.log2(amount) * 65536.0)
 
 
+def _by_weight(draws: Draws, weights: list[float], left: list[int]) -> int:
+    """Features that are left -> the place of the next: the first if it is always looked at, otherwise by its share."""
+    if math.isinf(weights[left[0]]):
+        return 0
+    rest = draws.unit() * sum(weights[feature] for feature in left)
+    for place, feature in enumerate(left[:-1]):
+        if rest < weights[feature]:
+            return place
+        rest -= weights[feature]
+    return len(left) - 1
+
+
 def round_half_up(value: float) -> int:
     """A number >= 0 -> the nearest integer."""
     whole = int(value)
@@ -287,14 +299,21 @@ class Twin:
     def _find_split(self, place: Place) -> tuple[Split | None, float]:
         """The best split of the features drawn, and its gain; None where there is none worth making."""
         draws = Draws(place.key)
-        order = list(range(self.n_features))
         best: Split | None = None
         n_counted = 0
         perfect = self._perfect_score(place)
-        for drawn in range(self.n_features):
-            if n_counted >= self.settings.max_features and best is not None:
+        weights = self.settings.feature_weights
+        order, max_features = list(range(self.n_features)), self.settings.max_features
+        if weights is not None:
+            always = [feature for feature in order if np.isinf(weights[feature])]
+            order = always + [feature for feature in order if 0 < weights[feature] < np.inf]
+            max_features += len(always)
+        for drawn in range(len(order)):
+            if n_counted >= max_features and best is not None:
                 break
-            other = drawn + draws.below(self.n_features - drawn)
+            other = drawn + (
+                draws.below(len(order) - drawn) if weights is None else _by_weight(draws, weights, order[drawn:])
+            )
             order[drawn], order[other] = order[other], order[drawn]
             feature = order[drawn]
             varies = len({self._code(row, feature) for row in place.rows}) > 1

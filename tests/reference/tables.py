@@ -132,7 +132,15 @@ def draw_settings(
         seed=int(rng.integers(0, 2**63)),
         monotonic=sometimes(signs, None) if constrained else None,
         constant_features=sometimes("count", "skip"),
+        feature_weights=sometimes(draw_feature_weights(rng, n_features), None),
     )
+
+
+def draw_feature_weights(rng: np.random.Generator, n_features: int) -> list[float]:
+    """Weights of which some are 0 and some infinite, but not all 0."""
+    weights = rng.choice([0.0, 0.5, 1.0, 3.7, np.inf], size=n_features)
+    weights[rng.integers(n_features)] = 1.0
+    return [float(weight) for weight in weights]
 
 
 def labels_of(numbers, n_classes, weights=None, class_weight=None):

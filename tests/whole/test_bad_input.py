@@ -321,6 +321,7 @@ WRONG: dict[str, list[Any]] = {
     "min_weight_fraction_leaf": [-0.1, 0.6, NAN, INF, "some", None],
     "max_features": [0, -1, 0.0, 1.5, NAN, "auto", [1], True],
     "constant_features": ["draw", None, True, 2],
+    "feature_weights": [[1.0], "much", 3, {"nothing": 1.0}, [-1.0] * 3, [0] * 3, [NAN] * 3, [1e308] * 3],
     "splitter": ["worst", None, True, "random_decision"],
     "max_leaf_nodes": [1, *NOT_COUNTS],
     "min_impurity_decrease": [-0.1, NAN, INF, "some", None],

@@ -25,6 +25,7 @@ struct GrowOptions {
     double bag_mean = 0;                   // expected multiplicity of a row; 0: every row once; negative: exactly drawn
     std::uint64_t seed = 0;
     std::vector<std::int8_t> monotonic;    // per feature, empty for none
+    std::vector<double> feature_weights;   // how likely each feature is drawn, infinite: always looked at; empty: all alike
 
     static GrowOptions from(const Given& given) {
         GrowOptions options;
@@ -43,6 +44,11 @@ struct GrowOptions {
         if (given.has("monotonic")) {
             const auto signs = given.array<std::int8_t>("monotonic");
             options.monotonic.assign(signs.begin(), signs.end());
+        }
+        if (given.has("feature_weights")) {
+            const auto weights = given.array<double>("feature_weights");
+            options.feature_weights.assign(weights.begin(), weights.end());
+            for (const double weight : weights) options.max_features += std::isinf(weight);  // besides those that are drawn
         }
         return options;
     }

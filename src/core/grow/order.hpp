@@ -1,6 +1,7 @@
 // Order: the draws of a node -> the features to look at, one after another, until the node has its split.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -12,14 +13,21 @@
 namespace hedgerow {
 
 // Features in random order. Each draw is one step of a Fisher–Yates shuffle, which is undone after each node, so that the
-// draws of a node depend only on its key.
+// draws of a node depend only on its key. With weights, features of infinite weight come first, without a draw; the next is
+// drawn by its share of the weights that are left, and features of weight 0 are never drawn.
 class FeatureOrder {
 public:
-    explicit FeatureOrder(std::uint32_t n_features) : permutation_(n_features), swaps_(n_features) {
-        for (std::uint32_t i = 0; i < n_features; ++i) permutation_[i] = i;
+    FeatureOrder(std::uint32_t n_features, const std::vector<double>& weights) : weights_(weights), swaps_(n_features) {
+        const auto take = [&](auto&& belongs) {
+            for (std::uint32_t i = 0; i < n_features; ++i)
+                if (belongs(weights_.empty() ? 1.0 : weights_[i])) permutation_.push_back(i);
+        };
+        take([](double weight) { return std::isinf(weight); });
+        n_always_ = static_cast<std::uint32_t>(permutation_.size());
+        take([](double weight) { return weight > 0 && !std::isinf(weight); });
     }
     std::uint32_t draw(Draws& draws) {
-        const std::uint32_t other = n_drawn_ + draws.below(n_left());
+        const std::uint32_t other = weights_.empty() ? n_drawn_ + draws.below(n_left()) : draw_by_weight(draws);
         std::swap(permutation_[n_drawn_], permutation_[other]);
         swaps_[n_drawn_] = other;
         return permutation_[n_drawn_++];
@@ -30,8 +38,19 @@ public:
     }
 
 private:
+    std::uint32_t draw_by_weight(Draws& draws) const {
+        if (n_drawn_ < n_always_) return n_drawn_;
+        double rest = 0;
+        for (std::size_t i = n_drawn_; i < permutation_.size(); ++i) rest += weights_[permutation_[i]];
+        rest *= draws.unit();
+        std::uint32_t other = n_drawn_;
+        while (other + 1 < permutation_.size() && rest >= weights_[permutation_[other]]) rest -= weights_[permutation_[other++]];
+        return other;
+    }
+
+    std::vector<double> weights_;
     std::vector<std::uint32_t> permutation_, swaps_;
-    std::uint32_t n_drawn_ = 0;
+    std::uint32_t n_always_ = 0, n_drawn_ = 0;
 };
 
 // Draws features until max_features of them vary in the node that the target has entered, or, with `counts_constants`, until
@@ -53,10 +72,9 @@ inline void search_features(const Target& target, FeatureOrder& order, std::uint
 }
 
 // Whether a split found with this gain may be made.
-template <class Criterion>
-inline bool gains_enough(const Split& best, double gain, std::int64_t total_amount, double min_impurity_decrease) {
+inline bool gains_enough(const Split& best, double gain, bool needs_gain, std::int64_t total_amount, double min_impurity_decrease) {
     constexpr double least_gain = 0x1.0p-12;  // bits · rows; criteria are summed in units of 2^-16 bit
-    if (!best.found() || (Criterion::needs_gain && !(gain > least_gain))) return false;
+    if (!best.found() || (needs_gain && !(gain > least_gain))) return false;
     return gain / static_cast<double>(total_amount) + 1e-15 >= min_impurity_decrease;
 }
 

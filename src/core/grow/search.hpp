@@ -25,7 +25,7 @@ inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Fe
     search.compare_ratios(best);
     gain = best.found() ? search.target.gain_from(best.score) : 0;
     if (best.found()) best.settle_threshold(features[best.feature]);
-    return gains_enough<typename decltype(search.target)::Criterion>(best, gain, rules.total_amount, options.min_impurity_decrease);
+    return gains_enough(best, gain, search.target.needs_gain(), rules.total_amount, options.min_impurity_decrease);
 }
 
 // A search in vector instructions, for targets that have one: it finds the same split as the general search, but faster,
@@ -76,7 +76,7 @@ public:
     using Rows = NodeRows<Code, Row>;
 
     RowSearch(const std::vector<Feature>& features, const GrowOptions& options, const Target& target)
-        : features_(features), options_(options), search_(target), order_(static_cast<std::uint32_t>(features.size())) {}
+        : features_(features), options_(options), search_(target), order_(static_cast<std::uint32_t>(features.size()), options.feature_weights) {}
 
     void begin_tree(const SplitRules& rules) override { rules_ = rules; }
     double share_of(const Row* rows, std::uint32_t n_rows) override { return search_.target.share_of(rows, n_rows); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/grow/occupancy.hpp"
+#include "core/kit/apart.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/read/tree.hpp"
 #include "core/rows/codes.hpp"
@@ -120,7 +121,7 @@ public:
     }
 
     // Extremely randomised trees: one random threshold or subset for each feature, scored like any other.
-    bool try_random(const CodeView<Code>& view, const Feature& feature, std::uint32_t number, const Row* rows,
+    HEDGEROW_APART bool try_random(const CodeView<Code>& view, const Feature& feature, std::uint32_t number, const Row* rows,
                     std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
         const Code* column = view.column(number);
         const auto for_each_code = [&](auto&& visit) {
@@ -141,7 +142,7 @@ public:
     }
 
     // The same from sums.
-    bool try_random(const Summed& summed, const Feature& feature, std::uint32_t number, const Row* rows,
+    HEDGEROW_APART bool try_random(const Summed& summed, const Feature& feature, std::uint32_t number, const Row* rows,
                     std::uint32_t n_rows, const Limits& limits, Draws& draws, Split& best) {
         const auto for_each_code = [&](auto&& visit) {
             for (std::uint32_t at = 0; at <= feature.n_bins; ++at)
@@ -310,7 +311,7 @@ private:
 
     // Orders the categories by the share of a class and cuts that order. With two classes the best of all subsets is
     // among the cuts; with more, every common class gives an order, and the best cut of all orders wins.
-    void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows, const Limits& limits,
+    HEDGEROW_APART void best_subset(Lane& lane, std::uint32_t number, const Row* rows, std::uint32_t n_rows, const Limits& limits,
                      Split& best) {
         const std::uint32_t n_values = lane.n_occupied;
         if (lane.has_missing) lane.order[lane.n_occupied++] = missing;  // missing values are one more category
@@ -344,7 +345,7 @@ private:
         }
     }
 
-    Place scan(Lane& lane, bool missing_left, std::int64_t n_places, const Row* rows, std::uint32_t n_rows,
+    HEDGEROW_APART Place scan(Lane& lane, bool missing_left, std::int64_t n_places, const Row* rows, std::uint32_t n_rows,
                const Limits& limits) {
         target.begin_scan();
         if (missing_left) target.move(lane.bins[missing]);

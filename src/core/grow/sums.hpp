@@ -50,7 +50,8 @@ public:
     using Source = typename Target::Source;
 
     SumSearch(const std::vector<Feature>& features, const GrowOptions& options, const Target& target, const Source& source)
-        : features_(features), options_(options), source_(source), search_(target), order_(static_cast<std::uint32_t>(features.size())) {}
+        : features_(features), options_(options), source_(source), search_(target),
+          order_(static_cast<std::uint32_t>(features.size()), options.feature_weights) {}
 
     std::size_t n_cells() const override { return source_.n_cells(); }
     std::int64_t amount_of(const std::vector<double>& cells) const override { return source_.amount_of(cells.data()); }

@@ -141,7 +141,11 @@ public:
     Change smallest_change(const CodeColumns<Code>& row, const Given& given, double seconds, Control& control) const {
         require(given.array<std::int32_t>("contents").size() == forest_.n_leaves(), "contents must have one number per leaf");
         require(given.array<double>("tree_shares").size() == forest_.n_trees, "tree_shares must have one number per tree");
-        return hedgerow::smallest_change(forest_, given, row, seconds, control);
+        const WideCodes wide(row);
+        Change change = hedgerow::smallest_change(forest_, given, wide.columns(), seconds, control);
+        for (auto& code : change.codes)
+            if (code == missing_code<std::uint16_t>) code = missing_code<Code>;
+        return change;
     }
 
     // Merges the states of the leaves into merged (n, S), or (n, 2S).
@@ -166,11 +170,12 @@ public:
         require(!pairs.data || pairs.shape == std::array{n, p, p, width}, "pairs must have one row per sample, features twice and the width of the states");
         require(!background.codes || background.n_features == p, "a background must have the features of the samples");
         const StateTable table = states_from(given);
+        const WideCodes wide(codes), others(background);
         if (background.codes)
-            explain_against(forest_, table, background.codes, background.n_rows, codes.codes, n, p, n_threads, most, values.data,
-                            pairs.data, control);
+            explain_against(forest_, table, others.columns().codes, background.n_rows, wide.columns().codes, n, p, n_threads, most,
+                            values.data, pairs.data, control);
         else
-            explain_paths(forest_, covers.data(), table, codes.codes, n, p, n_threads, values.data, pairs.data, control);
+            explain_paths(forest_, covers.data(), table, wide.columns().codes, n, p, n_threads, values.data, pairs.data, control);
     }
     // (leaves,): the probability of each leaf if nothing is known about a row, from the covers of the leaves.
     std::vector<double> leaf_shares(std::span<const double> covers) const {

@@ -48,6 +48,26 @@ struct CodeColumns {
     CodeView<Code> view() const { return {codes, 1, n_rows}; }
 };
 
+// Codes of two bytes; those of one byte are copied. What takes much longer than a copy is compiled for these only.
+class WideCodes {
+public:
+    explicit WideCodes(const CodeColumns<std::uint16_t>& codes) : columns_(codes) {}
+    explicit WideCodes(const CodeColumns<std::uint8_t>& codes) : columns_{nullptr, codes.n_features, codes.n_rows} {
+        if (!codes.codes) return;
+        copy_.reserve(codes.n_features * codes.n_rows);
+        for (std::size_t i = 0; i < codes.n_features * codes.n_rows; ++i)
+            copy_.push_back(codes.codes[i] == missing_code<std::uint8_t> ? missing_code<std::uint16_t> : codes.codes[i]);
+        columns_.codes = copy_.data();
+    }
+    WideCodes(const WideCodes&) = delete;
+    WideCodes& operator=(const WideCodes&) = delete;
+    const CodeColumns<std::uint16_t>& columns() const { return columns_; }
+
+private:
+    CodeColumns<std::uint16_t> columns_;
+    std::vector<std::uint16_t> copy_;
+};
+
 // Rows that are copied as a whole are padded to full words.
 template <class Code>
 inline std::size_t padded_width(std::size_t n_features) {

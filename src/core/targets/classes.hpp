@@ -105,8 +105,9 @@ public:
     }
     double perfect_score() const {
         if constexpr (is_gini) return double_from_count(total_ & 0xffffffff) * double_from_count(total_ >> 32);
-        else return Criterion::perfect(node_amount());
+        else return criterion_.perfect(node_amount());
     }
+    bool needs_gain() const { return criterion_.needs_gain(); }
     std::int64_t left_amount() const { return amount_of(left_); }
     double left_share() const { return share(left_, 1); }
     double right_share() const { return share(total_ - left_, 1); }
@@ -200,7 +201,8 @@ public:
     void move_row(const Row& row) { add(left_, row, 0); }
     double score() const { return quality_of(left_) + quality_of(right()); }
     double gain_from(double score) const { return score - quality_of(total_); }
-    double perfect_score() const { return Criterion::perfect(node_amount()); }
+    double perfect_score() const { return criterion_.perfect(node_amount()); }
+    bool needs_gain() const { return criterion_.needs_gain(); }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(amount_of(left_)); }
     double left_share() const { return share(left_, n_classes_ - 1); }
     double right_share() const { return share(right(), n_classes_ - 1); }
@@ -326,7 +328,7 @@ public:
         if constexpr (Criterion::whole_side) return score - quality_of_side([&](std::uint32_t k) { return total_[k]; }, total_amount_);
         else return score - criterion_.quality(total_sum_, total_amount_);
     }
-    double perfect_score() const { return Criterion::perfect(node_amount()); }
+    double perfect_score() const { return criterion_.perfect(node_amount()); }
     double score() const {
         const Amount right_amount = total_amount_ - left_amount_;
         if constexpr (Criterion::whole_side)
@@ -335,6 +337,7 @@ public:
         else return criterion_.quality(left_sum_, left_amount_) + criterion_.quality(right_sum_, right_amount);
     }
     bool by_ratio() const requires(Criterion::whole_side) { return criterion_.by_ratio; }
+    bool needs_gain() const { return criterion_.needs_gain(); }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_amount_); }
     double left_share() const { return static_cast<double>(left_.back()) / static_cast<double>(left_amount_); }
     double right_share() const {

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/kit/apart.hpp"
 #include "core/rows/random.hpp"
 #include "core/targets/wide.hpp"
 
@@ -25,8 +26,8 @@ static_assert(FLT_EVAL_METHOD == 0, "scores must be rounded to doubles: on 32-bi
 
 // n·(1 − Gini impurity) = Σ n_k² / n.
 struct Gini {
-    static constexpr bool needs_gain = false;  // a split without gain may still pay off further down
     static constexpr bool whole_side = false;
+    static bool needs_gain() { return false; }  // a split without gain may still pay off further down
 
     static std::int64_t contribution(std::uint32_t count) { return std::int64_t{count} * count; }
     static WideInteger contribution(std::int64_t weight) { return wide_square(weight); }
@@ -39,95 +40,77 @@ struct Gini {
     static double perfect(std::int64_t total) { return static_cast<double>(total); }
 };
 
-// −n · entropy in bits = Σ n_k log₂ n_k − n log₂ n, in units of 2⁻¹⁶ bit.
-class Entropy {
-public:
-    static constexpr bool needs_gain = false;
-    static constexpr bool whole_side = false;
-
-    Entropy() = default;
-    explicit Entropy(std::size_t largest_count) {
-        const std::size_t size = largest_count < table_limit ? largest_count + 1 : table_limit;
-        auto table = std::make_shared<std::vector<std::int64_t>>(size);
-        for (std::size_t count = 0; count < size; ++count) (*table)[count] = computed(static_cast<double>(count));
-        owner_ = table;
-        table_ = table->data();
-        size_ = static_cast<std::int64_t>(size);
-    }
-
-    std::int64_t contribution(std::int64_t amount) const {
-        return amount < size_ ? table_[amount] : computed(static_cast<double>(amount));
-    }
-    std::int64_t contribution(std::uint32_t count) const { return contribution(std::int64_t{count}); }
-
-    template <class Amount>
-    double quality(std::int64_t sum, Amount total) const {
-        return static_cast<double>(sum - contribution(total)) * 0x1.0p-16;
-    }
-    static double perfect(std::int64_t) { return 0.0; }
-
-private:
-    static constexpr std::size_t table_limit = std::size_t{1} << 16;
-    static std::int64_t computed(double amount) {
-        return amount <= 1 ? 0 : std::llround(amount * std::log2(amount) * 65536.0);
-    }
-
-    std::shared_ptr<std::vector<std::int64_t>> owner_;
-    const std::int64_t* table_ = nullptr;
-    std::int64_t size_ = 0;
-};
-
-// −n · U_λ of the imprecise Dirichlet mass with m({k}) = n_k/(n+s), m(Ω) = s/(n+s), in bits:
+// Two criteria that sum n_k log₂ of something. They are one type, because the core compiles a search for each type; the branch
+// is taken the same way in a whole forest.
+//
+// Entropy, −n · entropy in bits = Σ n_k log₂ n_k − n log₂ n.
+// Belief, −n · U_λ of the imprecise Dirichlet mass with m({k}) = n_k/(n+s), m(Ω) = s/(n+s), in bits:
 //     n/(n+s) · [λ (Σ n_k log₂(K n_k + s) − n log₂(K (n + s))) − (1−λ) s log₂ K].
-class BeliefGain {
+class Logarithmic {
 public:
-    static constexpr bool needs_gain = true;  // its stopping rule: there is no split without a positive gain
     static constexpr bool whole_side = false;
 
-    BeliefGain(std::size_t largest_count, std::uint32_t n_classes, double lam, double caution)
-        : n_classes_(n_classes), lam_(lam), caution_(caution) {
-        const std::size_t size = std::min(largest_count + 1, table_limit);
-        auto table = std::make_shared<std::vector<Entry>>(size);
-        for (std::size_t count = 0; count < size; ++count) (*table)[count] = computed(static_cast<double>(count));
-        owner_ = table;
-        table_ = table->data();
-        size_ = static_cast<std::int64_t>(size);
+    static Logarithmic entropy(std::size_t largest_count) { return {largest_count, 1, 0, 0, false}; }
+    static Logarithmic belief(std::size_t largest_count, std::uint32_t n_classes, double lam, double caution) {
+        return {largest_count, static_cast<double>(n_classes), lam, caution, true};
     }
 
+    // The stopping rule of belief: there is no split without a positive gain.
+    bool needs_gain() const { return belief_; }
+    // n_k log₂(K n_k + s), in units of 2⁻¹⁶ bit; K is 1 and s is 0 for entropy.
     std::int64_t contribution(std::int64_t amount) const {
-        return amount < size_ ? table_[amount].contribution : contribution_of(static_cast<double>(amount));
+        return amount < size_ ? contributions_[amount] : contribution_of(static_cast<double>(amount));
     }
     std::int64_t contribution(std::uint32_t count) const { return contribution(std::int64_t{count}); }
 
     template <class Amount>
     double quality(std::int64_t sum, Amount total) const {
+        if (!belief_) return static_cast<double>(sum - contribution(total)) * 0x1.0p-16;
         const auto amount = static_cast<std::int64_t>(total);
-        const Entry entry = amount < size_ ? table_[amount] : computed(static_cast<double>(amount));
-        return entry.scale * static_cast<double>(sum) + entry.offset;
+        const Line line = amount < size_ ? lines_[amount] : line_of(static_cast<double>(amount));
+        return line.scale * static_cast<double>(sum) + line.offset;
     }
-    static double perfect(std::int64_t) { return 1e300; }  // an upper bound is not known
+    double perfect(std::int64_t) const { return belief_ ? 1e300 : 0.0; }  // for belief an upper bound is not known
 
 private:
-    struct Entry {
-        std::int64_t contribution;  // n_k log₂(K n_k + s), in units of 2⁻¹⁶ bit
-        double scale, offset;       // quality = scale · Σ contribution + offset, for n = this count
+    struct Line {
+        double scale, offset;  // quality = scale · Σ contribution + offset, for n = this count
+    };
+    struct Tables {
+        std::vector<std::int64_t> contributions;
+        std::vector<Line> lines;
     };
     static constexpr std::size_t table_limit = std::size_t{1} << 16;
 
-    std::int64_t contribution_of(double amount) const {
+    Logarithmic(std::size_t largest_count, double n_classes, double lam, double caution, bool belief)
+        : belief_(belief), n_classes_(n_classes), lam_(lam), caution_(caution) {
+        const std::size_t size = std::min(largest_count + 1, table_limit);
+        auto tables = std::make_shared<Tables>();
+        for (std::size_t count = 0; count < size; ++count) {
+            tables->contributions.push_back(contribution_of(static_cast<double>(count)));
+            if (belief) tables->lines.push_back(line_of(static_cast<double>(count)));
+        }
+        owner_ = tables;
+        contributions_ = tables->contributions.data();
+        lines_ = tables->lines.data();
+        size_ = static_cast<std::int64_t>(size);
+    }
+    HEDGEROW_APART std::int64_t contribution_of(double amount) const {
         return amount <= 0 ? 0 : std::llround(amount * std::log2(n_classes_ * amount + caution_) * 65536.0);
     }
-    Entry computed(double amount) const {
-        if (amount <= 0) return {0, 0, 0};
+    HEDGEROW_APART Line line_of(double amount) const {
+        if (amount <= 0) return {0, 0};
         const double share = amount / (amount + caution_);
         const double certain = lam_ * amount * std::log2(n_classes_ * (amount + caution_));
         const double unspecific = (1 - lam_) * caution_ * std::log2(n_classes_);
-        return {contribution_of(amount), share * lam_ / 65536.0, -share * (certain + unspecific)};
+        return {share * lam_ / 65536.0, -share * (certain + unspecific)};
     }
 
+    bool belief_;
     double n_classes_, lam_, caution_;
-    std::shared_ptr<std::vector<Entry>> owner_;
-    const Entry* table_ = nullptr;
+    std::shared_ptr<Tables> owner_;
+    const std::int64_t* contributions_ = nullptr;
+    const Line* lines_ = nullptr;
     std::int64_t size_ = 0;
 };
 
@@ -135,8 +118,8 @@ private:
 // the classes does not matter, unless the classes are ordered.
 class WholeSide {
 public:
-    static constexpr bool needs_gain = true;
     static constexpr bool whole_side = true;
+    static bool needs_gain() { return true; }
     using Counts = std::vector<std::int64_t>;  // of the classes that occur, ascending; of all classes if they are ordered
     using Uncertainty = std::function<double(const Counts&)>;
 

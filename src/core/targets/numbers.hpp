@@ -210,8 +210,6 @@ struct Sums {
 // equal on paper have equal scores.
 class SquaredError {
 public:
-    static constexpr bool needs_gain = false;
-
     void enter(const Sums& total, const Sums& first) {
         total_ = total;
         near_ = std::nearbyint(first.sum / first.weight);
@@ -235,8 +233,6 @@ private:
 // Σ y·log(mean of the side / mean of the node) over both sides: how much a split reduces the deviance.
 class Poisson {
 public:
-    static constexpr bool needs_gain = false;
-
     void enter(const Sums& total, const Sums&) { total_ = total; }
     // A side whose numbers are all 0 would predict 0, which the Poisson distribution does not allow.
     double score(const Sums& left) const {
@@ -258,7 +254,6 @@ private:
 template <class Loss>
 class Moments {
 public:
-    using Criterion = Loss;
     using Source = Numbers;
     using Row = NumberRow;
     using Bin = Sums;
@@ -327,6 +322,7 @@ public:
         }
         return best;
     }
+    static bool needs_gain() { return false; }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_.weight); }
     double left_share() const { return share(left_, 0); }
     double right_share() const { return share({total_.weight - left_.weight, total_.sum - left_.sum}, 0); }
@@ -398,14 +394,9 @@ private:
     std::uint32_t top_ = 1;
 };
 
-struct AbsoluteError {
-    static constexpr bool needs_gain = false;
-};
-
 // A target that knows the medians of both sides at every place. Bins are lists of rows; moving a row takes log n steps.
 class Medians {
 public:
-    using Criterion = AbsoluteError;
     using Source = Numbers;
     using Row = NumberRow;
     static constexpr bool adds_up = false;  // the median of a table does not follow from the medians of its parts
@@ -460,6 +451,7 @@ public:
     double score() const { return -(error_of(left_) + error_of(right_)); }
     double gain_from(double score) const { return (score + total_error_) * numbers_.unit; }
     double perfect_score() const { return n_rows_ == 2 ? no_score / 2 : std::numeric_limits<double>::infinity(); }
+    static bool needs_gain() { return false; }
     std::int64_t left_amount() const { return static_cast<std::int64_t>(left_.total().weight); }
     double left_share() const { return place_of(ordered_[left_.median().first]); }
     double right_share() const { return place_of(ordered_[right_.median().first]); }

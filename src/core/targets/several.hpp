@@ -231,9 +231,6 @@ private:
 // The target of all outputs together: its bins are lists of rows.
 class SeveralTarget {
 public:
-    struct Criterion {
-        static constexpr bool needs_gain = false;
-    };
     using Source = Several;
     using Row = SeveralRow;
     static constexpr bool adds_up = false;  // all rows must be in one place
@@ -306,6 +303,7 @@ public:
         for (const auto& output : outputs_) sum += output->perfect_gain();
         return sum;
     }
+    static bool needs_gain() { return false; }
     std::int64_t left_amount() const { return left_amount_; }
     // Constraints need a single output; there are none here, so the share does not matter.
     static double left_share() { return 0.5; }

@@ -51,8 +51,8 @@ auto with_criterion(const Labels& labels, const Given& given, std::size_t n_rows
         return by(WholeSide(in_rows, ordered, by_ratio));
     };
     if (name == "gini") return by(Gini{});
-    if (name == "entropy") return by(Entropy(n_rows));
-    if (name == "belief") return by(BeliefGain(n_rows, labels.n_classes, lam, caution));
+    if (name == "entropy") return by(Logarithmic::entropy(n_rows));
+    if (name == "belief") return by(Logarithmic::belief(n_rows, labels.n_classes, lam, caution));
     if (name == "imprecise") {  // lam: the share of the largest entropy, the rest is that of the smallest
         const auto entropy = [=](const WholeSide::Counts& counts) {
             const double upper = upper_entropy(counts, n_classes, caution);
@@ -72,19 +72,12 @@ auto with_criterion(const Numbers& numbers, const Given& given, std::size_t, Vis
     return visit(Moments<SquaredError>(numbers), numbers);
 }
 
-// The target of each output is that of a table with this output alone.
+// The targets of several outputs; compiled once for growers of all kinds, in outputs.cpp.
+std::vector<std::unique_ptr<OutputTarget>> outputs_for(const Several& several, const Given& given, std::size_t n_rows);
+
 template <class Visit>
 auto with_criterion(const Several& several, const Given& given, std::size_t n_rows, Visit&& visit) {
-    std::vector<std::unique_ptr<OutputTarget>> outputs;
-    for (std::size_t number = 0; number < several.outputs.size(); ++number) {
-        const auto keep = [&]<class Target>(const Target& target, const auto& source) {
-            if constexpr (Target::Criterion::needs_gain) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
-            else outputs.push_back(std::make_unique<OutputOf<Target>>(target, source));
-        };
-        const Given own = Several::of_output(given, number);
-        std::visit([&](const auto& source) { with_criterion(source, own, n_rows, keep); }, several.outputs[number]);
-    }
-    return visit(SeveralTarget(std::move(outputs)), several);
+    return visit(SeveralTarget(outputs_for(several, given, n_rows)), several);
 }
 
 // Calls `visit` with the labels or numbers, of one output or of several.

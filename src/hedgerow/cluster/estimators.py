@@ -18,7 +18,8 @@ from hedgerow.cluster.numbers import TableNumbers
 from hedgerow.cluster.progress import progress_on_cluster
 from hedgerow.cluster.target import TableTarget
 from hedgerow.cluster.training import ClusterTable, read_on_cluster
-from hedgerow.fit.parameters import check_parameters, refuse_unsettled, resolve_settings
+from hedgerow.fit.fields import refuse_unsettled
+from hedgerow.fit.parameters import check_parameters, resolve_settings
 from hedgerow.fit.run import check_constraints
 from hedgerow.fit.settings import most_trees
 from hedgerow.forest.forest import Forest

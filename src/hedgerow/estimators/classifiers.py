@@ -64,6 +64,7 @@ class DecisionTreeClassifier(OneTree, TreesClassifier):
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
     constant_features: str = "skip"
+    feature_weights: Any = None
     min_impurity_decrease: float = 0.0
     unseen: str = "shares"
     class_weight: Any = None
@@ -169,6 +170,7 @@ class RandomForestClassifier(TreesClassifier):
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = "sqrt"
     constant_features: str = "skip"
+    feature_weights: Any = None
     min_impurity_decrease: float = 0.0
     bootstrap: bool | str = True
     max_samples: Any = None

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from hedgerow.estimators.trees import TreesEstimator, figure, or_not_there
 from hedgerow.fit.later import grow_more
-from hedgerow.fit.parameters import require_count
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task
-from hedgerow.fit.settings import resolve_max_features
+from hedgerow.fit.settings import require_count, resolve_max_features
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted

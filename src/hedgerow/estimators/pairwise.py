@@ -235,6 +235,11 @@ class PairAnswers(ClassAnswers):
         probability, lower, upper = np.split(row_products(mass, shares), 3, axis=1)
         return opinion_from_bounds(probability, lower, upper, misfit)
 
+    def leaf_states(self) -> Floats:
+        """-> (L, 4): the mass of every leaf over the two classes of its tree."""
+        evidence = [self.forest.evidence_in(tree) for tree in range(self.forest.n_trees)]
+        return mass_from_counts(np.concatenate(evidence), "idm", caution=self.caution)
+
     def solve(self, codes: Codes) -> tuple[NDArray[np.bool_], Floats, Floats]:
         """Codes (p, n) -> sets that may have mass (F, K), their masses (n, F), and how much pairs disagree (n,)."""
         n_rows = codes.shape[1]

@@ -251,16 +251,18 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Samples.
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
+            Samples. None stands for the training rows, each judged only by the trees whose bags do not hold it; the
+            quantiles of a row that is in every bag are NaN.
         quantiles : float or array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
             The quantiles to compute, from 0 to 1.
         weighting : {"tree", "row"}, default="tree"
             Whether every tree weighs the same, as in the paper, or every row in the leaves reached.
-        interpolation : {"linear", "inverse"}, default="linear"
+        interpolation : {"linear", "inverse", "lower", "higher", "midpoint", "nearest"}, default="linear"
             "linear" interpolates between the two nearest targets, as if each occurred as often as it weighs
-            (`numpy.quantile` and quantile-forest do this). "inverse" takes the smallest target at which the share
-            reaches the quantile, as in the paper.
+            (`numpy.quantile` and quantile-forest do this). "lower", "higher", "midpoint" and "nearest" take one of
+            these two, or the middle between them. "inverse" takes the smallest target at which the share reaches the
+            quantile, as in the paper.
         method : {"leaves", "scaled"}, default="leaves"
             "leaves" is the quantile regression forest. "scaled" calibrates on out-of-bag rows: a quantile is the
             prediction plus the spread at the sample times that quantile of the scaled residuals, as in
@@ -276,7 +278,32 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         .. [1] N. Meinshausen: Quantile regression forests. JMLR 7, 2006.
         """
         now = self.__answers__()
-        return now.quantiles(now.read(X), quantiles, weighting, interpolation, method)
+        return now.quantiles(None if X is None else now.read(X), quantiles, weighting, interpolation, method)
+
+    def quantile_ranks(self, X: Any, y: Any, *, weighting: str = "tree", kind: str = "rank") -> Floats:
+        """Where a number lies in the distribution that `predict_quantiles` gives its sample; 0.9: above nine tenths.
+
+        Ranks of targets near 0 or 1 are surprising. Over many samples whose distributions are right, they are uniform.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
+            Samples, or None for the training rows, out of bag, as in `predict_quantiles`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            A number for each sample.
+        weighting : {"tree", "row"}, default="tree"
+            As in `predict_quantiles`.
+        kind : {"rank", "weak", "strict", "mean"}, default="rank"
+            What becomes of training rows with the same number, as in `scipy.stats.percentileofscore`: "strict" is the
+            share of smaller rows, "weak" of smaller and equal ones, "mean" lies half way, and "rank" is the mean rank
+            of the equal rows.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        now = self.__answers__()
+        return now.quantile_ranks(None if X is None else now.read(X), y, weighting, kind)
 
     @property
     def criterion_(self) -> str:

@@ -61,6 +61,7 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = None
     constant_features: str = "skip"
+    feature_weights: Any = None
     min_impurity_decrease: float = 0.0
     unseen: str = "shares"
     monotonic_cst: Any = parameter(default=None, like=NUMBER_SIGNS)
@@ -156,6 +157,7 @@ class RandomForestRegressor(TreesRegressor):
     min_weight_fraction_leaf: float = 0.0
     max_features: Any = 1.0
     constant_features: str = "skip"
+    feature_weights: Any = None
     min_impurity_decrease: float = 0.0
     bootstrap: bool | str = True
     max_samples: Any = None

@@ -13,12 +13,11 @@ from sklearn.base import TransformerMixin
 from hedgerow.estimators.members import each_member, how_many, member_at, members
 from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.trees import TreesEstimator
-from hedgerow.fit.fields import estimator, parameter
+from hedgerow.fit.fields import estimator, parameter, refuse_unsettled
 from hedgerow.fit.other_parameters import NUMBER_CRITERION
 from hedgerow.fit.parameters import (
     check_on_fitted,
     check_parameters,
-    refuse_unsettled,
     resolve_settings,
 )
 from hedgerow.fit.run import MAX_ROWS, Fit, grow

@@ -136,6 +136,13 @@ def parameters_of(estimator: Any) -> dict[str, Parameter]:
     return {name: row for name, row in estimator._parameters.items() if row.init}
 
 
+def refuse_unsettled(estimator: Any, where: str, advice: str) -> None:
+    """Refuse values that must be settled on training rows, in a case (`where`) in which this is not possible."""
+    for name, row in parameters_of(estimator).items():
+        if row.needs_rows(value := getattr(estimator, name)):
+            raise ValueError(f"{name} must be {row.instead} {where}, got {value!r}; {advice}")
+
+
 def _row(above: Parameter, annotation: str, value: Any) -> Parameter:
     """The row of the base class, and what a class declares -> its own row."""
     if not isinstance(value, _Declared):

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.parameters import check_parameters, require_count
+from hedgerow.fit.parameters import check_parameters
 from hedgerow.fit.refine import settings_for_shares
 from hedgerow.fit.run import MAX_ROWS, Fit, Task, finish, fit, judged, with_shares
+from hedgerow.fit.settings import require_count
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
 from hedgerow.forest.threads import reading_threads, thread_count

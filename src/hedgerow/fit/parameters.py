@@ -26,6 +26,7 @@ from hedgerow.fit.settings import (
     rows_from,
     seed_from,
     signs_from,
+    weights_from,
 )
 from hedgerow.forest.grow import NO_LIMIT, GrowSettings
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
@@ -178,6 +179,14 @@ class Parameters:
         ' their place, "count" counts them, as scikit-learn does, so that fewer features compete.',
         check=must("'skip' or 'count'", lambda value: is_word(value, "skip", "count")),
         settle=lambda value, size: value,
+    )
+    feature_weights: Any = parameter(
+        default=None,
+        init=False,
+        kind="array-like of float of shape (n_features,), dict or None",
+        about="How likely each feature is drawn, in proportion to these numbers; a dict maps feature names to them, and"
+        " gives the others 1. A feature with 0 is never looked at, one with infinity at every split, before and besides"
+        " the ``max_features`` that are drawn. None draws all features alike.",
     )
     max_leaf_nodes: int | None = parameter(
         default=None,
@@ -396,13 +405,6 @@ def check_once_fitted(estimator: Any) -> None:
             row.check(name, value)
 
 
-def refuse_unsettled(estimator: Any, where: str, advice: str) -> None:
-    """Refuse values that must be settled on training rows, in a case (`where`) in which this is not possible."""
-    for name, row in parameters_of(estimator).items():
-        if row.needs_rows(value := getattr(estimator, name)):
-            raise ValueError(f"{name} must be {row.instead} {where}, got {value!r}; {advice}")
-
-
 def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n_classes: int) -> GrowSettings:
     """Turn shares and words among the parameters of an estimator into numbers, for a table of this size."""
     for name, row in parameters_of(estimator).items():
@@ -414,10 +416,5 @@ def resolve_settings(estimator: Any, n_rows: int, n_features: int, names: Any, n
         bag_mean=bag_mean(estimator.bootstrap, estimator.max_samples, n_rows),
         seed=seed_from(estimator.random_state),
         monotonic=signs_from(estimator.monotonic_cst, n_features, names, n_classes),
+        feature_weights=weights_from(estimator.feature_weights, n_features, names),
     )
-
-
-def require_count(name: str, value: Any) -> int:
-    """A value -> the same; refused unless it is an int >= 1."""
-    must("an int >= 1", lambda value: is_whole(value, 1))(name, value)
-    return int(value)

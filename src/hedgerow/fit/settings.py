@@ -106,15 +106,7 @@ def signs_from(given: Any, n_features: int, names: Any, n_classes: int) -> list[
     """``monotonic_cst`` by position or name -> one sign for each feature, or None without constraints."""
     if given is None:
         return None
-    if isinstance(given, dict):
-        unknown = [name for name in given if names is None or name not in set(names)]
-        if unknown:
-            raise ValueError(
-                f"monotonic_cst must name features of the table, got {unknown[:5]}; use their names or an array"
-            )
-        signs = [given.get(name, 0) for name in names]
-    else:
-        signs = list(np.asarray(given).ravel().tolist())
+    signs = _by_feature("monotonic_cst", given, names, 0)
     if len(signs) != n_features:
         raise ValueError(f"monotonic_cst must be one sign for each of the {n_features} features, got {signs[:10]!r}")
     if not all(sign in (-1, 0, 1) for sign in signs):
@@ -126,6 +118,42 @@ def signs_from(given: Any, n_features: int, names: Any, n_classes: int) -> list[
             f"monotonic_cst must be None for more than two classes, got constraints for {n_classes} classes"
         )
     return [int(sign) for sign in signs]
+
+
+def weights_from(given: Any, n_features: int, names: Any) -> list[float] | None:
+    """``feature_weights`` by position or name -> one weight for each feature, or None if all are drawn alike."""
+    if given is None:
+        return None
+    try:
+        weights = [float(weight) for weight in _by_feature("feature_weights", given, names, 1)]
+    except (TypeError, OverflowError):
+        weights = []
+    if len(weights) != n_features:
+        raise ValueError(f"feature_weights must be one weight for each of the {n_features} features, got {given!r}")
+    if not all(weight >= 0 for weight in weights) or not any(weights):
+        raise ValueError(f"feature_weights must be numbers >= 0, one of them larger, got {weights[:10]!r}")
+    drawn = [weight for weight in weights if 0 < weight < np.inf]
+    if drawn and not np.isfinite(sum(drawn)):
+        raise ValueError(
+            f"feature_weights must have a finite sum besides those that are infinite, got {weights[:10]!r}"
+        )
+    return None if len(set(weights)) == 1 and np.isfinite(weights[0]) else weights
+
+
+def _by_feature(parameter: str, given: Any, names: Any, otherwise: Any) -> list[Any]:
+    """One value for each feature, by position, or by name with a value for the other features -> a list."""
+    if not isinstance(given, dict):
+        return list(np.asarray(given).ravel().tolist())
+    unknown = [name for name in given if names is None or name not in set(names)]
+    if unknown:
+        raise ValueError(f"{parameter} must name features of the table, got {unknown[:5]}; use their names or an array")
+    return [given.get(name, otherwise) for name in names]
+
+
+def require_count(name: str, value: Any) -> int:
+    """A value -> the same; refused unless it is an int >= 1."""
+    must("an int >= 1", lambda value: is_whole(value, 1))(name, value)
+    return int(value)
 
 
 def must(be: str, holds: Callable[[Any], bool]) -> Callable[[str, Any], None]:

@@ -35,6 +35,7 @@ class GrowSettings:
     bag_mean: float
     seed: int
     monotonic: list[int] | None
+    feature_weights: list[float] | None = None
 
     @property
     def needs_all_rows(self) -> tuple[str, str] | None:
@@ -99,5 +100,8 @@ def bins_in_core(bins: Bins) -> dict[str, Any]:
 def options_in_core(settings: GrowSettings) -> dict[str, Any]:
     """Settings in the form in which the core takes them: by their names, without the criterion."""
     options = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name != "criterion"}
-    signs = settings.monotonic
-    return options | {"monotonic": None if signs is None else np.array(signs, dtype=np.int8)}
+    signs, weights = settings.monotonic, settings.feature_weights
+    return options | {
+        "monotonic": None if signs is None else np.array(signs, dtype=np.int8),
+        "feature_weights": None if weights is None else np.array(weights, dtype=np.float64),
+    }

@@ -1,4 +1,4 @@
-"""Quantiles: the training rows in the leaves that a sample reaches -> quantiles of its target."""
+"""Quantiles: the training rows in the leaves that a sample reaches -> quantiles of its target, ranks of numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from hedgerow.table.bins import Codes
 Floats = NDArray[np.float64]
 
 WEIGHTINGS = ("tree", "row")
-INTERPOLATIONS = ("linear", "inverse")
+#: In the order of `Interpolation` in the core.
+INTERPOLATIONS = ("linear", "inverse", "lower", "higher", "midpoint", "nearest")
+RANKS = ("rank", "weak", "strict", "mean")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +68,14 @@ def leaf_rows_of(forest: Forest, rows: TrainingRows, n_threads: int) -> LeafRows
     return find_leaf_rows(forest, rows.codes, core.values, core.weights, rows.bags, n_threads)
 
 
+def outside_leaves(forest: Forest, rows: TrainingRows, n_threads: int) -> NDArray[np.int32]:
+    """A forest and its training rows -> the leaf of each row in each tree, -1 if the bag holds the row, (n, T)."""
+    leaves = forest.leaves(rows.codes, n_threads)
+    for tree in range(forest.n_trees):
+        leaves[rows.bags.times(tree) > 0, tree] = -1
+    return leaves
+
+
 def checked_quantiles(quantiles: Any, weighting: str, interpolation: str) -> Floats:
     """What a user asks for -> quantiles (q,)."""
     try:
@@ -74,10 +84,8 @@ def checked_quantiles(quantiles: Any, weighting: str, interpolation: str) -> Flo
         wanted = np.empty(0)
     if wanted.ndim != 1 or not wanted.size or not ((wanted >= 0) & (wanted <= 1)).all():
         raise ValueError(f"quantiles must be numbers in [0, 1], got {quantiles!r}")
-    if weighting not in WEIGHTINGS:
-        raise ValueError(f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}")
-    if interpolation not in INTERPOLATIONS:
-        raise ValueError(f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}")
+    _check_word("weighting", weighting, WEIGHTINGS)
+    _check_word("interpolation", interpolation, INTERPOLATIONS)
     return wanted
 
 
@@ -90,7 +98,37 @@ def quantiles_of(
     interpolation: str,
     n_threads: int,
 ) -> Floats:
-    """Leaves (n, T), checked quantiles (q,) -> (n, q)."""
+    """Leaves (n, T), -1 if a tree does not judge the sample, checked quantiles (q,) -> (n, q), NaN without any tree."""
+    return _in_leaves(forest, leaves, rows, quantiles, weighting, INTERPOLATIONS.index(interpolation), n_threads)
+
+
+def ranks_of(
+    forest: Forest, leaves: NDArray[np.int32], rows: LeafRows, y: Floats, weighting: str, kind: str, n_threads: int
+) -> Floats:
+    """Leaves (n, T) as above, numbers (n,) -> the share of the rows in these leaves that are smaller, (n,).
+
+    `kind` says what becomes of rows with the same number: "strict" leaves them out, "weak" counts them, "mean" counts
+    half of them, and "rank" gives the mean of their ranks.
+    """
+    _check_word("weighting", weighting, WEIGHTINGS)
+    _check_word("kind", kind, RANKS)
+    below, upto, row = _in_leaves(forest, leaves, rows, y, weighting, None, n_threads).T
+    if kind in ("weak", "strict"):
+        return np.array(upto if kind == "weak" else below)
+    halfway = (below + upto) / 2
+    return np.asarray(np.minimum(halfway + row / 2, upto) if kind == "rank" else halfway)
+
+
+def _in_leaves(
+    forest: Forest,
+    leaves: NDArray[np.int32],
+    rows: LeafRows,
+    wanted: Floats,
+    weighting: str,
+    interpolation: int | None,
+    n_threads: int,
+) -> Floats:
+    """Quantiles, or without an interpolation the places of numbers: below, up to, and a row, as shares of all rows."""
     return _core.quantiles(
         leaves,
         forest.leaf_start,
@@ -98,8 +136,13 @@ def quantiles_of(
         rows.ranks,
         rows.values,
         rows.weights,
-        quantiles,
+        wanted,
         weighting == "tree",
-        interpolation == "inverse",
+        interpolation,
         n_threads,
     )
+
+
+def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")

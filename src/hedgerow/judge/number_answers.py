@@ -15,7 +15,7 @@ from hedgerow.forest.around import moments_around
 from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import MeanOf, predictions
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, quantiles_of
+from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, outside_leaves, quantiles_of, ranks_of
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.base import Answers
@@ -38,6 +38,7 @@ from hedgerow.judge.variance import VarianceOf as ForestVariance
 from hedgerow.metrics import NumberTally, tally_numbers
 from hedgerow.table.bins import Codes
 from hedgerow.target.base import AboutNumbers
+from hedgerow.target.numbers import read_targets
 
 Floats = NDArray[np.float64]
 
@@ -219,19 +220,38 @@ class NumberAnswers(Answers):
         return np.asarray(self.leaf_values[leaves + self.forest.leaf_start[:-1]])
 
     def quantiles(
-        self, codes: Codes, quantiles: Any, weighting: str, interpolation: str, method: str = "leaves"
+        self, codes: Codes | None, quantiles: Any, weighting: str, interpolation: str, method: str = "leaves"
     ) -> Floats:
-        """Codes (p, n) -> (n, q)."""
+        """Codes (p, n), or None for the training rows out of bag -> (n, q)."""
         wanted = checked_quantiles(quantiles, weighting, interpolation)
         if method not in QUANTILE_METHODS:
             raise ValueError(f"method must be one of {', '.join(QUANTILE_METHODS)}, got {method!r}")
         if method == "scaled":
+            if codes is None:
+                raise ValueError('X must be samples with method="scaled", got None; use method="leaves"')
             residuals = self.residuals("predict_quantiles")
             _check_scaled(residuals, "predict_quantiles", 'method="leaves"')
             return scaled_quantiles(self.moments(codes), residuals, wanted)
-        threads = self.threads(codes.shape[1])
-        leaves = self.forest.leaves(codes, threads)
+        leaves, threads = self._reached(codes, "predict_quantiles")
         return quantiles_of(self.forest, leaves, self.leaf_rows(), wanted, weighting, interpolation, threads)
+
+    def quantile_ranks(self, codes: Codes | None, y: Any, weighting: str, kind: str) -> Floats:
+        """Codes (p, n), or None for the training rows out of bag, numbers (n,) -> (n,)."""
+        leaves, threads = self._reached(codes, "quantile_ranks")
+        numbers = read_targets(y, len(leaves), "squared_error")
+        return ranks_of(self.forest, leaves, self.leaf_rows(), numbers, weighting, kind, threads)
+
+    def _reached(self, codes: Codes | None, asked: str) -> tuple[NDArray[np.int32], int]:
+        """Codes (p, n), or None for the training rows -> the leaf in each tree, -1 if its bag has it; threads."""
+        rows = self.fitted.rows_with_judges
+        if codes is not None:
+            return self.forest.leaves(codes, threads := self.threads(codes.shape[1])), threads
+        if rows is None:
+            raise ValueError(
+                f"X must be samples for {asked} of a forest that has lost its training rows or never left any out of"
+                " a bag, got None; give X, or fit again with bootstrap=True"
+            )
+        return outside_leaves(self.forest, rows, threads := self.threads(rows.n_rows)), threads
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> NumberTally:
         """Samples and their numbers -> how far predictions are off, and how good intervals are, if there are any."""

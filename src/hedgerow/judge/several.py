@@ -115,9 +115,20 @@ class SeveralAnswers(Answers):
         """Codes (p, n), coverage and method -> for each output (n, 2)."""
         return [output.interval(codes, *how) for output in self.outputs]
 
-    def quantiles(self, codes: Codes, *how: Any) -> list[Floats]:
+    def quantiles(self, codes: Codes | None, *how: Any) -> list[Floats]:
         """Codes (p, n), quantiles and how they are found -> for each output (n, q)."""
         return [output.quantiles(codes, *how) for output in self.outputs]
+
+    def quantile_ranks(self, codes: Codes | None, y: Any, *how: Any) -> Floats:
+        """Codes (p, n), numbers (n, m) and how they are ranked -> (n, m)."""
+        numbers = np.asarray(y)
+        if numbers.ndim != 2 or numbers.shape[1] != len(self.outputs):
+            raise ValueError(
+                f"y must have a column for each of the {len(self.outputs)} outputs, got shape {numbers.shape}"
+            )
+        return np.column_stack(
+            [each.quantile_ranks(codes, column, *how) for each, column in zip(self.outputs, numbers.T, strict=True)]
+        )
 
     def evidence(self, codes: Codes) -> list[Any]:
         """Codes (p, n) -> for each output the evidence of the leaves that samples reach."""

@@ -88,7 +88,7 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
         bounds around mapped ones would not get wider with more caution, or if they are products over trees, most of
         which are nearly 0 or 1. Rules with `chooses` are never mapped.
     onnx : bool
-        Whether `finish` uses only NumPy functions that `hedgerow.to_onnx` can translate.
+        Whether `finish`, or `finish_plainly`, uses only NumPy functions that `hedgerow.to_onnx` can translate.
     by_class : int
         The number of blocks, of one column for each class, with which a state begins. The other columns belong to no
         class. The columns of a class depend on its own count and on the counts of the others, not on which classes
@@ -137,6 +137,10 @@ class Rule(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotati
     def finish(self, state: Floats, setting: Setting) -> Opinion:
         """Merged states (n, S) -> opinion of n samples."""
         raise NotImplementedError(f"a rule must define finish, got none in {type(self).__name__}; see Rule")
+
+    def finish_plainly(self, state: Floats, setting: Setting) -> Opinion:
+        """The same as `finish`, in functions that `hedgerow.to_onnx` can translate, if those of `finish` are others."""
+        return self.finish(state, setting)
 
     def width(self, setting: Setting) -> int:
         """Setting -> S, the number of columns of a state."""

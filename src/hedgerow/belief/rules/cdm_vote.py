@@ -45,7 +45,6 @@ class CdmVote(Belief):
     merge: ClassVar[Merge] = "stack"
     chooses = True
     strict = True
-    onnx = False  # it counts sets with numpy.bincount
 
     def __init__(self, utility: Utility = "u65", weights: str = "equal") -> None:
         super().__init__(weights)
@@ -61,6 +60,16 @@ class CdmVote(Belief):
             rows = slice(start, start + ROWS)
             sets, weight = state[rows, :, k : 2 * k] > 0, state[rows, :, -1]
             chosen[rows] = _best_sets(sets, weight, opinion.upper[rows], worth)
+        return replace(opinion, chosen=chosen)
+
+    def finish_plainly(self, state: Floats, setting: Setting) -> Opinion:
+        """The same set by set, for up to ten classes: `finish` counts sets with numpy.bincount."""
+        k = setting.n_classes
+        if k > ENUMERATED:
+            return self.finish(state, setting)
+        opinion = super().finish(state.sum(axis=1), setting)
+        worth = utility_of_size(self.utility, k)
+        chosen = _best_of_all(state[:, :, k : 2 * k] > 0, state[:, :, -1], opinion.upper, worth)
         return replace(opinion, chosen=chosen)
 
     @property
@@ -85,6 +94,26 @@ def _best_sets(sets: Bools, weight: Floats, plausibility: Floats, worth: Floats)
     np.put_along_axis(chosen, order, _members(best, n_classes), axis=1)
     chosen |= total == 0
     return chosen
+
+
+def _best_of_all(sets: Bools, weight: Floats, plausibility: Floats, worth: Floats) -> Bools:
+    """As `_best_sets`, if all subsets of the classes are compared."""
+    n_classes = plausibility.shape[1]
+    members = (np.arange(1, 1 << n_classes)[:, None] >> np.arange(n_classes)) & 1 == 1
+    sizes, total = members.sum(axis=1), weight.sum(axis=1, keepdims=True)
+    share = weight / np.where(total > 0, total, 1.0)
+    belief = [np.where((sets & ~within).any(axis=2), 0.0, share).sum(axis=1, keepdims=True) for within in members]
+    value = np.hstack(belief) * worth[sizes - 1]
+    # Among equally good sets: the smallest, then that of the most plausible classes.
+    rank = np.argsort(np.argsort(-plausibility, axis=1, kind="stable"), axis=1, kind="stable")
+    place = sizes * 2.0**n_classes + np.zeros_like(value)
+    for k in range(n_classes):
+        place = place + 2.0 ** rank[:, k : k + 1] * members[:, k]
+    place = np.where(value >= value.max(axis=1, keepdims=True) - TIE, place, np.inf)
+    best = place == place.min(axis=1, keepdims=True)
+    chosen = np.hstack([(best & members[:, k]).any(axis=1, keepdims=True) for k in range(n_classes)])
+    either: Bools = chosen | (total == 0)
+    return either
 
 
 def _candidate_sizes(n_classes: int) -> NDArray[np.int64]:

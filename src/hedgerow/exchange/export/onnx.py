@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.exchange.export.branches import Question, questions_of
 from hedgerow.exchange.export.chosen import chosen_by
 from hedgerow.exchange.export.models import exported, require
+from hedgerow.exchange.export.onnx_pairs import opinion_of_pairs
 from hedgerow.exchange.export.recorded import Recorded
 from hedgerow.exchange.export.recorder import NotExpressible, Recorder, spread
 from hedgerow.judge.answer import ClassAnswers
@@ -63,7 +64,8 @@ def to_onnx(forest: Any, *, float_type: str = "double") -> Any:
     ValueError
         If a feature is an input of its own, and its name is empty or one that the graph has already.
     NotImplementedError
-        For the rule "cdm_vote", for decisions with a utility matrix, and for ``Coverage(score="aps")``.
+        For the rules "credal_trees" and "pcr6", for "cdm_vote" with more than ten classes, for decisions with a utility
+        matrix, and for ``Coverage(score="aps")``.
 
     Examples
     --------
@@ -190,14 +192,25 @@ def _numbers(recorder: Recorder, now: NumberAnswers, leaves: Recorded) -> list[A
 
 def _opinions(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[Any]:
     """States of leaves (n, T, S) -> the outputs of a classifier; the operators they need are recorded."""
-    rule, decision, weights = now.rule, now.decision, now.weights
+    rule, weights = now.rule, now.weights
     merged: Any = _merged(leaves if weights is None else leaves * weights[:, None], rule.merge)
     try:
         if not rule.onnx and rule.merge == "stack":
             raise NotExpressible("combines the leaves of each sample in a way of its own")
-        opinion: Any = rule.finish(merged, now.setting)
+        opinion: Any = rule.finish_plainly(merged, now.setting)
     except NotExpressible as error:
         raise NotImplementedError(f"rule must be expressible in ONNX, got {rule!r}, which {error}") from error
+    return _decided(recorder, now, opinion, merged)
+
+
+def _of_pairs(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[Any]:
+    """Masses of leaves (n, pairs, 4) -> the outputs of trees of pairs."""
+    return _decided(recorder, now, opinion_of_pairs(recorder, leaves, len(now.classes)), leaves)
+
+
+def _decided(recorder: Recorder, now: ClassAnswers, opinion: Any, merged: Any) -> list[Any]:
+    """An opinion that is recorded, and a result with as many rows -> the outputs of a classifier."""
+    decision = now.decision
     try:
         chosen = chosen_by(decision, opinion)
     except NotExpressible as error:
@@ -215,7 +228,11 @@ def _opinions(recorder: Recorder, now: ClassAnswers, leaves: Recorded) -> list[A
     return outputs
 
 
-_OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded], list[Any]]] = {"classes": _opinions, "numbers": _numbers}
+_OUTPUTS: dict[str, Callable[[Recorder, Any, Recorded], list[Any]]] = {
+    "classes": _opinions,
+    "numbers": _numbers,
+    "pairs": _of_pairs,
+}
 
 
 def _merged(leaves: Any, merge: str) -> Any:
