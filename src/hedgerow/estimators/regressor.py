@@ -102,7 +102,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         return_std : bool, default=False
             Whether to return also a standard deviation, the square root of ``predict_uncertainty(X).total``.
@@ -114,7 +114,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
             Only with ``return_std=True``.
         """
         now = self.__answers__()
-        codes = now.read(X)
+        codes = now.read(X, uncertain=not return_std)
         predicted = now.predicted(codes)
         return (predicted, now.standard_deviation(codes)) if return_std else predicted
 
@@ -169,7 +169,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
 
         Returns
@@ -177,7 +177,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         bounds : ndarray of shape (n_samples, 2)
         """
         now = self.__answers__()
-        return now.bounds(now.read(X))
+        return now.bounds(now.read(X, uncertain=True))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "auto") -> Floats:
         """Interval that holds the target of each sample with a given probability, calibrated on out-of-bag rows.
@@ -188,7 +188,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         coverage : float, default=0.9
             The share of targets that should be inside.
@@ -215,7 +215,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         if not (isinstance(coverage, float | int | np.floating) and 0 < coverage < 1):
             raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
         now = self.__answers__()
-        return now.interval(now.read(X), float(coverage), method)
+        return now.interval(now.read(X, uncertain=True), float(coverage), method)
 
     def predict_quantiles(
         self,

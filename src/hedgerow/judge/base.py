@@ -57,14 +57,22 @@ class Answers:
         """The training rows, if questions about them can be answered; otherwise None."""
         return self.fitted.rows
 
-    def table(self, X: Any) -> Table:
-        """Samples -> their columns; refused, in scikit-learn's words, if these do not match."""
-        # The estimator may be fitted again meanwhile, and messages must be about this fit.
-        return check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
+    def table(self, X: Any, *, uncertain: bool = False) -> Table:
+        """Samples -> their columns; refused, in scikit-learn's words, if these do not match.
 
-    def read(self, X: Any) -> Codes:
+        An `UncertainTable` is refused unless cells may be `uncertain`.
+        """
+        # The estimator may be fitted again meanwhile, and messages must be about this fit.
+        table = check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
+        if table.uncertain and not uncertain:
+            raise TypeError(
+                "X must be certain for this question, got an UncertainTable; ask for predict_bounds instead"
+            )
+        return table
+
+    def read(self, X: Any, *, uncertain: bool = False) -> Codes:
         """Samples -> codes (p, n); if the table is wide, only features that some tree uses are encoded."""
-        return self.encode(self.table(X))
+        return self.encode(self.table(X, uncertain=uncertain))
 
     def encode(self, table: Table) -> Codes:
         """A table that has been read -> codes (p, n); if it is wide, only features that some tree uses are encoded."""
