@@ -10,7 +10,7 @@ from hedgerow.commands.cli import app
 from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments import STUDIES, find_experiment
 from hedgerow.study.experiments.busch_2021 import forests
-from hedgerow.study.experiments.busch_2021.forests_summary import Grown, collect, report
+from hedgerow.study.experiments.busch_2021.forests_summary import Ensembles, collect, report
 from hedgerow.study.experiments.busch_2021.protocol import halves
 from hedgerow.study.experiments.frame import Results
 
@@ -60,8 +60,8 @@ def test_the_sets_that_choose_a_rule_do_not_judge_it():
     accuracy = np.zeros((4, 1, 3))
     accuracy[::2, 0, 1] = 0.1  # the first rule is good where it is chosen, and bad elsewhere
     accuracy[1::2, 0, 1] = [-0.1, -0.3]
-    grown = Grown("forest", 1, ("a", "b", "c", "d"), (10,), ("average", "one", "two"), accuracy, accuracy)
-    [(size, rule, mean, error)] = grown.chosen()
+    ensembles = Ensembles("forest", 1, ("a", "b", "c", "d"), (10,), ("average", "one", "two"), accuracy, accuracy)
+    [(size, rule, mean, error)] = ensembles.chosen()
     assert (size, rule) == (10, "one")
     assert (mean, error) == (pytest.approx(-20), pytest.approx(10))
 

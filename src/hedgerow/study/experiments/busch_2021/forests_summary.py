@@ -21,7 +21,7 @@ RANKED = 10
 
 
 @dataclass(frozen=True)
-class Grown:
+class Ensembles:
     """The scores of one kind of ensemble with one leaf size: accuracy and Brier score, (sets, sizes, rules) each."""
 
     kind: str
@@ -54,22 +54,23 @@ class Grown:
 
 def report(results: Results) -> Report:
     """What each rule gains over averaging, by kind of trees, leaf size and number of trees."""
-    grown = collect(results)
+    ensembles = collect(results)
     parts: list[Table | Figure] = []
-    for each in grown:
+    for each in ensembles:
         parts.append(_gain_table(each))
-    parts += [_figure_of_gains(grown), _figure_of_ranks(grown), _brier_table(grown)]
+    parts += [_figure_of_gains(ensembles), _figure_of_ranks(ensembles), _brier_table(ensembles)]
     return Report(
         title="Which rules help ordinary forests and small ensembles (busch-2021, forests)",
         source="A question that the paper leaves to future work, on real sets.",
         command="hedgerow reproduce busch-2021 --study forests" + (" --quick" if results.quick else ""),
-        verdict=_verdict(results, grown),
+        verdict=_verdict(results, ensembles),
         parts=parts,
-        data={each.title: np.round(each.accuracy, 5).tolist() for each in grown} | {"sets": list(grown[0].sets)},
+        data={each.title: np.round(each.accuracy, 5).tolist() for each in ensembles}
+        | {"sets": list(ensembles[0].sets)},
     )
 
 
-def collect(results: Results) -> list[Grown]:
+def collect(results: Results) -> list[Ensembles]:
     """Units -> scores by kind and leaf size."""
     found = []
     for kind, leaf in dict.fromkeys((told["kind"], told["leaf"]) for told, _ in results.done):
@@ -77,7 +78,7 @@ def collect(results: Results) -> list[Grown]:
         told = units[0][0]
         sets = tuple(arguments["set"] for arguments, _ in units)
         accuracy, brier = (np.array([result[what] for _, result in units]) for what in ("accuracy", "brier"))
-        found.append(Grown(kind, leaf, sets, tuple(told["sizes"]), tuple(told["rules"]), accuracy, brier))
+        found.append(Ensembles(kind, leaf, sets, tuple(told["sizes"]), tuple(told["rules"]), accuracy, brier))
     return found
 
 
@@ -93,50 +94,50 @@ def mean_and_error(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(error)
 
 
-def _gain_table(grown: Grown) -> Table:
+def _gain_table(ensembles: Ensembles) -> Table:
     """Accuracy gained over averaging, with standard errors over sets."""
-    rows = [["average: accuracy", *(f"{100 * value:.2f}" for value in grown.accuracy[:, :, 0].mean(axis=0))]]
-    gain = grown.gain()
+    rows = [["average: accuracy", *(f"{100 * value:.2f}" for value in ensembles.accuracy[:, :, 0].mean(axis=0))]]
+    gain = ensembles.gain()
     order = np.argsort(-gain[:, :, 1:].mean(axis=(0, 1))) + 1
     for rule in order.tolist():
         cells = []
-        for position in range(len(grown.sizes)):
+        for position in range(len(ensembles.sizes)):
             mean, error = mean_and_error(gain[:, position, rule])
             said = f"{mean:+.2f} ± {error:.2f}"
             cells.append(f"**{said}**" if abs(mean) > 2 * error else said)
-        rows.append([grown.rules[rule], *cells])
+        rows.append([ensembles.rules[rule], *cells])
     return Table(
-        f"Accuracy over averaging, in points: {grown.title}",
-        ("rule", *(f"{size} trees" for size in grown.sizes)),
+        f"Accuracy over averaging, in points: {ensembles.title}",
+        ("rule", *(f"{size} trees" for size in ensembles.sizes)),
         rows,
-        f"Mean over {len(grown.sets)} sets ± its standard error; bold beyond two standard errors. Forty such numbers"
-        " would have one or two in bold by chance.",
+        f"Mean over {len(ensembles.sets)} sets ± its standard error; bold beyond two standard errors. Of forty such"
+        " numbers one or two are bold by chance.",
     )
 
 
-def _brier_table(grown: list[Grown]) -> Table:
+def _brier_table(ensembles: list[Ensembles]) -> Table:
     """Brier scores of small ensembles."""
     rows = []
-    for rule, name in enumerate(grown[0].rules):
+    for rule, name in enumerate(ensembles[0].rules):
         cells = []
-        for each in grown:
+        for each in ensembles:
             place = each.sizes.index(RANKED)
             mean, error = mean_and_error(100 * (each.brier[:, place, rule] - each.brier[:, place, 0]))
             cells.append(f"{100 * each.brier[:, place, 0].mean():.2f}" if rule == 0 else f"{mean:+.2f} ± {error:.2f}")
         rows.append([name, *cells])
     return Table(
         f"Squared error of probabilities with {RANKED} trees, times 100: difference to averaging",
-        ("rule", *(f"{each.kind}, leaf {each.leaf}" for each in grown)),
+        ("rule", *(f"{each.kind}, leaf {each.leaf}" for each in ensembles)),
         rows,
         "Lower is better. Accuracy alone does not tell whether probabilities can be used.",
         brief=False,
     )
 
 
-def _figure_of_gains(grown: list[Grown]) -> Figure:
+def _figure_of_gains(ensembles: list[Ensembles]) -> Figure:
     def draw(canvas: Any) -> None:
-        axes = canvas.subplots(1, len(grown), sharey=True)
-        for axis, each in zip(np.atleast_1d(axes), grown, strict=True):
+        axes = canvas.subplots(1, len(ensembles), sharey=True)
+        for axis, each in zip(np.atleast_1d(axes), ensembles, strict=True):
             gain = each.gain()
             best = np.argsort(-gain[:, :, 1:].mean(axis=(0, 1)))[: len(SHADES)] + 1
             for rule, colour in zip(best.tolist(), SHADES, strict=False):
@@ -153,20 +154,20 @@ def _figure_of_gains(grown: list[Grown]) -> Figure:
     return Figure("gains", "The five best rules of each kind, against the number of trees", draw, (11, 3.6))
 
 
-def _figure_of_ranks(grown: list[Grown]) -> Figure:
+def _figure_of_ranks(ensembles: list[Ensembles]) -> Figure:
     def draw(canvas: Any) -> None:
-        axes = np.atleast_1d(canvas.subplots(len(grown), 1))
-        for axis, each in zip(axes, grown, strict=True):
+        axes = np.atleast_1d(canvas.subplots(len(ensembles), 1))
+        for axis, each in zip(axes, ensembles, strict=True):
             plot_critical_difference(each.accuracy[:, each.sizes.index(RANKED)], list(each.rules), ax=axis)
             axis.set_title(each.title)
 
     return Figure("ranks", f"Mean ranks in accuracy with {RANKED} trees, and critical differences", draw, (9, 11))
 
 
-def _verdict(results: Results, grown: list[Grown]) -> list[str]:
+def _verdict(results: Results, ensembles: list[Ensembles]) -> list[str]:
     """Which rules help, chosen on half of the sets and measured on the other half."""
     said = []
-    for each in grown:
+    for each in ensembles:
         shown = [
             f"{size} trees: {rule} {mean:+.2f} ± {error:.2f}" if rule != "average" else f"{size} trees: none"
             for size, rule, mean, error in each.chosen()
@@ -185,11 +186,11 @@ def _verdict(results: Results, grown: list[Grown]) -> list[str]:
     return said
 
 
-def _always_worse(grown: Grown) -> str:
+def _always_worse(ensembles: Ensembles) -> str:
     """Rules that lose more than two standard errors against averaging at every number of trees, in words."""
-    gain, found = grown.gain(), []
-    for rule, name in enumerate(grown.rules):
-        pairs = [mean_and_error(gain[:, position, rule]) for position in range(len(grown.sizes))]
+    gain, found = ensembles.gain(), []
+    for rule, name in enumerate(ensembles.rules):
+        pairs = [mean_and_error(gain[:, position, rule]) for position in range(len(ensembles.sizes))]
         if all(mean < -2 * error for mean, error in pairs):
-            found.append(f"{name} ({pairs[0][0]:+.2f} with {grown.sizes[0]} trees)")
+            found.append(f"{name} ({pairs[0][0]:+.2f} with {ensembles.sizes[0]} trees)")
     return ", ".join(found)
