@@ -8,6 +8,7 @@ import pytest
 
 from hedgerow import (
     DecisionTreeClassifier,
+    PairwiseTreesClassifier,
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -212,6 +213,10 @@ def test_questions_that_need_certain_cells_refuse(forest, table):
     frame, y, labels = table
     rows = UncertainTable(frame, {(0, "age"): (20, 30)})
     for ask in (forest.evidence, forest.predict_mass, forest.predict_uncertainty, forest.apply, forest.explain):
+        with pytest.raises(TypeError, match="certain"):
+            ask(rows)
+    pairs = PairwiseTreesClassifier().fit(frame, labels)
+    for ask in (pairs.predict, pairs.predict_proba, pairs.predict_set, pairs.predict_bounds):
         with pytest.raises(TypeError, match="certain"):
             ask(rows)
     for model in (RandomForestClassifier(2), RandomForestRegressor(2)):

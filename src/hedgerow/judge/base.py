@@ -35,6 +35,8 @@ class Answers:
     combines_leaves: ClassVar[bool] = False
     #: Whether probabilities are mapped by what was learned on out-of-bag rows.
     is_mapped: bool = False
+    #: Whether cells may be uncertain, for the questions that allow it.
+    takes_uncertain: bool = False
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         self._model = model
@@ -60,13 +62,13 @@ class Answers:
     def table(self, X: Any, *, uncertain: bool = False) -> Table:
         """Samples -> their columns; refused, in scikit-learn's words, if these do not match.
 
-        An `UncertainTable` is refused unless cells may be `uncertain`.
+        An `UncertainTable` is refused unless the question and these answers allow `uncertain` cells.
         """
         # The estimator may be fitted again meanwhile, and messages must be about this fit.
         table = check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
-        if table.uncertain and not uncertain:
+        if table.uncertain and not (uncertain and self.takes_uncertain):
             raise TypeError(
-                "X must be certain for this question, got an UncertainTable; ask for predict_bounds instead"
+                "X must be certain for this question, got an UncertainTable; predict_bounds of a forest takes it"
             )
         return table
 

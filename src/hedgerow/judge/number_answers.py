@@ -68,6 +68,7 @@ class NumberAnswers(Answers):
     """The answers of a regressor."""
 
     kind = "numbers"
+    takes_uncertain = True
     is_mean: ClassVar[bool] = True
     skips_empty: ClassVar[bool] = False
 

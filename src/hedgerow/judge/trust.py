@@ -48,6 +48,8 @@ class Doubts(NamedTuple):
 class TrustingAnswers(ClassAnswers):
     """The answers of a classifier whose opinions are open where it cannot know."""
 
+    takes_uncertain = True
+
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
         self.level: float | None = model.novelty
