@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from hedgerow.exchange.export import to_sklearn as to_sklearn
     from hedgerow.exchange.export import to_treelite as to_treelite
     from hedgerow.study.resample import bootstrap as bootstrap
+    from hedgerow.table import UncertainTable as UncertainTable
 
     __version__: str
 
@@ -64,6 +65,7 @@ _PUBLIC = {
         export_code export_graphviz export_svg export_text to_onnx to_sklearn to_treelite
     """,
     "hedgerow.study.resample": "bootstrap",
+    "hedgerow.table": "UncertainTable",
     # Modules that ``from hedgerow import *`` leaves alone: some need packages that are not always there.
     "hedgerow.*": "belief criteria dask datasets explain metrics plot rules structure theory",
 }

@@ -117,6 +117,20 @@ def test_information_is_nothing_for_guesses_and_for_all_classes(n_classes):
     assert metrics.mic(y, pairs) == pytest.approx(np.log(n_classes / 2))
 
 
+def test_the_cost_of_a_set_by_hand():
+    costs = [[0, 1, 4], [2, 0, 3], [9, 5, 0]]
+    sets = [[True, False, True], [False, True, False], [True, True, True]]
+    # true 0: (0 + 4) / 2; true 1: 0; true 2: (9 + 5 + 0) / 3
+    assert metrics.set_cost([0, 1, 2], sets, costs) == pytest.approx((2 + 0 + 14 / 3) / 3)
+    assert metrics.set_cost([0, 1, 2], sets, costs, sample_weight=[1, 0, 1]) == pytest.approx((2 + 14 / 3) / 2)
+    assert metrics.set_cost(["c"], sets[2:], costs, classes=["a", "b", "c"]) == pytest.approx(14 / 3)
+    one = 1 - np.eye(3)
+    right = metrics.discounted_accuracy([2, 1, 2], sets, classes=range(3))
+    assert metrics.set_cost([2, 1, 2], sets, one, classes=range(3)) == pytest.approx(1 - right)
+    with pytest.raises(ValueError, match="costs must be a finite number"):
+        metrics.set_cost([0, 1, 2], sets, np.eye(2))
+
+
 def test_half_is_the_price_at_which_utility_is_discounted_accuracy():
     y, sets = [0, 1, 2], [[True, True, False], [False, True, False], [True, True, True]]
     assert metrics.utility(y, sets, z=0.5) == pytest.approx(metrics.discounted_accuracy(y, sets))

@@ -17,6 +17,7 @@ from hedgerow import DecisionTreeClassifier, combine, decide
 from hedgerow.belief import mass_from_counts
 from hedgerow.commands.cli import app
 from hedgerow.datasets import describe_dataset
+from hedgerow.decide.registry import all_decisions
 from hedgerow.metrics import u65
 from hedgerow.study.experiments import PAPERS, find_experiment
 from hedgerow.study.experiments.busch_2021 import claims as busch_claims
@@ -203,9 +204,32 @@ def test_many_classes_may_have_nominal_columns():
     rng = np.random.default_rng(0)
     y = np.array(["a", "b", "c"])[rng.integers(0, 3, 120)]
     X = pa.table({"colour": pa.array(y).dictionary_encode(), "noise": rng.normal(size=120)})
-    scores = np.array(zhang.many_classes(X, y, range(1), noise=0.0)["scores"])
+    found = zhang.many_classes(X, y, range(1), noise=0.0, decisions=zhang.DECISIONS)
+    scores, decided = np.array(found["scores"]), np.array(found["decisions"])
     assert scores.shape == (1, 1 + len(zhang.MANY), 3)
     assert scores[0, 0, 0] == 1.0
+    assert decided.shape == (1, len(zhang.DECISIONS), 3)
+    assert decided[0, zhang.DECISIONS.index("pignistic")].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_every_decision_is_tried_under_noise():
+    """A new decision must be entered in the table; "auto" and "rule" are what the rules of many classes do."""
+    assert set(zhang.DECISIONS) == set(all_decisions()) - {"auto", "rule"}
+
+
+def test_every_kind_of_unit_of_a_full_run_can_be_worked(data_folder, monkeypatch):
+    """One repetition of the first unit of each kind and variant, on a small set, with few trees."""
+    monkeypatch.setattr(zhang, "TREES", 4)
+    monkeypatch.setattr(twin, "TREES", 4)
+    rows = {name: describe_dataset(name).rows for name in ("heart-cleveland-kaggle", "iris")}
+    units = zhang.plan(list(rows), False, ["heart-cleveland-kaggle"], rows)
+    seen = {}
+    for unit in units:
+        told = {name: str(value) for name, value in unit.arguments.items() if name in ("kind", "variant")}
+        seen.setdefault(tuple(told.values()), unit)
+    assert {kind for kind, *_ in seen} == set(zhang.RUNS)
+    for unit in seen.values():
+        assert zhang.work({**unit.arguments, "repetitions": [0, 1]}, data_folder)
 
 
 def test_the_papers_numbers_fit_counts_of_all_rows_better_than_counts_out_of_bag(data_folder):

@@ -22,13 +22,12 @@ WIDTH = 150  # columns if the output is not a terminal
 
 def reproduce(options: ReproduceOptions) -> None:
     """Run an experiment and print its report, which is also written to the folder."""
-    folder = options.out or Path(options.paper)
+    folder = options.out or Path("-".join(filter(None, (options.paper, options.study))))
     check_study(folder, options.data, force=options.force)
     start = time.monotonic()
     try:
-        report = run_experiment(
-            find_experiment(options.paper), folder, data=options.data, quick=options.quick, jobs=options.jobs
-        )
+        experiment = find_experiment(options.paper, options.study)
+        report = run_experiment(experiment, folder, data=options.data, quick=options.quick, jobs=options.jobs)
     except KeyboardInterrupt:
         kept = folder / "units"
         raise KeyboardInterrupt(

@@ -108,7 +108,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         return_set : bool, default=False
             Whether to return also what `predict_set` returns. A pipeline passes this parameter on.
@@ -118,7 +118,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs); with `return_set`, also the sets
         """
         now = self.__answers__()
-        codes = now.read(X)
+        codes = now.read(X, uncertain=True)
         return now.labels_and_sets(codes) if return_set else now.labels(codes)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -126,7 +126,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
 
         Returns
@@ -135,7 +135,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             Rows sum to one. The columns are in the order of ``classes_``.
         """
         now = self.__answers__()
-        return now.probability(now.read(X))
+        return now.probability(now.read(X, uncertain=True))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`; minus infinity for a class of probability 0.
@@ -161,7 +161,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
 
         Returns
@@ -169,7 +169,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         confidence : ndarray of shape (n_samples,), or a list of one for each output
         """
         now = self.__answers__()
-        return now.confidence(now.read(X))
+        return now.confidence(now.read(X, uncertain=True))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict`; for uncertain labels, the mean plausibility of the predicted classes.
@@ -200,7 +200,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         labels : bool, default=False
             Whether to return the classes of each set instead of a matrix; only for one output.
@@ -211,7 +211,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
             With `labels`, a list of the classes of each sample's set.
         """
         now = self.__answers__()
-        chosen = now.sets(now.read(X))
+        chosen = now.sets(now.read(X, uncertain=True))
         if not labels:
             return chosen
         names = now.classes.tolist()
@@ -222,7 +222,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
 
         Returns
@@ -230,7 +230,7 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         bounds : ndarray of shape (n_samples, n_classes, 2), or a list of one for each output
         """
         now = self.__answers__()
-        return now.bounds(now.read(X))
+        return now.bounds(now.read(X, uncertain=True))
 
     def predict_mass(self, X: Any, model: str = "idm", *, alpha: float = 0.05, ordinal: bool = False) -> Floats:
         """Masses over all subsets of the classes: the mean of the masses of the leaves reached.

@@ -100,7 +100,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         return_std : bool, default=False
             Whether to return also a standard deviation, the square root of ``predict_uncertainty(X).total``.
@@ -112,7 +112,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
             Only with ``return_std=True``.
         """
         now = self.__answers__()
-        codes = now.read(X)
+        codes = now.read(X, uncertain=not return_std)
         predicted = now.predicted(codes)
         return (predicted, now.standard_deviation(codes)) if return_std else predicted
 
@@ -188,7 +188,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
 
         Returns
@@ -196,7 +196,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
         bounds : ndarray of shape (n_samples, 2)
         """
         now = self.__answers__()
-        return now.bounds(now.read(X))
+        return now.bounds(now.read(X, uncertain=True))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, method: str = "auto") -> Floats:
         """Interval that holds the target of each sample with a given probability, calibrated on out-of-bag rows.
@@ -207,7 +207,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or UncertainTable
             Samples.
         coverage : float, default=0.9
             The share of targets that should be inside.
@@ -232,7 +232,7 @@ class TreesRegressor(RegressorMixin, LaterEstimator):  # type: ignore[misc]
            2020.
         """
         now = self.__answers__()
-        return now.interval(now.read(X), checked_coverage(coverage), method)
+        return now.interval(now.read(X, uncertain=True), checked_coverage(coverage), method)
 
     def predict_quantiles(
         self,

@@ -35,6 +35,8 @@ class Answers:
     combines_leaves: ClassVar[bool] = False
     #: Whether probabilities are mapped by what was learned on out-of-bag rows.
     is_mapped: bool = False
+    #: Whether cells may be uncertain, for the questions that allow it.
+    takes_uncertain: bool = False
 
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         self._model = model
@@ -57,14 +59,22 @@ class Answers:
         """The training rows, if questions about them can be answered; otherwise None."""
         return self.fitted.rows
 
-    def table(self, X: Any) -> Table:
-        """Samples -> their columns; refused, in scikit-learn's words, if these do not match."""
-        # The estimator may be fitted again meanwhile, and messages must be about this fit.
-        return check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
+    def table(self, X: Any, *, uncertain: bool = False) -> Table:
+        """Samples -> their columns; refused, in scikit-learn's words, if these do not match.
 
-    def read(self, X: Any) -> Codes:
+        An `UncertainTable` is refused unless the question and these answers allow `uncertain` cells.
+        """
+        # The estimator may be fitted again meanwhile, and messages must be about this fit.
+        table = check_table(lambda: with_fitted(copy(self._model), self.fitted), X, self.fitted.schema)
+        if table.uncertain and not (uncertain and self.takes_uncertain):
+            raise TypeError(
+                "X must be certain for this question, got an UncertainTable; predict_bounds of a forest takes it"
+            )
+        return table
+
+    def read(self, X: Any, *, uncertain: bool = False) -> Codes:
         """Samples -> codes (p, n); if the table is wide, only features that some tree uses are encoded."""
-        return self.encode(self.table(X))
+        return self.encode(self.table(X, uncertain=uncertain))
 
     def encode(self, table: Table) -> Codes:
         """A table that has been read -> codes (p, n); if it is wide, only features that some tree uses are encoded."""

@@ -33,8 +33,9 @@ from hedgerow.judge.intervals import (
 )
 from hedgerow.judge.jackknife import jackknife_variance
 from hedgerow.judge.oob import BootstrapErrors, Trace, number_errors
-from hedgerow.judge.unknown import opened_intervals, unknown_values
+from hedgerow.judge.unknown import Unknown, opened_intervals, unknown_values
 from hedgerow.judge.variance import VarianceOf as ForestVariance
+from hedgerow.judge.worlds import Worlds, mean_of_groups, numbers_over
 from hedgerow.metrics import NumberTally, tally_numbers
 from hedgerow.table.bins import Codes
 from hedgerow.target.base import AboutNumbers
@@ -68,6 +69,7 @@ class NumberAnswers(Answers):
     """The answers of a regressor."""
 
     kind = "numbers"
+    takes_uncertain = True
     is_mean: ClassVar[bool] = True
     skips_empty: ClassVar[bool] = False
 
@@ -92,7 +94,11 @@ class NumberAnswers(Answers):
 
     def predicted(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n,): the mean over trees of the predictions of the leaves reached."""
-        return self.mean(codes, self.leaf_values[:, None])[:, 0]
+
+        def ask(codes: Codes) -> Floats:
+            return self.mean(codes, self.leaf_values[:, None])[:, 0]
+
+        return self._over_worlds(ask(codes), codes, lambda worlds: worlds.mean(ask(worlds.codes)))
 
     def said(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n,): the predictions."""
@@ -134,7 +140,11 @@ class NumberAnswers(Answers):
 
     def bounds(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
-        return self._opened(codes, lambda codes: self.mean(codes, np.column_stack(self.leaf_bounds())))
+
+        def ask(codes: Codes) -> Floats:
+            return self.mean(codes, np.column_stack(self.leaf_bounds()))
+
+        return self._opened(codes, ask, mean_of_groups)
 
     def leaf_bounds(self) -> list[Floats]:
         """-> lower and upper mean of each leaf, (L,) each."""
@@ -199,11 +209,23 @@ class NumberAnswers(Answers):
         _check_scaled(residuals, "predict_interval", 'method="jackknife+"')
         return self._opened(codes, lambda codes: scaled_interval(self.moments(codes), residuals, coverage))
 
-    def _opened(self, codes: Codes, ask: Callable[[Codes], Floats]) -> Floats:
-        """Codes (p, n), a function from codes to intervals -> (n, 2): wider where values are unknown."""
-        table, intervals = self.table_of(codes), ask(codes)
+    def _opened(
+        self, codes: Codes, ask: Callable[[Codes], Floats], join: Callable[[Worlds, Floats], Floats] = Worlds.hull
+    ) -> Floats:
+        """Codes (p, n), a function from codes to intervals -> (n, 2): wider where values are unknown or uncertain."""
+        table = self.table_of(codes)
         unknown = None if table is None else unknown_values(self.fitted, table, codes)
-        return intervals if unknown is None else opened_intervals(intervals, codes, unknown, self.fitted, ask)
+
+        def wide(codes: Codes, unknown: Unknown | None) -> Floats:
+            intervals = ask(codes)
+            return intervals if unknown is None else opened_intervals(intervals, codes, unknown, self.fitted, ask)
+
+        said = wide(codes, unknown)
+        return self._over_worlds(said, codes, lambda worlds: join(worlds, wide(worlds.codes, worlds.unknown(unknown))))
+
+    def _over_worlds(self, said: Floats, codes: Codes, join: Callable[[Worlds], Floats]) -> Floats:
+        """Answers (n, ...) about codes (p, n) -> the same, but for rows with uncertain cells what `join` makes."""
+        return numbers_over(said, self.fitted, self.table_of(codes), codes, join)
 
     def _jackknife_plus(self, codes: Codes, residuals: Residuals, coverage: float) -> Floats:
         """Codes (p, n) -> (n, 2): the jackknife+-after-bootstrap interval."""

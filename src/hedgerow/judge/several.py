@@ -41,6 +41,7 @@ class SeveralAnswers(Answers):
     def __init__(self, kind: type[Any], model: Any, fitted: Fitted) -> None:
         super().__init__(model, fitted)
         self.outputs = [kind(model, output) for output in fitted.outputs]
+        self.takes_uncertain = self.outputs[0].takes_uncertain
 
     def remember(self, codes: Codes, table: Table) -> None:
         """Remember the table that became these codes, for each output."""

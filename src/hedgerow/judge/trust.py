@@ -20,6 +20,7 @@ from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
 from hedgerow.judge.unknown import Unknown, opened, unknown_values
+from hedgerow.judge.worlds import Worlds, numbers_over, opinion_over
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -47,6 +48,8 @@ class Doubts(NamedTuple):
 class TrustingAnswers(ClassAnswers):
     """The answers of a classifier whose opinions are open where it cannot know."""
 
+    takes_uncertain = True
+
     def __init__(self, model: Any, fitted: Fitted | None = None) -> None:
         super().__init__(model, fitted)
         self.level: float | None = model.novelty
@@ -73,7 +76,27 @@ class TrustingAnswers(ClassAnswers):
 
     def opinion(self, codes: Codes) -> Opinion:
         """Codes (p, n) -> the opinion of the forest, open where values are unknown or rows are strangers."""
-        return self.trusted(self.combined(codes), codes, self.doubts(codes))
+        table, doubts = self.table_of(codes), self.doubts(codes)
+        said = self.trusted(self.combined(codes), codes, doubts)
+        if table is None or not table.uncertain:
+            return said
+        if self.level is not None:
+            raise ValueError(f"novelty must be None for uncertain cells, got {self.level!r}; set it to None")
+
+        def ask(worlds: Worlds) -> Opinion:
+            unknown = worlds.unknown(None if doubts is None else doubts.unknown)
+            return self.trusted(self.combined(worlds.codes), worlds.codes, unknown and Doubts(unknown, None))
+
+        return opinion_over(said, self.fitted, table, codes, ask)
+
+    def probability(self, codes: Codes) -> Floats:
+        """Codes (p, n) -> probabilities (n, K); of rows with uncertain cells the mean over what these may be."""
+        said, ask = super().probability(codes), super().probability
+        return numbers_over(
+            said, self.fitted, self.table_of(codes), codes, lambda worlds: worlds.mean(ask(worlds.codes))
+        )
+
+    said = probability  # the predicted probabilities
 
     def trusted(self, opinion: Opinion, codes: Codes, doubts: Doubts | None) -> Opinion:
         """What leaves say about codes (p, n), and why not to trust it -> what is left of it."""

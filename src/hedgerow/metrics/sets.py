@@ -147,6 +147,35 @@ def mic(
     return _mean(np.where(rows.hit, np.log(n_classes / rows.size), -cost), rows.weight)
 
 
+def set_cost(
+    y: ArrayLike,
+    sets: ArrayLike,
+    costs: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """y (n,), sets (n, K), costs (K, K) -> mean cost of acting on a class that is drawn at random from each set.
+
+    ``costs[i, j]`` is what class j costs if class i is true. With 1 for every error it is one minus the discounted
+    accuracy.
+
+    Examples
+    --------
+    >>> set_cost([0, 1, 1], [[True, False], [True, True], [True, False]], [[0, 1], [10, 0]])
+    5.0
+    """
+    rows, chosen = _judge(y, sets, classes, sample_weight), checked_sets(sets)
+    truth, _ = columns_from_labels(y, chosen.shape[1], classes)
+    table = np.asarray(costs, dtype=np.float64)
+    if table.shape != (chosen.shape[1],) * 2 or not np.isfinite(table).all():
+        raise ValueError(
+            f"costs must be a finite number for each true and each chosen class, shape {(chosen.shape[1],) * 2}, got"
+            f" shape {table.shape}"
+        )
+    return _mean((table[truth] * chosen).sum(axis=1) / rows.size, rows.weight)
+
+
 def coverage(
     y: ArrayLike,
     sets: ArrayLike,

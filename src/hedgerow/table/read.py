@@ -18,6 +18,7 @@ from hedgerow.table.frames import source_from_frame
 from hedgerow.table.named import NamedColumns
 from hedgerow.table.schema import Array, Schema, Source, Table, label
 from hedgerow.table.sparse import source_from_sparse
+from hedgerow.table.uncertain import UncertainTable, located
 
 
 def read_training_table(
@@ -114,7 +115,7 @@ def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
     estimator : callable -> estimator
         With ``n_features_in_`` and, if the training table had names, ``feature_names_in_``; see `remember_features`. It
         is called only if the tables differ, because scikit-learn's errors name the estimator.
-    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features), or UncertainTable
         The later table.
     schema : Schema
         Of the training table.
@@ -138,6 +139,9 @@ def check_table(estimator: Callable[[], Any], X: Any, schema: Schema) -> Table:
     Traceback (most recent call last):
     ValueError: X has 2 features, but BaseEstimator is expecting 3 features as input.
     """
+    if isinstance(X, UncertainTable):
+        table = check_table(estimator, X.X, schema)
+        return replace(table, uncertain=located(X.cells, schema, table.n_rows))
     source = _source_from(X)
     if source.names != schema.names or source.shape[1] != schema.n_features:
         validate_data(estimator(), source.native, reset=False, skip_check_array=True)
@@ -174,6 +178,8 @@ def _source_from(X: Any) -> Source:
     """Any table -> a source of columns with at least one row and one column."""
     if isinstance(X, np.ndarray):
         return source_from_array(X)
+    if isinstance(X, UncertainTable):
+        raise TypeError("X must be certain here, got an UncertainTable; it is for predictions only, not for a fit")
     if isinstance(X, NamedColumns):
         return replace(X)  # a copy, because reading may set the names to the schema's
     if issparse(X):

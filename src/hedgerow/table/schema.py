@@ -89,6 +89,8 @@ class Table:
         How many nominal cells of each row hold a category that did not occur in training; None if no row has any.
     new : dict of int to bool ndarray of shape (n_rows,)
         For each feature with such categories, which rows have one.
+    uncertain : dict of (row, feature) to Any
+        What is known of cells that are uncertain; see `hedgerow.table.uncertain`.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class Table:
     columns: Columns
     unseen: NDArray[np.int32] | None = None
     new: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+    uncertain: Mapping[tuple[int, int], Any] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int:

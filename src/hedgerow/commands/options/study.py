@@ -26,7 +26,8 @@ class DemoOptions(Writing):
 class ReproduceOptions(Writing):
     """What `hedgerow reproduce` was asked."""
 
-    paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021 or sutton-2012.")]
+    paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021, sutton-2012, or lectures.")]
+    study: Annotated[str | None, typer.Option(help="A question the paper leaves open: forests, of busch-2021.")] = None
     quick: Annotated[bool, typer.Option("--quick", help="A first result, in under two minutes on two cores.")] = False
     out: Annotated[Path | None, typer.Option(help="Folder for report, figures and finished parts.")] = None
     data: Annotated[

@@ -1,6 +1,7 @@
 """Theory: the error of one learner -> the error of many combined; formulas to call and to plot.
 
-Also what theory says of a forest (`strength_of`) and of scores on many data sets (`compare_methods`).
+Also what theory says of a forest (`strength_of`), of an estimator on many training tables (`bias_and_variance`), and of
+scores on many data sets (`compare_methods`).
 """
 
 from hedgerow.study.theory.averages import averaged_error, averaged_variance, mean_error
@@ -15,12 +16,15 @@ from hedgerow.study.theory.plots import (
 )
 from hedgerow.study.theory.ranks import Comparison, compare_methods
 from hedgerow.study.theory.strength import Strength, strength_of
+from hedgerow.study.theory.tables import BiasVariance, bias_and_variance
 
 __all__ = [
+    "BiasVariance",
     "Comparison",
     "Strength",
     "averaged_error",
     "averaged_variance",
+    "bias_and_variance",
     "compare_methods",
     "condorcet",
     "inclusion_probability",

@@ -5,6 +5,7 @@ Each fold grows one forest; every rule and every caution then combines the same 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,11 @@ MANY: dict[str, Rule] = {
     "NDC": Ndc(),
     "CR": Cr(0.05),
 }
+#: Decisions tried under noise on averaged evidence; the last two are calibrated out of bag, on noisy labels.
+DECISIONS = (
+    "dominance", "maximality", "e_admissibility", "maximin", "maximax", "hurwicz", "pignistic", "expected_utility",
+    "u65", "u80", "f1", "top_probability", "coverage", "risk",
+)  # fmt: skip
 #: How many repetitions there are in full and in a quick run, and how many share a file.
 RUNS = {
     "tables": (REPETITIONS, 5, 5), "senses": (20, 5, 5), "variant": (10, 0, 5), "twin": (10, 0, 5), "beyond": (2, 0, 1),
@@ -114,7 +120,8 @@ def work(arguments: Arguments, data: Path | None) -> Result:
     if kind == "beyond":
         return beyond(X, y, repetitions, **given)
     if kind == "variant":
-        return tables(X, y, repetitions, "all", **{**given, **VARIANTS[given.pop("variant")]})
+        changed = VARIANTS[given.pop("variant")]
+        return tables(X, y, repetitions, "all", **{**given, **changed})
     return tables(X, y, repetitions, **given)
 
 
@@ -178,11 +185,18 @@ def beyond(X: NDArray[np.float64], y: NDArray[np.int64], repetitions: Sequence[i
     return {"u65": found, "cautions": np.reshape(chosen_cautions, (-1, 3)).mean(axis=0).tolist()}
 
 
-def many_classes(X: Any, y: NDArray[np.str_], repetitions: Sequence[int], noise: float, **options: Any) -> Result:
-    """Features, classes (n,), share of training labels made wrong -> what each rule of many classes scores."""
-    found = []
+def many_classes(
+    X: Any,
+    y: NDArray[np.str_],
+    repetitions: Sequence[int],
+    noise: float,
+    decisions: Sequence[str] = (),
+    **options: Any,
+) -> Result:
+    """Features, classes (n,), share of training labels made wrong -> what rules of many classes and decisions score."""
+    found, decided = [], []
     for repetition in repetitions:
-        scores = []
+        scores, by_decision = [], []
         for number, (fit, test) in enumerate(folds(y, repetition, stratified=True)):
             noisy = with_noise(y[fit], noise, np.random.default_rng([repetition, number]))
             seed = FOLDS * repetition + number
@@ -191,11 +205,13 @@ def many_classes(X: Any, y: NDArray[np.str_], repetitions: Sequence[int], noise:
             evidence = forest.evidence(take_rows(X, test))
             opinions = evidence.combine_each([(rule, 1.0) for rule in MANY.values()])
             precise = forest.classes_[opinions[0].probability.argmax(axis=1)] == y[test]
-            scores.append(
-                [[float(precise.mean())] * 3, *(_judged(y[test], opinion, forest.classes_) for opinion in opinions)]
-            )
+            rows = [_judged(y[test], decide(opinion, "rule"), forest.classes_) for opinion in opinions]
+            scores.append([[float(precise.mean())] * 3, *rows])
+            sets = [_sets_under(forest, name, take_rows(X, test)) for name in decisions]
+            by_decision.append([_judged(y[test], chosen, forest.classes_) for chosen in sets])
         found.append(np.mean(scores, axis=0).tolist())
-    return {"scores": found}
+        decided.append(np.mean(by_decision, axis=0).tolist())
+    return {"scores": found} | ({"decisions": decided} if decisions else {})
 
 
 def folds(y: NDArray[Any], repetition: int, stratified: bool) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -222,9 +238,16 @@ def with_noise(y: NDArray[np.str_], share: float, rng: np.random.Generator) -> N
     return classes[numbers]
 
 
-def _judged(y: NDArray[np.str_], opinion: Opinion, classes: NDArray[np.str_]) -> list[float]:
-    """Classes (n,), opinion -> u65, u80, determinacy of the rule's own sets, by dominance where it has none."""
-    sets = decide(opinion, "rule")
+def _sets_under(forest: RandomForestClassifier, decision: str, X: Any) -> Bools:
+    """A fitted forest, a decision, samples -> their sets; a promise that cannot be kept leaves all rows open."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="No threshold promises")
+        sets: Bools = forest.set_params(decision=decision).predict_set(X)
+    return sets
+
+
+def _judged(y: NDArray[np.str_], sets: Bools, classes: NDArray[np.str_]) -> list[float]:
+    """Classes (n,), sets (n, K) -> u65, u80, determinacy."""
     return [u65(y, sets, classes=classes), u80(y, sets, classes=classes), determinacy(y, sets, classes=classes)]
 
 
@@ -249,6 +272,8 @@ def _blocks(kind: str, name: str, size: float, quick: bool, **also: Any) -> list
         arguments = {"kind": kind, "set": name, "repetitions": [start, stop], **also}
         if also.get("sense") == "all":
             arguments["decided"] = stop <= RUNS["variant"][0]  # as often as other variants
+        if kind == "noise":
+            arguments["decisions"] = list(DECISIONS)
         units.append(Unit(key, arguments, cost=size * (stop - start)))
     return units
 
@@ -257,8 +282,6 @@ class _few_rows_of_a_class_allowed:
     """Silence scikit-learn's warning about a class with fewer rows than folds, which is intended here."""
 
     def __enter__(self) -> None:
-        import warnings
-
         self._caught = warnings.catch_warnings()
         self._caught.__enter__()
         warnings.filterwarnings("ignore", message="The least populated class")

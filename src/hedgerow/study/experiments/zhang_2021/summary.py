@@ -8,7 +8,13 @@ import numpy as np
 
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.report import Figure, Report, Table
-from hedgerow.study.experiments.zhang_2021.beyond import SHADES, beyond_table, figure_of_noise, noise_table
+from hedgerow.study.experiments.zhang_2021.beyond import (
+    SHADES,
+    beyond_table,
+    decisions_table,
+    figure_of_noise,
+    noise_table,
+)
 from hedgerow.study.experiments.zhang_2021.claims import claim_table, count_claims
 from hedgerow.study.experiments.zhang_2021.ours import GOAL, Floats, Ours, collect, collect_decided
 from hedgerow.study.experiments.zhang_2021.paper import COLUMNS, PAPER, TITLES
@@ -34,7 +40,7 @@ def report(results: Results) -> Report:
     beyond = beyond_table(results, senses[0])
     noise, noise_means = noise_table(results)
     parts += [beyond] if beyond.rows else []
-    parts += [noise, figure_of_noise(noise_means)] if noise.rows else []
+    parts += [noise, figure_of_noise(noise_means), decisions_table(results)] if noise.rows else []
     return Report(
         title=f"{PAPER['title']} (zhang-2021)",
         source=f"{PAPER['authors']}. {PAPER['where']}.",

@@ -1,0 +1,17 @@
+"""The lectures on bagging and random forests: what they say of bias, variance and instability, with figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hedgerow.study.experiments.frame import Experiment
+from hedgerow.study.experiments.lectures import protocol
+from hedgerow.study.experiments.lectures.summary import TITLE, report
+
+
+def _sets(quick: bool) -> Sequence[str]:
+    """Real sets of classes and of numbers; in a quick run two of each."""
+    return protocol.QUICK_SETS if quick else (*protocol.CLASSES, *protocol.NUMBERS)
+
+
+EXPERIMENT = Experiment(name="lectures", title=TITLE, sets=_sets, plan=protocol.plan, work=protocol.work, report=report)

@@ -1,0 +1,66 @@
+"""Protocol: a data set and a learner -> its bias, variance and instability over many training tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier, RandomForestRegressor
+from hedgerow.study.datasets import describe_dataset, load_dataset
+from hedgerow.study.experiments.frame import Arguments, Result, Unit
+from hedgerow.study.theory.tables import bias_and_variance, fits
+
+CLASSES = (
+    "breast-cancer-wdbc", "glass", "heart-cleveland-kaggle", "ionosphere", "pima-diabetes", "sonar",
+    "vehicle-silhouettes", "wine-quality-red-binary",
+)  # fmt: skip
+NUMBERS = ("airfoil", "auto-mpg", "boston-housing", "concrete", "energy-heating", "yacht")
+QUICK_SETS = ("heart-cleveland-kaggle", "sonar", "boston-housing", "yacht")
+#: A tree, trees on bootstrap samples with all features at each split, and with some: bags and forests of B trees.
+TREE, BAG, FOREST = "tree", "bag", "forest"
+SIZES = (1, 5, 25, 100)
+TABLES = 40
+#: Training tables have this share of the rows: half of them to tell bias from variance, nearly all for instability.
+HALF, NEARLY = 0.5, 0.95
+
+
+def plan(sets: Sequence[str], quick: bool) -> list[Unit]:
+    """Available sets -> a unit for each set, learner and share of rows."""
+    asked = [(HALF, TREE, 1), *((HALF, kind, size) for kind in (BAG, FOREST) for size in SIZES)]
+    asked += [(NEARLY, TREE, 1), (NEARLY, BAG, SIZES[-1]), (NEARLY, FOREST, SIZES[-1])]
+    units = []
+    for name in sets:
+        for share, kind, size in asked:
+            arguments = {"set": name, "kind": kind, "size": size, "share": share, "tables": TABLES}
+            key = f"{kind}-{size:03d}-{share:g}-{name}"
+            units.append(Unit(key, arguments, cost=describe_dataset(name).rows * (2 + size)))
+    return units
+
+
+def work(arguments: Arguments, data: Path | None) -> Result:
+    """A unit's arguments -> its result; errors of numbers are relative to the variance of the target."""
+    dataset = load_dataset(arguments["set"], data=data)
+    X, y = dataset.as_floats(), dataset.y
+    learner = learner_of(arguments["kind"], arguments["size"], numbers=arguments["set"] in NUMBERS)
+    told: dict[str, Any] = {"n_tables": arguments["tables"], "share": arguments["share"]}
+    found = bias_and_variance(learner, X, y, **told)
+    scale = float(np.var(y.astype(np.float64))) if arguments["set"] in NUMBERS else 1.0
+    result: Result = {name: float(getattr(found, name)) / scale for name in ("error", "bias", "variance")}
+    result |= {"errors": (found.errors / scale).tolist(), "disagreement": found.disagreement}
+    if arguments["kind"] == TREE:
+        models = fits(learner, X, y, **told, test_share=1 / 3, random_state=0)
+        result["roots"] = dict(Counter(str(int(model.tree_.feature[0])) for model, _ in models))
+    return result
+
+
+def learner_of(kind: str, size: int, *, numbers: bool) -> Any:
+    """The kind of a learner, its number of trees -> the learner; all trees are grown to the end."""
+    if kind == TREE:
+        return DecisionTreeRegressor() if numbers else DecisionTreeClassifier()
+    if numbers:
+        return RandomForestRegressor(size, max_features=None if kind == BAG else 1 / 3)
+    return RandomForestClassifier(size, max_features=None if kind == BAG else "sqrt", calibration=None)
