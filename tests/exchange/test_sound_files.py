@@ -39,6 +39,15 @@ def filled(name: str, value: Any) -> Callable[[Parts], None]:
     return lambda parts: parts.arrays[name].fill(value)
 
 
+def with_trees_of_hulls(n_trees: int) -> Callable[[Parts], None]:
+    """So many trees have hulls, with the features of the first one."""
+
+    def change(parts: Parts) -> None:
+        parts.arrays["hulls.features"] = np.repeat(parts.arrays["hulls.features"][:1], n_trees, axis=0)
+
+    return change
+
+
 def with_cell(name: str, at: int, value: Any) -> Callable[[Parts], None]:
     """A cell of an array is this."""
     return lambda parts: parts.arrays[name].reshape(-1).__setitem__(at, value)
@@ -152,6 +161,9 @@ def rule(name: str, **parameters: Any) -> dict[str, Any]:
         ("calibrated", with_map("gain", -1.0), "gain must"),
         ("calibrated", with_map("mixes", 1), "mixes of a map must be true or false"),
         ("strangers", filled("hulls.spread", np.inf), "with finite spreads"),
+        ("strangers", with_trees_of_hulls(0), "must not be a table without cells"),
+        ("strangers", with_trees_of_hulls(1000), "hulls must be of at most"),
+        ("strangers", with_trees_of_hulls(1), "array 'hulls.marks' must have the shape"),
         ("forest", with_origin(8, 5e-324), "weight_unit of an origin"),
         ("forest", filled("origins.class_rows", 1e300), "origins must have counted"),
         ("tree", with_payload_of_a_split, "must point to nothing unless it is a leaf or a subset, got 7"),

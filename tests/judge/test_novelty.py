@@ -23,7 +23,8 @@ from hedgerow import (
 )
 from hedgerow.forest.hulls import (
     FAR,
-    MOST_FEATURES,
+    MOST_MARKS,
+    MOST_TREES,
     cells_of_codes,
     cells_of_table,
     draw_features,
@@ -45,18 +46,18 @@ def mixed(seed: int, n_rows: int = 60) -> tuple[pd.DataFrame, NDArray[np.int64]]
     return pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "colour": colour}), y
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_scores_are_those_of_the_values_row_by_row(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "n_trees"), [(0, 12), (1, 12), (2, 12), (3, 12), (4, MOST_TREES + 5)])
+def test_scores_are_those_of_the_values_row_by_row(seed: int, n_trees: int) -> None:
     X, y = mixed(seed)
     Z = mixed(seed + 100)[0]
     Z.loc[:9, "a"] *= 10
-    forest = RandomForestClassifier(12, random_state=seed, min_samples_leaf=1 + seed % 3).fit(X, y)
+    forest = RandomForestClassifier(n_trees, random_state=seed, min_samples_leaf=1 + seed % 3).fit(X, y)
     now = answers_of(forest)
     rows, meaning = now.fitted.rows, now.meaning
     hulls = learned_novelty(now.fitted).hulls
     cells, every = cells_of_codes(rows.codes, hulls, meaning), np.arange(rows.n_rows)
     own, half, number = measure_outside(hulls, forest.forest_, rows.codes, cells, meaning, every, rows.bags)
-    assert (number == rows.judges.table(12).sum(axis=1)).all()
+    assert (number == rows.judges.table(len(hulls.features)).sum(axis=1)).all()
     assert (np.isnan(half.total) == (number == 0)).all()
     np.testing.assert_allclose(
         np.column_stack(own[:2]), slow_scores(forest, hulls.features, X, X, oob=True), atol=1e-12
@@ -175,10 +176,12 @@ def test_regressors_extra_trees_and_several_outputs_keep_it_in_files() -> None:
 
 def test_hulls_take_at_most_a_third_of_the_model() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
-    hulls = learned_novelty(forest._fitted).hulls
-    assert hulls.features.shape == (20, MOST_FEATURES)
-    assert hulls.marks.nbytes <= 0.3 * forest.forest_.nbytes
+    for n_trees in (20, MOST_TREES, 100, 200):
+        forest = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
+        hulls = learned_novelty(forest._fitted).hulls
+        with_hulls = min(n_trees, MOST_TREES)
+        assert hulls.features.shape == (with_hulls, min(MOST_MARKS * n_trees // with_hulls, 11))  # 11 is 2 √30
+        assert hulls.marks.nbytes <= 0.3 * forest.forest_.nbytes
 
 
 def test_later_rows_and_trees_are_taken_in() -> None:

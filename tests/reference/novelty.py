@@ -19,7 +19,7 @@ def slow_scores(forest: Any, features: NDArray[Any], X: Any, Z: Any, *, oob: boo
     scores = []
     for i in range(len(Z)):
         total, n_judges, each = 0.0, 0, {}
-        for tree in range(reached_X.shape[1]):
+        for tree in range(len(features)):
             times = rows.bags.times(tree)
             if oob and times[i]:
                 continue

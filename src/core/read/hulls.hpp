@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -31,43 +33,103 @@ RowView<Code> view_of(const std::vector<Code>& by_row, std::size_t n_features) {
     return {by_row.data(), n_features, std::find(by_row.begin(), by_row.end(), missing_code<Code>) != by_row.end()};
 }
 
-// (leaves, m): the marks of the rows in the bags, for the features that each tree has drawn (trees, m).
+// The rows first, …, first + n - 1 that a bag holds, numbered from 0.
+inline void list_rows(const Bag& bag, std::size_t first, std::size_t n, std::vector<std::uint32_t>& rows) {
+    rows.resize(n);
+    std::size_t n_held = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        rows[n_held] = static_cast<std::uint32_t>(i);
+        n_held += bag.holds(first + i);
+    }
+    rows.resize(n_held);
+}
+
+// The places of those training rows that a bag does not hold.
+inline void list_outside(const Bag& bag, std::span<const std::int64_t> training, std::vector<std::uint32_t>& places) {
+    places.resize(training.size());
+    std::size_t n_outside = 0;
+    for (std::size_t i = 0; i < training.size(); ++i) {
+        places[n_outside] = static_cast<std::uint32_t>(i);
+        n_outside += !bag.holds(static_cast<std::size_t>(training[i]));
+    }
+    places.resize(n_outside);
+}
+
+// The marks of some rows of one tree, joined with those that its leaves have.
+template <class Code>
+class MarkedTree {
+public:
+    // rows: their numbers in the view; leaves: the leaf of each; marks (leaves, m): those of the tree.
+    MarkedTree(const RowView<Code>& view, std::span<const std::uint32_t> rows, std::span<const std::uint32_t> leaves, Table<Mark> marks)
+        : view_(view), rows_(rows), leaves_(leaves), marks_(marks) {}
+
+    // A column of the marks.
+    void add_nominal(std::size_t column, std::size_t feature) {
+        for (std::size_t i = 0; i < rows_.size(); ++i)
+            marks_.data[leaves_[i] * marks_.n_columns + column] |= category_mark(view_.row(rows_[i])[feature]);
+    }
+    // At most as many columns of the marks as `Extents` have lanes, and the features in them.
+    void add_numeric(std::span<const std::size_t> columns, std::span<const std::int32_t> features, std::span<const std::int64_t> n_bins) {
+        constexpr std::size_t lanes = Extents<Code>::lanes, together = 512;
+        std::vector<Extents<Code>> extents(marks_.n_rows);
+        Code block[together * lanes];
+        std::size_t at[lanes] = {};  // lanes without a column repeat the first feature
+        for (std::size_t lane = 0; lane < columns.size(); ++lane) at[lane] = static_cast<std::size_t>(features[columns[lane]]);
+        for (std::size_t first = 0; first < rows_.size(); first += together) {
+            const std::size_t n = std::min(together, rows_.size() - first);
+            for (std::size_t i = 0; i < n; ++i) {
+                const Code* row = view_.row(rows_[first + i]);
+                for (std::size_t lane = 0; lane < lanes; ++lane) block[i * lanes + lane] = row[at[lane]];
+            }
+            for (std::size_t i = 0; i < n; ++i) extents[leaves_[first + i]].add(block + i * lanes);
+        }
+        for (std::size_t lane = 0; lane < columns.size(); ++lane) {
+            const Levels levels(static_cast<std::uint32_t>(n_bins[at[lane]]));
+            for (std::size_t leaf = 0; leaf < marks_.n_rows; ++leaf) {
+                Mark& mark = marks_.data[leaf * marks_.n_columns + columns[lane]];
+                mark = joined(mark, extents[leaf].mark(lane, levels), false);
+            }
+        }
+    }
+
+private:
+    RowView<Code> view_;
+    std::span<const std::uint32_t> rows_, leaves_;
+    Table<Mark> marks_;
+};
+
+// (leaves, m): the marks of the rows in the bags, for the features (trees, m) that each of the first trees has drawn.
 template <class Code>
 OwnTable<Mark> find_marks(const ForestView& forest, const CodeColumns<Code>& codes, Table<const std::int32_t> drawn,
                           std::span<const std::int64_t> n_bins, std::span<const std::uint8_t> nominal, const Bags& bags,
                           std::size_t n_threads, Control& control) {
     const std::size_t n_drawn = drawn.n_columns, n_features = codes.n_features;
-    OwnTable<Mark> marks(forest.n_leaves(), n_drawn);
-    std::fill_n(marks.data.get(), forest.n_leaves() * n_drawn, Mark{0});
+    OwnTable<Mark> marks(static_cast<std::size_t>(forest.leaf_start[drawn.n_rows]), n_drawn);
+    std::fill_n(marks.data.get(), marks.n_rows * n_drawn, Mark{0});
     const std::size_t chunk = std::max<std::size_t>(1, (std::size_t{1} << 26) / (n_features * sizeof(Code)));
     std::vector<Code> by_row;
     for (std::size_t first = 0; first < codes.n_rows; first += chunk) {
         const std::size_t n_rows = std::min(chunk, codes.n_rows - first);
         lay_out_rows(codes.codes, codes.n_rows, n_features, first, n_rows, by_row);
         const RowView<Code> view = view_of(by_row, n_features);
-        run_tasks(forest.n_trees, n_threads, control, [&](std::size_t number, std::size_t) {
+        run_tasks(drawn.n_rows, n_threads, control, [&](std::size_t number, std::size_t) {
             const TreeView tree = forest.tree(number);
-            const Bag bag = bags.of(number);
             std::vector<std::uint32_t> inside;
-            for (std::size_t i = 0; i < n_rows; ++i)
-                if (bag.multiplicity(first + i) > 0) inside.push_back(static_cast<std::uint32_t>(i));
-            std::vector<std::uint32_t> at(inside.size());
-            route_rows(tree, view, inside.data(), inside.size(), at.data());
-            const auto n_leaves = static_cast<std::size_t>(forest.leaf_start[number + 1] - forest.leaf_start[number]);
-            for (std::size_t place = 0; place < n_drawn; ++place) {
-                const auto feature = static_cast<std::size_t>(drawn.data[number * n_drawn + place]);
-                std::vector<Seen<Code>> seen(n_leaves);
-                for (std::size_t i = 0; i < inside.size(); ++i) {
-                    const Code code = by_row[inside[i] * n_features + feature];
-                    Seen<Code>& of_leaf = seen[static_cast<std::size_t>(tree.payload[at[i]])];
-                    if (nominal[feature]) of_leaf.add_category(code); else of_leaf.add_number(code);
-                }
-                Mark* to = marks.data.get() + static_cast<std::size_t>(forest.leaf_start[number]) * n_drawn + place;
-                for (std::size_t leaf = 0; leaf < n_leaves; ++leaf, to += n_drawn) {
-                    const Mark mark = nominal[feature] ? seen[leaf].mark() : seen[leaf].mark(static_cast<std::uint32_t>(n_bins[feature]));
-                    *to = joined(*to, mark, nominal[feature]);
-                }
-            }
+            list_rows(bags.of(number), first, n_rows, inside);
+            std::vector<std::uint32_t> leaf(inside.size());
+            route_rows(tree, view, inside.data(), inside.size(), leaf.data());
+            for (std::uint32_t& at : leaf) at = static_cast<std::uint32_t>(tree.payload[at]);
+            const auto first_leaf = static_cast<std::size_t>(forest.leaf_start[number]);
+            const auto last_leaf = static_cast<std::size_t>(forest.leaf_start[number + 1]);
+            MarkedTree<Code> marked(view, inside, leaf, {marks.data.get() + first_leaf * n_drawn, last_leaf - first_leaf, n_drawn});
+            const std::span<const std::int32_t> features(drawn.data + number * n_drawn, n_drawn);
+            std::vector<std::size_t> numeric;
+            for (std::size_t column = 0; column < n_drawn; ++column)
+                if (nominal[static_cast<std::size_t>(features[column])]) marked.add_nominal(column, static_cast<std::size_t>(features[column]));
+                else numeric.push_back(column);
+            constexpr std::size_t lanes = Extents<Code>::lanes;
+            for (std::size_t at = 0; at < numeric.size(); at += lanes)
+                marked.add_numeric(std::span(numeric).subspan(at, std::min(lanes, numeric.size() - at)), features, n_bins);
         });
     }
     return marks;
@@ -75,7 +137,7 @@ OwnTable<Mark> find_marks(const ForestView& forest, const CodeColumns<Code>& cod
 
 // How distances are measured in each of u features.
 struct Rulers {
-    Table<const double> low, high;         // (u, levels): the smallest and the largest value of each level of a numeric feature
+    Table<const double> low, high;         // (u, levels): the smallest and the largest value of each level of a numeric feature; finite
     std::span<const double> spread;        // (u,): its standard deviation
     std::span<const double> absent;        // how far each category is from a leaf without it, one nominal feature after the other
     std::span<const std::int64_t> start;   // (u + 1,): where the categories of each feature begin
@@ -83,15 +145,17 @@ struct Rulers {
     std::span<const double> present;       // (u,): how far a value is from a leaf with missing values only
     double far = 0;                        // the largest distance
 
-    // A cell is a number, the number of a category or below 0 for a new one; NaN is missing.
+    static constexpr double smallest_spread = 1e-300;
+
+    // A cell is a finite number, the number of a category or below 0 for a new one; NaN is missing.
     double away(std::size_t place, bool nominal, Mark mark, double cell) const {
         if (mark == 0) return 0;  // a leaf without rows says nothing
         if (std::isnan(cell)) return mark & mark_missing ? 0 : missing[place];
         if (nominal) return from_categories(place, mark, cell);
         if (!(mark & mark_present)) return present[place];
         const double least = low.data[place * low.n_columns + low_level(mark)], most = high.data[place * high.n_columns + high_level(mark)];
-        const double beyond = cell < least ? least - cell : cell > most ? cell - most : 0;
-        return beyond > 0 ? std::min(beyond / spread[place], far) : 0;
+        const double beyond = std::max(std::max(least - cell, cell - most), 0.0);
+        return std::min(beyond / std::max(spread[place], smallest_spread), far);
     }
 
 private:
@@ -121,38 +185,50 @@ struct Scores {
     explicit Scores(std::size_t n_rows) : total(n_rows), single(n_rows), place(n_rows) {}
 };
 
-// Distances of a block of rows, added up over trees.
-class DistanceSums {
+// Distances of one row, added up over trees.
+class Distances {
 public:
-    DistanceSums(std::size_t n_rows, std::size_t n_places)
-        : n_places_(n_places), total_(n_rows), n_judges_(n_rows), sums_(n_rows * n_places), numbers_(n_rows * n_places) {}
+    explicit Distances(std::size_t n_places) : sums_(n_places), numbers_(n_places) {}
 
-    void judge(std::size_t row) { ++n_judges_[row]; }
-    std::size_t n_judges(std::size_t row) const { return n_judges_[row]; }
-    void add(std::size_t row, std::size_t place, double away) {
-        ++numbers_[row * n_places_ + place];
-        if (away == 0) return;
-        total_[row] += std::min(away, 1.0);
-        sums_[row * n_places_ + place] += away;
+    std::size_t n_judges() const { return n_judges_; }
+    void clear() {
+        total_ = 0, n_judges_ = 0;
+        std::fill(sums_.begin(), sums_.end(), 0.0);
+        std::fill(numbers_.begin(), numbers_.end(), 0u);
     }
-    void write(std::size_t row, Scores& scores, std::size_t to) const {
+    // The marks of the leaf that the row reaches in a tree, for the features at these places; the values (u,) of the row.
+    void add(const Mark* marks, std::span<const std::int32_t> places, const double* values, const HullsView& hulls) {
+        double total = 0;
+        for (std::size_t d = 0; d < places.size(); ++d) {
+            const auto place = static_cast<std::size_t>(places[d]);
+            const double away = hulls.rulers.away(place, hulls.nominal[place], marks[d], values[place]);
+            total += std::min(away, 1.0);
+            sums_[place] += away;
+            ++numbers_[place];
+        }
+        total_ += total;
+        ++n_judges_;
+    }
+    void add(const Distances& other) {
+        total_ += other.total_, n_judges_ += other.n_judges_;
+        for (std::size_t place = 0; place < sums_.size(); ++place) sums_[place] += other.sums_[place], numbers_[place] += other.numbers_[place];
+    }
+    void write(Scores& scores, std::size_t to) const {
         double single = std::nan("");
         std::size_t strangest = 0;
-        for (std::size_t place = 0; place < n_places_; ++place) {
-            const std::uint32_t number = numbers_[row * n_places_ + place];
-            if (number == 0) continue;
-            const double mean = sums_[row * n_places_ + place] / number;
+        for (std::size_t place = 0; place < sums_.size(); ++place) {
+            if (numbers_[place] == 0) continue;
+            const double mean = sums_[place] / numbers_[place];
             if (mean > single || std::isnan(single)) single = mean, strangest = place;
         }
-        scores.total[to] = total_[row] / static_cast<double>(n_judges_[row]);
+        scores.total[to] = total_ / static_cast<double>(n_judges_);
         scores.single[to] = single;
         scores.place[to] = static_cast<std::int64_t>(strangest);
     }
 
 private:
-    std::size_t n_places_;
-    std::vector<double> total_;
-    std::vector<std::size_t> n_judges_;
+    double total_ = 0;
+    std::size_t n_judges_ = 0;
     std::vector<double> sums_;
     std::vector<std::uint32_t> numbers_;
 };
@@ -168,62 +244,48 @@ struct Strange {
 template <class Code>
 Strange measure_rows(const ForestView& forest, const HullsView& hulls, const CodeColumns<Code>& codes, Table<const double> cells,
                      std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads, Control& control) {
-    const std::size_t n_places = cells.n_rows, n_drawn = hulls.marks.n_columns, n_features = codes.n_features;
-    const std::size_t block = std::clamp<std::size_t>((std::size_t{1} << 15) / n_places, 32, 1024);
+    const std::size_t n_places = cells.n_rows, n_trees = hulls.places.n_rows, n_drawn = hulls.marks.n_columns, n_features = codes.n_features;
+    constexpr std::size_t block = 512;
     const bool judged = !training.empty();
     std::vector<Bag> bag_of;
-    for (std::size_t number = 0; judged && number < forest.n_trees; ++number) bag_of.push_back(bags.of(number));
+    for (std::size_t number = 0; judged && number < n_trees; ++number) bag_of.push_back(bags.of(number));
     Strange found{Scores(codes.n_rows), Scores(judged ? codes.n_rows : 0), std::vector<double>(codes.n_rows)};
     run_tasks((codes.n_rows + block - 1) / block, n_threads, control, [&](std::size_t task, std::size_t) {
         const std::size_t first = task * block, n_rows = std::min(block, codes.n_rows - first);
         std::vector<Code> by_row;
         lay_out_rows(codes.codes, codes.n_rows, n_features, first, n_rows, by_row);
         const RowView<Code> view = view_of(by_row, n_features);
-        // A value whose level lies strictly between those of a hull is inside, which nearly all are.
-        std::vector<std::uint8_t> levels(n_rows * n_places, 255);
         std::vector<double> values(n_rows * n_places);
-        for (std::size_t place = 0; place < n_places; ++place) {
-            const auto feature = static_cast<std::size_t>(hulls.features[place]);
-            const auto n_bins = static_cast<std::uint32_t>(hulls.n_bins[place]);
-            for (std::size_t i = 0; i < n_rows; ++i) {
-                const Code code = by_row[i * n_features + feature];
-                values[i * n_places + place] = cells.data[place * cells.n_columns + first + i];
-                if (!hulls.nominal[place] && code != missing_code<Code>)
-                    levels[i * n_places + place] = static_cast<std::uint8_t>(level_of(code, n_bins));
-            }
-        }
-        DistanceSums all(n_rows, n_places), half(judged ? n_rows : 0, n_places);
+        transpose_codes(cells.data + first, n_rows, n_places, cells.n_columns, values.data(), n_places);
+        constexpr double largest = std::numeric_limits<double>::max();
+        for (double& value : values) value = std::clamp(value, -largest, largest);  // infinities have no differences
         std::vector<std::uint32_t> rows(n_rows), at(n_rows);
-        for (std::size_t i = 0; i < n_rows; ++i) rows[i] = static_cast<std::uint32_t>(i);
-        for (std::size_t number = 0; number < forest.n_trees; ++number) {
-            if (judged) {
-                rows.clear();
-                for (std::size_t i = 0; i < n_rows; ++i)
-                    if (bag_of[number].multiplicity(static_cast<std::size_t>(training[first + i])) == 0) rows.push_back(static_cast<std::uint32_t>(i));
-            }
+        std::iota(rows.begin(), rows.end(), std::uint32_t{0});
+        std::vector<std::uint8_t> judges(n_rows * n_trees);
+        std::vector<Mark> met(n_rows * n_trees * n_drawn);  // the marks of the leaves that rows reach in trees that judge them
+        for (std::size_t number = 0; number < n_trees; ++number) {
+            if (judged) list_outside(bag_of[number], training.subspan(first, n_rows), rows);
             const TreeView tree = forest.tree(number);
             route_rows(tree, view, rows.data(), rows.size(), at.data());
-            const std::int32_t* places = hulls.places.data + number * n_drawn;
+            const Mark* marks = hulls.marks.data + static_cast<std::size_t>(forest.leaf_start[number]) * n_drawn;
             for (std::size_t j = 0; j < rows.size(); ++j) {
-                const std::size_t i = rows[j];
-                const Mark* marks = hulls.marks.data + static_cast<std::size_t>(forest.leaf_start[number] + tree.payload[at[j]]) * n_drawn;
-                const bool by_half = judged && all.n_judges(i) % 2 == 0;
-                all.judge(i);
-                if (by_half) half.judge(i);
-                for (std::size_t d = 0; d < n_drawn; ++d) {
-                    const auto place = static_cast<std::size_t>(places[d]);
-                    const std::size_t level = levels[i * n_places + place];
-                    const bool inside = low_level(marks[d]) < level && level < high_level(marks[d]);
-                    const double away = inside ? 0 : hulls.rulers.away(place, hulls.nominal[place], marks[d], values[i * n_places + place]);
-                    all.add(i, place, away);
-                    if (by_half) half.add(i, place, away);
-                }
+                const std::size_t pair = rows[j] * n_trees + number;
+                judges[pair] = 1;
+                std::copy_n(marks + static_cast<std::size_t>(tree.payload[at[j]]) * n_drawn, n_drawn, met.data() + pair * n_drawn);
             }
         }
+        Distances half(n_places), rest(n_places);
         for (std::size_t i = 0; i < n_rows; ++i) {
-            all.write(i, found.all, first + i);
-            if (judged) half.write(i, found.half, first + i);
-            found.n_judges[first + i] = static_cast<double>(all.n_judges(i));
+            half.clear(), rest.clear();
+            for (std::size_t number = 0; number < n_trees; ++number) {
+                const std::size_t pair = i * n_trees + number;
+                if (!judges[pair]) continue;
+                Distances& to = judged && half.n_judges() > rest.n_judges() ? rest : half;
+                to.add(met.data() + pair * n_drawn, {hulls.places.data + number * n_drawn, n_drawn}, values.data() + i * n_places, hulls);
+            }
+            if (judged) half.write(found.half, first + i), half.add(rest);
+            half.write(found.all, first + i);
+            found.n_judges[first + i] = static_cast<double>(half.n_judges());
         }
     });
     return found;

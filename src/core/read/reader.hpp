@@ -118,7 +118,7 @@ public:
     template <class Code>
     OwnTable<Mark> marks(const CodeColumns<Code>& codes, const Table<const std::int32_t>& drawn, std::span<const std::int64_t> n_bins,
                          std::span<const std::uint8_t> nominal, const Bags& bags, std::size_t n_threads, Control& control) const {
-        require(drawn.n_rows == forest_.n_trees && n_bins.size() == codes.n_features && nominal.size() == codes.n_features,
+        require(drawn.n_rows <= forest_.n_trees && n_bins.size() == codes.n_features && nominal.size() == codes.n_features,
                 "drawn features and bins must fit the trees and the table");
         for (std::size_t i = 0; i < drawn.n_rows * drawn.n_columns; ++i)
             require(drawn.data[i] >= 0 && static_cast<std::size_t>(drawn.data[i]) < codes.n_features, "drawn features must be those of the table");
@@ -129,7 +129,8 @@ public:
     Strange strangeness(const CodeColumns<Code>& codes, const HullsView& hulls, const Table<const double>& cells,
                         std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads, Control& control) const {
         const std::size_t n_places = hulls.features.size();
-        require(hulls.places.n_rows == forest_.n_trees && hulls.marks.n_rows == forest_.n_leaves() &&
+        require(hulls.places.n_rows <= forest_.n_trees &&
+                    hulls.marks.n_rows == static_cast<std::size_t>(forest_.leaf_start[hulls.places.n_rows]) &&
                     hulls.marks.n_columns == hulls.places.n_columns, "marks must fit the leaves and the drawn features");
         require(cells.n_rows == n_places && cells.n_columns == codes.n_rows && (training.empty() || training.size() == codes.n_rows),
                 "cells and rows must fit the codes");

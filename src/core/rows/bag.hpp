@@ -49,6 +49,11 @@ public:
             while (times < n_thresholds && draw >= thresholds_[times]) ++times;
         return times;
     }
+    bool holds(std::size_t row) const {
+        if (!resampled_) return true;
+        if (row < n_drawn_) return times_.get()[row] > 0;
+        return scramble(key_ + 0x9e3779b97f4a7c15ULL * row) >> 32 >= thresholds_[0];
+    }
     bool resampled() const { return resampled_; }
 
 private:

@@ -234,7 +234,7 @@ class Forest:
     def marks_in_leaves(
         self, codes: Codes, drawn: NDArray[np.int32], bins: Bins, bags: Bags, n_threads: int = 1
     ) -> NDArray[np.uint16]:
-        """Codes (p, n) of the training rows, features of each tree (T, m) -> (L, m): what each leaf has seen of them.
+        """Codes (p, n) of the training rows, features of the first trees (t, m) -> what their leaves have seen.
 
         See `hedgerow.forest.hulls`.
         """

@@ -1,8 +1,8 @@
 """Hulls: training rows in the leaves of trees -> what each leaf has seen; other rows -> how far outside they lie.
 
-A leaf remembers, for a few features that are drawn for its tree, which values the rows of its bag have. Of a numeric
-feature it keeps the smallest and the largest value, of a nominal feature the categories, of any feature whether a value
-was missing. All of it takes two bytes for a leaf and a feature (a *mark*):
+A leaf of one of the first trees remembers, for some features that are drawn for its tree, which values the rows of its
+bag have. Of a numeric feature it keeps the smallest and the largest value, of a nominal feature the categories, of any
+feature whether a value was missing. All of it takes two bytes for a leaf and a feature (a *mark*):
 
 ======= ============================ ===========================
 bits    numeric feature              nominal feature
@@ -38,10 +38,15 @@ Marks = NDArray[np.uint16]
 #: Levels of a numeric feature, and the bit that says whether there is any value.
 LEVELS = 127
 _PRESENT = 1 << 14
-#: Most features for each tree: with more, hulls would take more than 30 % of the bytes of a forest of two classes.
-MOST_FEATURES = 4
+#: Trees whose leaves have hulls. More of them would cost more time and tell strangers from other rows no better.
+MOST_TREES = 40
+#: Most marks for each leaf of the forest, on average: with more, hulls would take over 30 % of the bytes of a forest of
+#: two classes.
+MOST_MARKS = 4
 #: No single value is further outside a hull than this many standard deviations.
 FAR = 100.0
+#: Infinite numbers are measured as this one.
+_LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,10 +77,10 @@ class Hulls:
 
     Parameters
     ----------
-    features : (T, m) int32
-        The features that are drawn for each tree.
-    marks : (L, m) uint16
-        What each leaf has seen of these; 0 if its tree has no row of the bag there.
+    features : (t, m) int32
+        The features that are drawn for each of the first t trees.
+    marks : (l, m) uint16
+        What each leaf of these trees has seen of them; 0 if its tree has no row of the bag there.
     usual : Usual
         What is usual for each feature.
     """
@@ -91,7 +96,7 @@ class Hulls:
 
     @cached_property
     def places(self) -> NDArray[np.int32]:
-        """(T, m): where the features of each tree are among those that some tree has drawn."""
+        """(t, m): where the features of each tree are among those that some tree has drawn."""
         return np.searchsorted(self.used, self.features).astype(np.int32)
 
     def ruler(self, meaning: Meaning, *, own: bool) -> Ruler:
@@ -129,13 +134,16 @@ def find_hulls(forest: Forest, codes: Codes, bags: Bags, meaning: Meaning, seed:
 
 
 def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.int32]:
-    """-> (T, m): the features whose values the leaves of each tree remember."""
-    return draw_features(seed, n_trees, n_features, min(round(math.sqrt(n_features)), MOST_FEATURES))
+    """-> (t, m): the features whose values the leaves of each of the first t trees remember."""
+    with_hulls = min(n_trees, MOST_TREES)
+    n_drawn = min(n_features, round(2 * math.sqrt(n_features)), MOST_MARKS * n_trees // with_hulls)
+    return draw_features(seed, with_hulls, n_features, n_drawn)
 
 
 def check_marks(hulls: Hulls, forest: Forest, bins: Bins) -> bool:
     """Whether the marks of numeric features have levels of their feature, the low one first."""
-    tree = np.repeat(np.arange(forest.n_trees), np.diff(forest.leaf_start))
+    n_trees = len(hulls.features)
+    tree = np.repeat(np.arange(n_trees), np.diff(forest.leaf_start[: n_trees + 1]))
     levels = np.minimum(bins.n_bins, LEVELS)
     for place in range(hulls.features.shape[1]):
         feature, marks = hulls.features[tree, place], hulls.marks[:, place]
@@ -291,10 +299,9 @@ def _ruler_of(hulls: Hulls, meaning: Meaning, own: bool) -> Ruler:
         if bins.nominal[feature]:
             absent.append(_rarity(usual.rows[before[feature] : before[feature + 1]] - own, usual.n_rows))
         elif n_bins:
-            centers, levels = _centers(meaning, feature), _levels(np.arange(n_bins), n_bins)
-            each = np.arange(levels[-1] + 1)
-            low[place, each] = centers[np.searchsorted(levels, each)]
-            high[place, each] = centers[np.searchsorted(levels, each, side="right") - 1]
+            centers, start = np.clip(_centers(meaning, feature), -_LARGEST, _LARGEST), _level_starts(n_bins)
+            low[place, : len(start) - 1] = centers[start[:-1]]
+            high[place, : len(start) - 1] = centers[start[1:] - 1]
     lengths = np.where(bins.nominal[used], bins.n_bins[used], 0)
     missing = usual.missing[used]
     return Ruler(
@@ -313,10 +320,10 @@ def _rarity(rows: NDArray[np.int64], n_rows: int) -> Floats:
     return np.where(rows > 0, np.log((n_rows + 1) / (np.maximum(rows, 0) + 0.5)), FAR)
 
 
-def _levels(codes: NDArray[Any], n_bins: int) -> NDArray[np.int64]:
-    """Codes of a numeric feature -> their levels."""
-    wide = codes.astype(np.int64)
-    return wide if n_bins <= LEVELS else wide * LEVELS // n_bins
+def _level_starts(n_bins: int) -> NDArray[np.int64]:
+    """(levels + 1,): the first bin of each level of a numeric feature, and the number of bins."""
+    levels = np.arange(min(n_bins, LEVELS) + 1)
+    return levels if n_bins <= LEVELS else -(-levels * n_bins // LEVELS)
 
 
 def _centers(meaning: Meaning, feature: int) -> Floats:

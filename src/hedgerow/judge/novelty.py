@@ -6,7 +6,7 @@ them. The rank of a row among these is a p-value; of the two p-values the smalle
 
 Training rows are judged by a third of the trees, so their scores are noisier than those of other rows, and p-values
 would be too large. What half of these trees say shows how scores change with the number of trees, and the change is
-continued up to the whole forest (`_as_forest`).
+continued up to all of them (`_as_forest`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Novelty:
     hulls : Hulls
         What each leaf has seen.
     total, single : (k,) float64
-        The two scores of training rows, in ascending order, as the whole forest would give them.
+        The two scores of training rows, in ascending order, as all trees with hulls would give them.
     both : (k,) float64
         The smaller of their two p-values, negative, in ascending order.
     """
@@ -129,7 +129,7 @@ def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Mea
     by_all, by_half, number = measure_outside(*asked)
     judged = number > 0
     by_all, by_half = by_all.some(judged), by_half.some(judged)
-    share = float(number[judged].mean()) / forest.n_trees if judged.any() else 1.0
+    share = float(number[judged].mean()) / len(hulls.features) if judged.any() else 1.0
     total = _as_forest(by_all.total, by_half.total, share)
     single = _as_forest(by_all.single, by_half.single, share)
     return Novelty(hulls, total, single, np.sort(_smaller(by_all)))
@@ -145,7 +145,7 @@ def novelty_of(now: Any, table: Table, codes: Codes | None = None) -> NoveltyOf:
         wanted[hulls.used] = wanted[forest.used_features] = 1
         codes = encode(table, fitted.bins, wanted=wanted, n_threads=threads)
     cells = cells_of_table(table, codes, hulls, meaning)
-    block = max(1, _CELLS // max(len(hulls.used), forest.n_trees))
+    block = max(1, _CELLS // max(len(hulls.used), len(hulls.features)))
     parts = []
     for first in range(0, table.n_rows, block):
         part = slice(first, first + block)

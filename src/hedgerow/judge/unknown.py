@@ -79,6 +79,8 @@ def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> Unknown | None
         for feature in np.flatnonzero(missing.any(axis=1) & (unseen.gapless > 0)).tolist():
             found[feature] = codes[feature] == fitted.meaning.missing_code
     _add_far_numbers(found, table, *fitted.meaning.far)
+    if not found and not table.new:
+        return None
     for feature, new in table.new.items():
         found[feature] = found.get(feature, False) | new
     asked = set(fitted.forest.used_features.tolist())

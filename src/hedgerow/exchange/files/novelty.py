@@ -56,8 +56,10 @@ def _novelty_from(state: State, n_rows: int, arrays: Arrays) -> Novelty:
 def _hulls_from(state: State, n_rows: int, arrays: Arrays) -> Hulls:
     """What leaves have seen, and what is usual for each feature."""
     bins, n_features = state.bins, state.schema.n_features
-    features = take(arrays, "hulls.features", np.int32, shape=(state.forest.n_trees, None))
-    n_leaves = int(state.forest.leaf_start[-1])
+    features = take(arrays, "hulls.features", np.int32, shape=(None, None))
+    if len(features) > state.forest.n_trees:
+        raise ModelFileError(f"hulls must be of at most {state.forest.n_trees} trees, got {len(features)}")
+    n_leaves = int(state.forest.leaf_start[len(features)])
     marks = take(arrays, "hulls.marks", np.uint16, shape=(n_leaves, features.shape[1]))
     spread = take(arrays, "hulls.spread", np.float64, length=n_features)
     missing = take(arrays, "hulls.missing", np.int64, length=n_features)
