@@ -15,6 +15,8 @@ from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import ForCore
 
 NO_LIMIT = 2**32 - 1
+#: Bytes of codes from which on the memory of a grower matters.
+LARGE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ def grow_forest(
         progress,
         below,
     )
+    if codes.nbytes >= LARGE:
+        _core.give_back_memory()  # what was needed to grow trees, and is in nobody's way if it is little
     return forest_from(labels, arrays)
 
 
