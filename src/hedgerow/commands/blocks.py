@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.commands.narrow import Narrow, narrowed
 from hedgerow.commands.notation import POINT, Notation, are_codes, is_gap, parse_texts
 from hedgerow.commands.sheet import Array
@@ -127,10 +128,11 @@ def read_by_arrow(file: BinaryIO, layout: Layout, wanted: Wanted) -> Iterator[in
 
 
 def release_unused() -> None:
-    """Give back the memory that pyarrow keeps for what it reads next."""
+    """Give back the memory that pyarrow keeps for what it reads next, and what threads have freed."""
     import pyarrow
 
     pyarrow.default_memory_pool().release_unused()
+    _core.give_back_memory()
 
 
 def _finish(pending: deque[tuple[int, Future[tuple[dict[str, Part], int]]]], wanted: Wanted) -> int:

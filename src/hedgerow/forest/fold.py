@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -28,6 +29,8 @@ GROUP_BYTES = 32 << 20
 #: States of leaves without one of their rows are made for trees together that take about this many bytes. More take no
 #: less time, and lifting needs several times as much meanwhile.
 TREES_BYTES = 4 << 20
+#: Leaves without one of their rows are lifted so many at a time.
+LIFTED_LEAVES = 1 << 13
 #: Merged states are finished for this many rows at once.
 FINISHED_ROWS = 8192
 
@@ -75,19 +78,9 @@ def fold(
 
 
 def fold_some(
-    forest: Forest,
-    codes: Codes,
-    what: Rule,
-    setting: Any,
-    *,
-    judges: Judges,
-    weights: Floats | None = None,
-    n_threads: int = 1,
+    forest: Forest, codes: Codes, what: Rule, setting: Any, judges: Judges, weights: Floats | None, n_threads: int
 ) -> Callable[[NDArray[np.int64]], Opinion]:
-    """What `fold` takes -> a function that takes some rows (m,) and returns their opinion.
-
-    Opinions of all rows take several times the memory of their merged states, which are all that is kept.
-    """
+    """What `fold` takes -> a function: some rows (m,) -> their opinion. Only the merged states are kept of all rows."""
     plan = _Plan(forest, what, setting, judges, weights, None, None, n_threads)
     if plan.has_patterns or what.merge == "stack":
         return _along_one_path(plan, codes).__getitem__
@@ -343,7 +336,8 @@ class _Plan(Generic[Result]):
         forest, judges = self.forest, self.judges
         merged = self.by_row(codes) if self.lifts_by_row else self.whole_trees(codes)
         if judges is not None and judges.as_forest and self.what.merge == "add":
-            merged *= (forest.n_trees / np.maximum(judges.number(forest.n_trees), 1))[:, None]
+            number = judges.number(forest.n_trees)
+            merged *= np.divide(forest.n_trees, np.maximum(number, 1, out=number), out=number)[:, None]
         return merged
 
     def by_row(self, codes: Codes) -> Floats:
@@ -377,6 +371,7 @@ class _Plan(Generic[Result]):
             weights = None if self.weights is None else np.ascontiguousarray(self.weights[first:last])
             trees = (first, last, weights)
             self.forest.fold(codes, states, distinct, _MERGES[merge], *trees, outside, self.n_threads, merged)
+            del states  # before the next ones are made
         assert merged is not None
         if counts_judges:
             return mean_of(merged[:, :-1], merged[:, -1])
@@ -403,11 +398,23 @@ class _Plan(Generic[Result]):
             if self.cache is not None:
                 self.cache.give_up(self.key)
         start = evidence.cell_start(forest.leaf_start) if self.takes_out_own else forest.leaf_start
-        most = TREES_BYTES if self.takes_out_own else GROUP_BYTES
+        most = min(TREES_BYTES, GROUP_BYTES) if self.takes_out_own else GROUP_BYTES
         for first, last in _spans(np.diff(start) * 8 * max(self.width, forest.n_classes), most):
-            some = evidence.some(forest.leaf_start[first], forest.leaf_start[last])
-            lifted = some.lift_without_each if self.takes_out_own else some.lift
-            yield _Group(first, last, lifted(self.what, self.setting), None)
+            span = forest.leaf_start[first], forest.leaf_start[last]
+            if self.takes_out_own:
+                yield _Group(first, last, self._lift_without_each(*span), None)
+            else:
+                yield _Group(first, last, evidence.some(*span).lift(self.what, self.setting), None)
+
+    def _lift_without_each(self, first: int, last: int) -> Floats:
+        """Leaves `first` to ``last - 1`` -> the state of each without one row of each class, some leaves at a time."""
+        evidence = self.forest.evidence
+        ends = np.append(np.arange(first, last, LIFTED_LEAVES), last)
+        cells = evidence.cell_start(ends) - evidence.cell_start(ends[:1])
+        states = np.empty((int(cells[-1]), self.width))
+        for at, (begin, end) in enumerate(pairwise(ends.tolist())):
+            states[cells[at] : cells[at + 1]] = evidence.some(begin, end).lift_without_each(self.what, self.setting)
+        return states
 
     def _leaves_to_lift(self) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
         """-> one leaf for each distinct content, and which content each leaf has; with weights, all leaves and None."""

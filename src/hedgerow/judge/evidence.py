@@ -147,8 +147,8 @@ class Evidence:
     def combine_some(self, weights: Floats | None = None) -> Callable[[NDArray[np.int64]], Opinion]:
         """For out-of-bag evidence, a function: some samples (m,) -> what `combine` says of them, in little memory."""
         assert self.judges is not None
-        told: dict[str, Any] = {"judges": self.judges, "weights": weights, "n_threads": self.n_threads}
-        return fold_some(self.forest, self.codes, self.rule, self._setting(None, None), **told)
+        how = (self.rule, self._setting(None, None), self.judges, weights, self.n_threads)
+        return fold_some(self.forest, self.codes, *how)
 
     def probability(self) -> Floats:
         """The probabilities of the rule and caution of this evidence alone, (n, K), with the bits of `combine`."""
