@@ -1,5 +1,6 @@
 // Rows: the functions of Python for columns and bags.
 #include "bindings/arrays.hpp"
+#include "core/kit/memory.hpp"
 #include "core/rows/bag.hpp"
 #include "core/rows/bins.hpp"
 #include "core/rows/encode.hpp"
@@ -88,6 +89,7 @@ void define_rows(nb::module_& module) {
                    "n_threads"_a, "out"_a.noconvert());
     });
     module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
+    module.def("give_back_memory", &give_back_memory, nb::call_guard<nb::gil_scoped_release>());
     module.def("sampled_rows", &sampled_rows_of, "n_rows"_a, "limit"_a, "first"_a, "n"_a);
 }
 

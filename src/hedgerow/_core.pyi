@@ -21,6 +21,7 @@ def encode_into(
     n_threads: int,
     out: NDArray[Any],
 ) -> None: ...
+def give_back_memory() -> None: ...
 def grow(
     codes: NDArray[Any],
     bins: dict[str, Any],

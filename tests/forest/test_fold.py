@@ -485,6 +485,7 @@ def test_out_of_bag_groups_give_the_same(rule, leaf_counts, monkeypatch):
     forest = fitted(9, "none", leaf_counts)[0]
     whole = replace(forest.oob_evidence_, cache=StateCache()).combine(rule)
     monkeypatch.setattr(hedgerow.forest.fold, "GROUP_BYTES", {"all": 100_000, "inbag": 5_000}[leaf_counts])
+    monkeypatch.setattr(hedgerow.forest.fold, "LIFTED_LEAVES", 7)
     monkeypatch.setattr(hedgerow.forest.lift, "STATE_BUDGET", 0)
     calls = count_kernel_calls(monkeypatch)
     assert_same_opinion(replace(forest.oob_evidence_, cache=StateCache()).combine(rule), whole)

@@ -37,9 +37,13 @@ public:
     RowSpan take(const Source& source, const Bag& bag, bool counts_outside) {
         const std::uint32_t* row_of = Row::rows_of(source);
         const std::size_t n_entries = row_of ? source.n_entries : table_.n_rows;
-        inside_.resize(n_entries);
-        outside_.resize(n_entries);
         std::size_t n_inside = 0, n_outside = 0;
+        // The bag of a large table is drawn twice: two lists that have room for all rows take twice the memory.
+        for (std::size_t entry = 0; n_entries > level_rows[1] && entry < n_entries; ++entry)
+            n_inside += bag.multiplicity(row_of ? row_of[entry] : entry) > 0;
+        inside_.resize(n_inside > 0 ? n_inside + 1 : n_entries);
+        outside_.resize(n_inside > 0 ? n_entries - n_inside + 1 : n_entries);
+        n_inside = 0;
         for (std::size_t entry = 0; entry < n_entries; ++entry) {
             const std::size_t row = row_of ? row_of[entry] : entry;
             const bool follows = row_of && entry > 0 && row_of[entry - 1] == row;

@@ -92,7 +92,13 @@ public:
         reach(tree.depth);
     }
 
-    GrownTree finish() { return std::move(tree_); }
+    // Without the room for more nodes, which may be half of the memory.
+    GrownTree finish() {
+        tree_.nodes.shrink_to_fit();
+        tree_.payload.shrink_to_fit();
+        tree_.set_words.shrink_to_fit();
+        return std::move(tree_);
+    }
 
 private:
     GrownTree tree_;

@@ -314,7 +314,9 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
             )
             say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
         return
-    if n_rows <= FEW_ROWS or column.dtype.kind not in "fiu" or not (column % 1 == 0).all():
+    if n_rows <= FEW_ROWS or column.dtype.kind not in "fiu":
+        return
+    if not ((column[:MANY_ROWS] % 1 == 0).all() and (column % 1 == 0).all()):
         return
     if (np.diff(column) > 0).all():
         said = "holds whole numbers that rise from row to row; if it numbers the rows"

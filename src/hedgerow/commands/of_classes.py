@@ -24,7 +24,7 @@ from hedgerow.explain import Explanation
 from hedgerow.explain.words import name_some, percents
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.columns import ClassColumns, class_columns
-from hedgerow.judge.evidence import score_sets
+from hedgerow.judge.outside import oob_tally
 from hedgerow.metrics import SetConfusion, SetTally
 from hedgerow.table import NamedColumns
 
@@ -65,7 +65,7 @@ class OfClasses(Kind):
             "rule": model.rule,
             "caution": answers_of(model).caution,
             "decision": decision_in_force(model.decision, resolve_rule(model.rule)),
-            "out_of_bag": _out_of_bag(model, y),
+            "out_of_bag": _out_of_bag(model),
         }
 
     def target_fact(self, report: dict[str, Any]) -> Fact:
@@ -207,18 +207,12 @@ def _fewest(explanation: Explanation) -> str:
     return f"{number:,} more {label}"
 
 
-def _out_of_bag(model: Any, y: Array) -> dict[str, float] | None:
+def _out_of_bag(model: Any) -> dict[str, float] | None:
     """The scores of a forest on rows its trees have not seen; None for a model whose trees see all rows."""
-    if not model.bootstrap:
-        return None
-    now = answers_of(model)
-    evidence = now.oob_evidence()
-    trial, judged = now.try_out(evidence, evidence.rule, now.caution, model.decision)
-    if not judged.any():
-        return None
-    names = ("accuracy", "u65", "determinacy")
-    figures = {name: score_sets(name, now.classes, y[judged], trial.opinion, trial.sets) for name in names}
-    return figures | {"rows": int(judged.sum())}
+    tally = oob_tally(answers_of(model)) if model.bootstrap else None
+    return (
+        None if tally is None else {name: tally.figures()[name] for name in ("accuracy", "u65", "determinacy", "rows")}
+    )
 
 
 def _metric_facts(report: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from hedgerow.commands.blocks import release_unused
 from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array, Sheet
@@ -43,6 +44,7 @@ class TypedSheet(Sheet):
     def forget(self, name: str) -> None:
         """Let go of a column, which is read again if it is asked for."""
         self._last = None
+        release_unused()
 
     def where(self, row: int) -> str:
         """The number of a row, counting from 1."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import merge_states
+from hedgerow.belief import Opinion, Rule, merge_states
 from hedgerow.forest import lift
 from hedgerow.forest.blocks import in_blocks, with_rows
 from hedgerow.forest.counts import Counts
@@ -25,6 +26,11 @@ Result = TypeVar("Result")
 
 #: If states are not cached, trees are lifted in groups whose states take about this many bytes.
 GROUP_BYTES = 32 << 20
+#: States of leaves without one of their rows are made for trees together that take about this many bytes. More take no
+#: less time, and lifting needs several times as much meanwhile.
+TREES_BYTES = 4 << 20
+#: Leaves without one of their rows are lifted so many at a time.
+LIFTED_LEAVES = 1 << 13
 #: Merged states are finished for this many rows at once.
 FINISHED_ROWS = 8192
 
@@ -71,19 +77,26 @@ def fold(
     return result
 
 
+def fold_some(
+    forest: Forest, codes: Codes, what: Rule, setting: Any, judges: Judges, weights: Floats | None, n_threads: int
+) -> Callable[[NDArray[np.int64]], Opinion]:
+    """What `fold` takes -> a function: some rows (m,) -> their opinion. Only the merged states are kept of all rows."""
+    plan = _Plan(forest, what, setting, judges, weights, None, None, n_threads)
+    if plan.has_patterns or what.merge == "stack":
+        return _along_one_path(plan, codes).__getitem__
+    merged = plan.merged(codes)
+    return lambda rows: what.finish(merged[rows], setting)
+
+
 def _along_one_path(plan: _Plan[Result], codes: Codes) -> Result:
     """The result if every row reaches one leaf of each tree."""
-    forest, what, setting, judges, n_threads = plan.forest, plan.what, plan.setting, plan.judges, plan.n_threads
     if plan.has_patterns:
         return plan.by_patterns(codes)
     if plan.known is None and plan.is_small(codes.shape[1]):
         return plan.leaves_reached(codes)
-    if what.merge == "stack":
+    if plan.what.merge == "stack":
         return plan.stacked(codes)
-    merged = plan.by_row(codes) if plan.lifts_by_row else plan.whole_trees(codes)
-    if judges is not None and judges.as_forest and what.merge == "add":
-        merged *= (forest.n_trees / np.maximum(judges.number(forest.n_trees), 1))[:, None]
-    return finish_rows(what, merged, setting, n_threads)
+    return finish_rows(plan.what, plan.merged(codes), plan.setting, plan.n_threads)
 
 
 def finish_rows(what: Foldable[Result], merged: Floats, setting: Any, n_threads: int = 1) -> Result:
@@ -318,6 +331,15 @@ class _Plan(Generic[Result]):
 
     # ---- many rows -----------------------------------------------------------------------------
 
+    def merged(self, codes: Codes) -> Floats:
+        """-> (n, S): the states that the judges of each row merge to."""
+        forest, judges = self.forest, self.judges
+        merged = self.by_row(codes) if self.lifts_by_row else self.whole_trees(codes)
+        if judges is not None and judges.as_forest and self.what.merge == "add":
+            number = judges.number(forest.n_trees)
+            merged *= np.divide(forest.n_trees, np.maximum(number, 1, out=number), out=number)[:, None]
+        return merged
+
     def by_row(self, codes: Codes) -> Floats:
         """For rows that are taken out of their leaves: lift states row by row, some at a time -> merged (n, S)."""
         assert self.judges is not None
@@ -349,6 +371,7 @@ class _Plan(Generic[Result]):
             weights = None if self.weights is None else np.ascontiguousarray(self.weights[first:last])
             trees = (first, last, weights)
             self.forest.fold(codes, states, distinct, _MERGES[merge], *trees, outside, self.n_threads, merged)
+            del states  # before the next ones are made
         assert merged is not None
         if counts_judges:
             return mean_of(merged[:, :-1], merged[:, -1])
@@ -375,10 +398,23 @@ class _Plan(Generic[Result]):
             if self.cache is not None:
                 self.cache.give_up(self.key)
         start = evidence.cell_start(forest.leaf_start) if self.takes_out_own else forest.leaf_start
-        for first, last in _spans(np.diff(start) * 8 * max(self.width, forest.n_classes), GROUP_BYTES):
-            some = evidence.some(forest.leaf_start[first], forest.leaf_start[last])
-            lifted = some.lift_without_each if self.takes_out_own else some.lift
-            yield _Group(first, last, lifted(self.what, self.setting), None)
+        most = min(TREES_BYTES, GROUP_BYTES) if self.takes_out_own else GROUP_BYTES
+        for first, last in _spans(np.diff(start) * 8 * max(self.width, forest.n_classes), most):
+            span = forest.leaf_start[first], forest.leaf_start[last]
+            if self.takes_out_own:
+                yield _Group(first, last, self._lift_without_each(*span), None)
+            else:
+                yield _Group(first, last, evidence.some(*span).lift(self.what, self.setting), None)
+
+    def _lift_without_each(self, first: int, last: int) -> Floats:
+        """Leaves `first` to ``last - 1`` -> the state of each without one row of each class, some leaves at a time."""
+        evidence = self.forest.evidence
+        ends = np.append(np.arange(first, last, LIFTED_LEAVES), last)
+        cells = evidence.cell_start(ends) - evidence.cell_start(ends[:1])
+        states = np.empty((int(cells[-1]), self.width))
+        for at, (begin, end) in enumerate(pairwise(ends.tolist())):
+            states[cells[at] : cells[at + 1]] = evidence.some(begin, end).lift_without_each(self.what, self.setting)
+        return states
 
     def _leaves_to_lift(self) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
         """-> one leaf for each distinct content, and which content each leaf has; with weights, all leaves and None."""

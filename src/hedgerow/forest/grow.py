@@ -15,6 +15,8 @@ from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import ForCore
 
 NO_LIMIT = 2**32 - 1
+#: From so many bytes of codes on, what was freed is given back before and after trees are grown.
+LARGE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ def grow_forest(
     what the nodes inherit: `key`, `depth`, `lower`, `upper`, `total_amount`, `used` and `used_start`. Weights of labels
     are then multiplied by how often the bag holds the row.
     """
+    is_large = codes.nbytes >= LARGE
+    if is_large:
+        _core.give_back_memory()
     arrays = _core.grow(
         codes,
         bins_in_core(bins),
@@ -84,6 +89,8 @@ def grow_forest(
         progress,
         below,
     )
+    if is_large:
+        _core.give_back_memory()
     return forest_from(labels, arrays)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -102,32 +102,51 @@ class JudgedByOthers:
         return opinion if last[1] is said else with_probability(opinion, last[1])
 
 
+@dataclass(frozen=True, eq=False)
+class MapOfOthers:
+    """A map that was learned on some rows (m,); these are mapped by maps that were learned without them."""
+
+    learned: Calibration
+    some: NDArray[np.int64]  # (m,), ascending
+    mapped: Floats  # (m, K)
+
+    @classmethod
+    def learned_on(
+        cls, some: NDArray[np.int64], said: Floats, labels: NDArray[Any], weights: NDArray[Any] | None
+    ) -> MapOfOthers:
+        """Rows (m,), their probabilities (m, K), classes (m,) and weights (m,) -> the map."""
+        of_some = labels.astype(np.int64), None if weights is None else weights.astype(np.float64)
+        learned = learn_map(said, *of_some)
+        return cls(learned, some, cross_fitted(said, *of_some, start=learned))
+
+    def of(self, said: Floats, rows: NDArray[np.int64]) -> Floats:
+        """Probabilities (n, K) of rows (n,) -> mapped; the same array if nothing was learned."""
+        if self.learned.why:
+            return said
+        mapped = self.learned.of(said)
+        place = np.minimum(np.searchsorted(self.some, rows), len(self.some) - 1)
+        own = self.some[place] == rows
+        mapped[own] = self.mapped[place[own]]
+        return mapped
+
+
 def map_by_others(said: Floats, rows: NDArray[np.int64], labels: NDArray[Any], weights: NDArray[Any] | None) -> None:
     """Probabilities (n, K) -> in their place, those of some rows (m,) as `JudgedByOthers` maps them.
 
     Labels and weights are those of all n rows.
     """
     some = rows[rows_to_learn_on(len(rows), said.shape[1])]
-    of_some = labels[some].astype(np.int64), None if weights is None else weights[some].astype(np.float64)
-    before = said[some]
-    learned = learn_map(before, *of_some)
-    if learned.why:
-        return
-    for part in np.split(rows, range(MAPPED_ROWS, len(rows), MAPPED_ROWS)):
-        said[part] = learned.of(said[part])
-    said[some] = cross_fitted(before, *of_some, start=learned)
+    maps = MapOfOthers.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
+    if not maps.learned.why:
+        for part in np.split(rows, range(MAPPED_ROWS, len(rows), MAPPED_ROWS)):
+            said[part] = maps.of(said[part], part)
 
 
 def _mapped_by_others(said: Floats, labels: NDArray[np.int64], weights: NDArray[Any] | None) -> Floats:
     """(n, K), (n,), (n,) -> (n, K): mapped; the same array if there is no map."""
     some = rows_to_learn_on(*said.shape)
-    of_some = labels[some], None if weights is None else weights[some].astype(np.float64)
-    learned = learn_map(said[some], *of_some)
-    if learned.why:
-        return said
-    mapped = learned.of(said)
-    mapped[some] = cross_fitted(said[some], *of_some, start=learned)
-    return mapped
+    maps = MapOfOthers.learned_on(some, said[some], labels[some], None if weights is None else weights[some])
+    return maps.of(said, np.arange(len(said)))
 
 
 def cannot_be_mapped(rule: Rule) -> str:

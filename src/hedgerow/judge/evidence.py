@@ -18,7 +18,7 @@ from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.rules import UncertaintyParts
 from hedgerow.belief.rules.uncertainty import UncertaintyAnd
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.forest.fold import Result, fold
+from hedgerow.forest.fold import Result, fold, fold_some
 from hedgerow.forest.foldable import Foldable, ProbabilityOf, Several, group_by_merge
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, distinct_rows
@@ -143,6 +143,12 @@ class Evidence:
         weights = checked_weights(weights, chosen, self.forest.n_trees)
         opinion = self._fold(chosen, self._setting(caution, prior), chosen.key(), weights)
         return opinion if self.groups is None else replace(opinion, groups=self.groups)
+
+    def combine_some(self, weights: Floats | None = None) -> Callable[[NDArray[np.int64]], Opinion]:
+        """For out-of-bag evidence, a function: some samples (m,) -> what `combine` says of them, in little memory."""
+        assert self.judges is not None
+        how = (self.rule, self._setting(None, None), self.judges, weights, self.n_threads)
+        return fold_some(self.forest, self.codes, *how)
 
     def probability(self) -> Floats:
         """The probabilities of the rule and caution of this evidence alone, (n, K), with the bits of `combine`."""

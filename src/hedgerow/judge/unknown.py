@@ -83,6 +83,8 @@ def unknown_values(fitted: Fitted, table: Table, codes: Codes) -> Unknown | None
         return None
     for feature, new in table.new.items():
         found[feature] = found.get(feature, False) | new
+    if not found:
+        return None
     asked = set(fitted.forest.used_features.tolist())
     return _gathered({feature: cells for feature, cells in found.items() if feature in asked and cells.any()}, codes)
 
@@ -138,9 +140,13 @@ def _add_far_numbers(found: dict[int, Bools], table: Table, low: Floats, high: F
     for first, columns in table.column_blocks():
         least, most = low[first : first + len(columns), None], high[first : first + len(columns), None]
         if isinstance(columns, np.ndarray):
-            block = max(1, BLOCK_CODES // max(1, len(columns)))
-            parts = (columns[:, start : start + block] for start in range(0, columns.shape[1], block))
-            if not any(((part < least) | (part > most)).any() for part in parts):
+            if columns.size <= BLOCK_CODES:
+                is_far = ((columns < least) | (columns > most)).any()
+            else:
+                block = max(1, BLOCK_CODES // max(1, len(columns)))
+                parts = (columns[:, start : start + block] for start in range(0, columns.shape[1], block))
+                is_far = any(((part < least) | (part > most)).any() for part in parts)
+            if not is_far:
                 continue
         for feature, column in enumerate(columns, start=first):
             if np.isfinite(low[feature]):

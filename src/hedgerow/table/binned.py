@@ -9,10 +9,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _core
 from hedgerow.table.bins import MAX_BINS, Bins, Codes, encode, find_bins, join_bins
 from hedgerow.table.named import Listed, NamedColumns
 from hedgerow.table.read import read_training_table
 from hedgerow.table.schema import Schema, Table, block_width
+
+#: Columns that are binned together take about this many bytes, unless there are more threads than such columns.
+BATCH_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,8 @@ def bin_columns(
     codes: Codes = np.empty((len(names), n_rows), dtype=np.uint8)
     schemas, bins, first = [], [], 0
     left = iter(columns)
-    while batch := list(islice(left, block_width(n_rows))):
+    width = max(n_threads, BATCH_BYTES // (8 * n_rows))
+    while batch := list(islice(left, min(width, block_width(n_rows)))):
         table = read_training_table(NamedColumns(names[first : first + len(batch)], batch))
         bins.append(find_bins(table, max_bins=max_bins, gaps=gaps, n_threads=n_threads))
         if bins[-1].code_type == np.uint16:
@@ -79,7 +84,10 @@ def bin_columns(
         codes[first : first + len(batch)] = _as_wide(encode(table, bins[-1], n_threads=n_threads), codes.dtype)
         schemas.append(table.schema)
         first += len(batch)
+        is_large = 8 * n_rows * len(batch) >= BATCH_BYTES // 2
         del table, batch
+        if is_large:
+            _core.give_back_memory()
     return BinnedTable(_join_schemas(schemas), join_bins(bins), codes)
 
 

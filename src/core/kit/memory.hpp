@@ -1,0 +1,17 @@
+// Memory: what has been freed -> back to the system.
+#pragma once
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+namespace hedgerow {
+
+// The C library of Linux keeps freed memory that lies between what is in use. A table that was freed column by column would
+// count as used until the end (a million rows × 31 as CSV: 130 MB of 360). It takes a few milliseconds.
+inline void give_back_memory() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
+
+}  // namespace hedgerow
