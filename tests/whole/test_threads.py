@@ -20,7 +20,7 @@ import hedgerow
 from hedgerow import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 #: How often the model is fitted again while others ask it; more by hand, to look for what is rare.
-REFITS = int(os.environ.get("HEDGEROW_REFITS", "300"))
+REFITS = int(os.environ.get("HEDGEROW_REFITS", "100"))
 
 
 def small() -> tuple[pd.DataFrame, np.ndarray]:
