@@ -14,6 +14,7 @@ import pytest
 import hedgerow
 from hedgerow.judge.fitted import fitted_of, with_fitted
 
+INF = float("inf")
 #: So little that nodes of a few hundred rows are grown where their rows lie.
 LITTLE = 12_000
 N_ROWS = 2_400
@@ -35,6 +36,7 @@ each_kind = pytest.mark.parametrize(
         ("RandomForestClassifier", "two", None, {"n_estimators": 2, "max_bins": 255}),
         ("RandomForestRegressor", "number", None, {"n_estimators": 2, "max_bins": None}),
         ("RandomForestClassifier", "class", None, {"n_estimators": 2, "constant_features": "count"}),
+        ("RandomForestClassifier", "two", None, {"n_estimators": 2, "feature_weights": {"a": INF, "b": 0, "d": 2.5}}),
         ("RandomForestRegressor", "number", None, {"n_estimators": 3}),
         ("RandomForestRegressor", "number", "weight", {"n_estimators": 2, "max_depth": 4}),
         ("ExtraTreesRegressor", "two", None, {"n_estimators": 2, "criterion": "poisson"}),

@@ -124,9 +124,10 @@ def weights_from(given: Any, n_features: int, names: Any) -> list[float] | None:
     """``feature_weights`` by position or name -> one weight for each feature, or None if all are drawn alike."""
     if given is None:
         return None
+    listed = _by_feature("feature_weights", given, names, 1)
     try:
-        weights = [float(weight) for weight in _by_feature("feature_weights", given, names, 1)]
-    except (TypeError, OverflowError):
+        weights = [float(weight) for weight in listed]
+    except (TypeError, ValueError, OverflowError):
         weights = []
     if len(weights) != n_features:
         raise ValueError(f"feature_weights must be one weight for each of the {n_features} features, got {given!r}")
