@@ -25,6 +25,7 @@ def evaluate(options: EvaluateOptions) -> None:
     kind = kind_of(model)
     sheet, table, y = _read(model, read_sheet(options.data, options), options)
     judged = kind.judged(model, table, y, options.coverage)
+    del table  # it is most of the memory
     report, shown = kind.evaluation(judged.tally, options.coverage)
     more, tables = kind.details(model, judged, options)
     by = {
