@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,9 @@ class Costs:
     table: Floats  # (K, A)
     of_class: NDArray[np.int64]  # (K,), the action that treats a class as true; -1 if no action does
 
-    def cheapest(self, opinion: Any) -> NDArray[np.int64]:
-        """An opinion about n rows -> the action of the lowest expected cost (n,)."""
+    def cheapest(self, probability: Floats) -> NDArray[np.int64]:
+        """Probabilities (n, K) -> the action of the lowest expected cost (n,)."""
+        opinion = SimpleNamespace(lower=probability, upper=probability, probability=probability)
         return np.asarray(ExpectedUtility(-self.table.T).choose(opinion).argmax(axis=1))
 
     def of_sets(self, sets: NDArray[np.bool_]) -> NDArray[np.int64] | None:
@@ -46,14 +48,14 @@ class Costs:
         """True classes (n,) and actions (n,) -> the cost of a row."""
         return float(self.table[truth, actions].mean())
 
-    def figures(self, truth: NDArray[np.int64], opinion: Any, sets: NDArray[np.bool_]) -> dict[str, float]:
+    def figures(self, truth: NDArray[np.int64], probability: Floats, sets: NDArray[np.bool_]) -> dict[str, float]:
         """What is true, and what a model says -> the cost of a row if one follows it, in several ways."""
-        found = {"cheapest_action": self.mean(truth, self.cheapest(opinion))}
+        found = {"cheapest_action": self.mean(truth, self.cheapest(probability))}
         by_sets = self.of_sets(sets)
         if by_sets is not None:
             found["sets"] = self.mean(truth, by_sets)
         if (self.of_class >= 0).all():
-            found["labels"] = self.mean(truth, self.of_class[opinion.probability.argmax(axis=1)])
+            found["labels"] = self.mean(truth, self.of_class[probability.argmax(axis=1)])
         always = {
             f"always {action}": float(self.table[truth, place].mean()) for place, action in enumerate(self.actions)
         }
@@ -138,6 +140,6 @@ class WithActions:
 
 def with_actions(answers: Columns, opinion: Any, costs: Costs) -> WithActions:
     """Answers, the opinion they come from, and costs -> answers with actions."""
-    best = costs.cheapest(opinion)
+    best = costs.cheapest(opinion.probability)
     expected = opinion.probability @ costs.table
     return WithActions(answers, [costs.actions[each] for each in best], expected[np.arange(len(best)), best])

@@ -26,6 +26,7 @@ def evaluate(options: EvaluateOptions) -> None:
     sheet, table, y = _read(model, read_sheet(options.data, options), options)
     judged = kind.judged(model, table, y, options.coverage)
     known = rows_of_fit(model, table)
+    del table  # it is most of the memory
     report, shown = kind.evaluation(judged.tally, options.coverage)
     more, tables = kind.details(model, judged, options)
     by = {

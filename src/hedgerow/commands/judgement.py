@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,8 +18,10 @@ from hedgerow.judge.number_answers import COVERAGE
 from hedgerow.judge.recognise import recognised
 from hedgerow.metrics.tally import NumberTally, SetTally, tally_numbers, tally_sets
 from hedgerow.metrics.two_classes import Estimate, auc, rates
-from hedgerow.table import Factors
+from hedgerow.table import Factors, NamedColumns
 
+#: Rows whose opinions are in memory at once.
+BLOCK_ROWS = 1 << 16
 #: A column with more different numbers is divided into four groups of equal size.
 MOST_GROUPS = 12
 #: A column with more different texts does not divide rows into groups.
@@ -40,7 +42,7 @@ class ClassJudgement:
 
     classes: Array  # (K,)
     truth: NDArray[np.int64]  # (n,)
-    opinion: Any
+    probability: NDArray[np.float64]  # (n, K)
     sets: NDArray[np.bool_]  # (n, K)
 
     @property
@@ -50,18 +52,18 @@ class ClassJudgement:
 
     def tally_of(self, rows: NDArray[np.bool_]) -> SetTally:
         """The same of some rows (n,)."""
-        label = self.opinion.probability.argmax(axis=1)
-        truth, said = self.classes[self.truth[rows]], self.classes[label[rows]]
-        return tally_sets(truth, said, self.sets[rows], classes=self.classes)
+        label, numbers = self.probability.argmax(axis=1), np.arange(len(self.classes))
+        found = tally_sets(self.truth[rows], label[rows], self.sets[rows], classes=numbers)
+        return replace(found, classes=self.classes)
 
     def log_loss(self) -> float:
         """The mean of minus the logarithm of the probability of the true class."""
-        return mean_log_loss(self.opinion.probability, self.truth)
+        return mean_log_loss(self.probability, self.truth)
 
     def two_classes(self, positive: int) -> dict[str, Any]:
         """Rates of labels, with intervals; the same where the set holds one class; and the area under the ROC curve."""
-        probability = self.opinion.probability[:, positive]
-        is_so, called = self.truth == positive, self.opinion.probability.argmax(axis=1) == positive
+        probability = self.probability[:, positive]
+        is_so, called = self.truth == positive, self.probability.argmax(axis=1) == positive
         decided = self.sets.sum(axis=1) == 1
         one = self.sets[:, positive]
         return {
@@ -73,7 +75,7 @@ class ClassJudgement:
 
     def costs(self, costs: Costs) -> dict[str, float]:
         """What a row costs if one follows the model."""
-        return costs.figures(self.truth, self.opinion, self.sets)
+        return costs.figures(self.truth, self.probability, self.sets)
 
     def group(self, rows: NDArray[np.bool_]) -> dict[str, Any]:
         """Figures of some rows (n,)."""
@@ -111,12 +113,16 @@ def mean_log_loss(probability: NDArray[np.float64], truth: NDArray[np.int64]) ->
     return float(-np.log(np.maximum(given, np.finfo(np.float64).eps)).mean())
 
 
-def judge_classes(model: Any, table: Any, y: Array) -> ClassJudgement:
-    """A classifier, the table it expects and the true classes (n,) -> judgement."""
-    now = answers_of(model)
-    opinion = now.opinion(now.encode(now.table(table)))
-    truth = np.searchsorted(now.classes, y)
-    return ClassJudgement(now.classes, truth, opinion, now.chosen(opinion))
+def judge_classes(model: Any, table: NamedColumns, y: Array) -> ClassJudgement:
+    """A classifier, the table it expects and the true classes (n,) -> judgement; opinions are of a block at a time."""
+    now, n_rows = answers_of(model), len(y)
+    probability = np.empty((n_rows, len(now.classes)))
+    sets = np.empty(probability.shape, dtype=bool)
+    for first in range(0, n_rows, BLOCK_ROWS):
+        part = slice(first, first + BLOCK_ROWS)
+        opinion = now.opinion(now.read(table.some(part)))
+        probability[part], sets[part] = opinion.probability, now.chosen(opinion)
+    return ClassJudgement(now.classes, np.searchsorted(now.classes, y), probability, sets)
 
 
 def judge_numbers(model: Any, table: Any, y: Array, coverage: float | None) -> NumberJudgement:

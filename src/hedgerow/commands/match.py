@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import _core
 from hedgerow.commands.blocks import joined
 from hedgerow.commands.dates import PARTS
 from hedgerow.commands.outcome import DataError, UsageError
@@ -16,6 +17,9 @@ from hedgerow.commands.spelling import known_places
 from hedgerow.commands.talk import listed, number_of, say
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import Factors, NamedColumns, Schema
+
+#: In so many rows, a column of a file that is let go is worth giving back to the system.
+LARGE_ROWS = 1 << 17
 
 
 def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_missing: bool = False) -> NamedColumns:
@@ -38,7 +42,11 @@ def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_mi
     ignored = [name for name in sheet.names if name not in names and name not in other]
     if ignored:
         say(f"note: not used by the model: {listed(ignored)}")
-    columns = [_fitting(sheet, name, schema.categories[number]) for number, name in enumerate(names)]
+    columns = []
+    for name, categories in zip(names, schema.categories, strict=True):
+        columns.append(_fitting(sheet, name, categories))
+        if sheet.n_rows >= LARGE_ROWS:  # the column as the file has it
+            _core.give_back_memory()
     _tell_unseen(schema, names, columns)
     return NamedColumns(schema.names, columns)
 

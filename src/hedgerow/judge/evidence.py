@@ -145,7 +145,7 @@ class Evidence:
         return opinion if self.groups is None else replace(opinion, groups=self.groups)
 
     def combine_some(self, weights: Floats | None = None) -> Callable[[NDArray[np.int64]], Opinion]:
-        """For out-of-bag evidence, a function: some samples (m,) -> what `combine` says of them, in little memory."""
+        """For out-of-bag evidence, a function: some samples (m,) -> their opinion, as `combine` makes it."""
         assert self.judges is not None
         how = (self.rule, self._setting(None, None), self.judges, weights, self.n_threads)
         return fold_some(self.forest, self.codes, *how)

@@ -141,7 +141,7 @@ def _add_far_numbers(found: dict[int, Bools], table: Table, low: Floats, high: F
         least, most = low[first : first + len(columns), None], high[first : first + len(columns), None]
         if isinstance(columns, np.ndarray):
             if columns.size <= BLOCK_CODES:
-                is_far = ((columns < least) | (columns > most)).any()
+                is_far = bool(((columns < least) | (columns > most)).any())
             else:
                 block = max(1, BLOCK_CODES // max(1, len(columns)))
                 parts = (columns[:, start : start + block] for start in range(0, columns.shape[1], block))

@@ -59,7 +59,7 @@ class NamedColumns:
         first = self.listed[0]
         return len(first.codes if isinstance(first, Factors) else first), len(self.listed)
 
-    def some(self, rows: Array) -> NamedColumns:
+    def some(self, rows: Array | slice) -> NamedColumns:
         """The same table with some rows only."""
         return NamedColumns(
             self.names,
