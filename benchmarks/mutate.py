@@ -5,8 +5,9 @@ python -m benchmarks.mutate [--count 100000] [--first 0] [--seed 0] [--turns 1] 
 
 One file in six is damaged anywhere; the others are changed by someone who knows the format, with everything that
 follows from other parts computed again (`tests/reference/craft.py`). Each is loaded in a worker process. Every model
-that loads is asked everything that is public (`tests/reference/ask.py`); other rules, cautions and decisions take
-turns. With `--turns 8` it is asked for its answers and bounds, and each other question is asked of one model in eight.
+that loads is asked everything that is public (`tests/reference/ask.py`); other rules and decisions, and the languages
+of programs, take turns. With `--turns 8` it is asked for its answers and bounds, and each other question is asked of
+one model in eight.
 A failure is a worker that dies, a question that takes more than a second of computing, more memory than `--memory` MB
 beyond what a worker needs to begin with, more than 64 MB beyond twice the file in `load` (measured of one file in
 eight), another exception of `load` than ModelFileError, and one of a question that is not among the

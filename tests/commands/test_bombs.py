@@ -235,9 +235,21 @@ def test_no_control_character_of_a_name_reaches_the_table_of_groups(run, write, 
     assert shown.replace("\n", "").isprintable()
 
 
-def test_a_set_in_a_spreadsheet_is_written_as_in_csv(tmp_path) -> None:
+def test_a_set_in_a_spreadsheet_is_written_as_in_csv(run, write, model, patients, tmp_path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
-    workbook.write_workbook({"=a": ["=1+1", "x"], "set": [["no", "yes"], ["=no"]]}, tmp_path / "a.xlsx")
-    rows = list(openpyxl.load_workbook(tmp_path / "a.xlsx").active.iter_rows())
-    assert [[cell.value for cell in row] for row in rows] == [["=a", "set"], ["=1+1", "no|yes"], ["x", "=no"]]
-    assert {cell.data_type for row in rows for cell in row} == {"s"}
+    words = ("predict", model, patients / "test.csv", "--caution", "4", "-o")
+    for name in ("a.xlsx", "a.csv"):
+        assert run(*words, tmp_path / name).exit_code == 0
+    rows = list(openpyxl.load_workbook(tmp_path / "a.xlsx").active.values)
+    plain = pd.read_csv(tmp_path / "a.csv")
+    at = rows[0].index("set")
+    assert [row[at] for row in rows[1:]] == plain["set"].tolist()
+    assert plain["set"].str.contains("|", regex=False).any()
+
+
+def test_no_text_in_a_spreadsheet_is_a_formula(tmp_path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook.write_workbook({"=a": ["=1+1", "x"], "@b": ["-1", "+1"]}, tmp_path / "a.xlsx")
+    cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx").active.iter_rows() for cell in row]
+    assert [cell.value for cell in cells] == ["=a", "@b", "=1+1", "-1", "x", "+1"]
+    assert {cell.data_type for cell in cells} == {"s"}

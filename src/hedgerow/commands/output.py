@@ -93,7 +93,7 @@ def write_answers(
     kind = kind_asked(out, as_json)
     if kind in _WRITERS:
         with whole_file(str(out)) as passing:
-            _WRITERS[kind](columns_of(answers, kept, prefix), passing)
+            _WRITERS[kind](columns_of(answers, kept, prefix, lists=kind != WORKBOOK), passing)
         return
     with _text_file(out) as file:
         if kind == JSON:
@@ -102,11 +102,11 @@ def write_answers(
             _write_csv(file, answers, kept, prefix, raw, "\t" if str(out).lower().endswith(".tsv") else ",")
 
 
-def columns_of(answers: Columns, kept: Kept, prefix: str) -> dict[str, Any]:
-    """Answers and the columns to keep -> columns for Parquet, by name."""
+def columns_of(answers: Columns, kept: Kept, prefix: str, *, lists: bool = True) -> dict[str, Any]:
+    """Answers and the columns to keep -> columns by name; a set is a list, or text as in CSV."""
     _refuse_clash(answers.names, kept, prefix)
     names = [*kept.names, *(prefix + name for name in answers.names)]
-    columns = [*kept.columns_with_gaps(), *answers.typed(), *answers.numbers()]
+    columns = [*kept.columns_with_gaps(), *(answers.typed() if lists else answers.texts()), *answers.numbers()]
     return dict(zip(names, columns, strict=True))
 
 

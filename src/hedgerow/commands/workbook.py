@@ -12,7 +12,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from hedgerow.commands.answers import BAR
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.packed import first_bytes, members
 from hedgerow.commands.talk import listed, say
@@ -164,9 +163,7 @@ def _text(cell: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value -> what a cell can hold: lists as in CSV, with bars, NaN as nothing."""
+    """A value -> what a cell can hold: what it does not know as text, NaN as nothing."""
     if isinstance(value, float) and not -float("inf") < value < float("inf"):
         return None
-    if isinstance(value, list | tuple):
-        return BAR.join(map(str, value))
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -84,7 +84,8 @@ def read_answers(text: str) -> AnswersFile:
 
 def _answer(each: dict[str, Any], first: int) -> Answer:
     """One entry of the file -> an answer."""
-    answer, row = each.get("answer"), each.get("row")
+    answer: Any = each.get("answer")
+    row: Any = each.get("row")
     if not (answer is None or (_is_number(answer) and abs(answer) < MOST)):
         raise ValueError(f"it is damaged: an answer is {shortened(answer)}")
     if not _is_whole(row) or not first <= row < MOST:
