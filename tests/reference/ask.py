@@ -43,7 +43,7 @@ REFUSALS: dict[type[Exception], str] = {
         row_weights tune LeafEvidenceDisplay
     """,
     ValueError: """
-        predict_interval predict_mass predict_novelty predict_quantiles predict_set
+        predict_frame predict_interval predict_mass predict_novelty predict_quantiles predict_set
         describe explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx importance_test cost_complexity_pruning_path fit_transform
@@ -186,6 +186,7 @@ def _of_classes(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "score", lambda: model.score(X, y)
     yield "predict_confidence", lambda: _p_values(model.predict_confidence(X))
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
+    yield "predict_frame", lambda: model.predict_frame(X)
     for mass in ("idm",) if pairs else ("idm", "multinomial"):
         yield f"predict_mass {mass}", lambda mass=mass: model.predict_mass(X, **({} if pairs else {"model": mass}))
     yield "predict_variance", lambda: model.predict_variance(X)
@@ -224,6 +225,7 @@ def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "predict", lambda: _finite(model.predict(X), *model.predict(X, return_std=True))
     yield "predict_bounds", lambda: _bounds(model, X)
     yield "predict_uncertainty", lambda: _finite(*model.predict_uncertainty(X))
+    yield "predict_frame", lambda: model.predict_frame(X)
     yield "predict_variance", lambda: model.predict_variance(X)
     yield "predict_interval", lambda: _ordered(model.predict_interval(X))
     yield "predict_interval", lambda: _ordered(model.predict_interval(X, method="jackknife+"))

@@ -34,7 +34,8 @@ def evaluate(options: EvaluateOptions) -> None:
         for name in options.by
     }
     if options.as_json:
-        write_json(report | more | ({"by": by} if by else {}) | {"training_rows": known})
+        found = {"by": by or None, "training_rows": known}
+        write_json(report | more | {name: value for name, value in found.items() if value is not None})
         return
     show(*shown, *tables)
     for name, groups in by.items():

@@ -279,10 +279,10 @@ class TreesClassifier(ClassifierMixin, LaterEstimator):  # type: ignore[misc]
         >>> from hedgerow import RandomForestClassifier
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> forest = RandomForestClassifier(caution=2, random_state=0).fit(X[::2], y[::2])
-        >>> forest.predict_frame(X[1::2]).loc[[51, 77], ["label", "set"]]
-            label     set
-        51      1     [1]
-        77      1  [1, 2]
+        >>> forest.predict_frame(X[1::2]).loc[[51, 119], ["label", "set"]]
+             label     set
+        51       1     [1]
+        119      1  [1, 2]
         """
         found = class_columns(answers_of(self), X)
         return self._framed(X, [*found.typed(), *found.numbers()], found.names)
