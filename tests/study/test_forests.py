@@ -9,9 +9,9 @@ from hedgerow import RandomForestClassifier, combine
 from hedgerow.commands.cli import app
 from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments import STUDIES, find_experiment
-from hedgerow.study.experiments.busch_2021 import forests
-from hedgerow.study.experiments.busch_2021.forests_summary import Ensembles, collect, report
 from hedgerow.study.experiments.busch_2021.protocol import halves
+from hedgerow.study.experiments.forests import protocol as forests
+from hedgerow.study.experiments.forests.summary import Ensembles, collect, report
 from hedgerow.study.experiments.frame import Results
 
 

@@ -25,7 +25,7 @@ PAPERS = {
     "lectures": "hedgerow.study.experiments.lectures",
 }
 #: Further studies of a paper: questions that it leaves open.
-STUDIES = {("busch-2021", "forests"): "hedgerow.study.experiments.busch_2021.forests"}
+STUDIES = {("busch-2021", "forests"): "hedgerow.study.experiments.forests"}
 
 
 def find_experiment(paper: str, study: str | None = None) -> Experiment:

@@ -75,7 +75,7 @@ def _figure_of_parts(results: Results) -> Figure:
             axis.bar(x, variance, 0.25, bottom=bias, color=SHADES[learner[0]], alpha=0.4, label=f"{name}: variance")
         axis.set_xticks(np.arange(len(sets)), sets, rotation=60, ha="right")
         axis.set_ylabel("squared error")
-        axis.legend(fontsize=7, ncols=3)
+        canvas.legend(*axis.get_legend_handles_labels(), loc="outside upper center", fontsize=7, ncols=3)
 
     return Figure("parts", "Bias and variance of a tree against many", draw, (9, 4))
 

@@ -1,4 +1,4 @@
-"""Forests summary: results of the study of forests -> tables, figures, and which rules help where."""
+"""Summary: results of all units -> tables, figures, and which rules help where."""
 
 from __future__ import annotations
 

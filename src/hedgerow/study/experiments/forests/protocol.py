@@ -1,6 +1,6 @@
-"""Forests: which rules of the paper help ordinary forests and small ensembles; the paper leaves it to future work.
+"""Protocol: a data set, a kind of trees and a leaf size -> accuracy and Brier score of every rule.
 
-``hedgerow reproduce busch-2021 --study forests``. One ensemble per half; every rule then combines the same leaves.
+One ensemble per half and number of trees; every rule then combines the same leaves.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from hedgerow import RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow.rules import Eva, Rule, resolve_rule
 from hedgerow.study.datasets import describe_dataset, load_dataset, take_rows
-from hedgerow.study.experiments.busch_2021.forests_summary import report
 from hedgerow.study.experiments.busch_2021.protocol import features, halves
-from hedgerow.study.experiments.frame import Arguments, Experiment, Result, Unit
+from hedgerow.study.experiments.frame import Arguments, Result, Unit
 
 Floats = NDArray[np.float64]
 
@@ -94,13 +93,3 @@ def scored(probability: Floats, classes: NDArray[np.int64], y: NDArray[np.int64]
     own = np.where(classes == y[:, None], probability, 0.0).sum(axis=1)
     errors = (probability**2).sum(axis=1) - 2 * own + 1
     return float(right.mean()), float(errors.mean())
-
-
-EXPERIMENT = Experiment(
-    name="busch-2021-forests",
-    title="Which rules help ordinary forests and small ensembles",
-    sets=lambda quick: QUICK_SETS if quick else SETS,
-    plan=plan,
-    work=work,
-    report=report,
-)
