@@ -23,8 +23,8 @@ from hedgerow import (
 )
 from hedgerow.forest.hulls import (
     FAR,
+    LEAST_TREES,
     MOST_MARKS,
-    MOST_TREES,
     cells_of_codes,
     cells_of_table,
     draw_features,
@@ -46,7 +46,7 @@ def mixed(seed: int, n_rows: int = 60) -> tuple[pd.DataFrame, NDArray[np.int64]]
     return pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "colour": colour}), y
 
 
-@pytest.mark.parametrize(("seed", "n_trees"), [(0, 12), (1, 12), (2, 12), (3, 12), (4, MOST_TREES + 5)])
+@pytest.mark.parametrize(("seed", "n_trees"), [(0, 12), (1, 12), (2, 12), (3, 12), (4, LEAST_TREES + 5)])
 def test_scores_are_those_of_the_values_row_by_row(seed: int, n_trees: int) -> None:
     X, y = mixed(seed)
     Z = mixed(seed + 100)[0]
@@ -176,10 +176,9 @@ def test_regressors_extra_trees_and_several_outputs_keep_it_in_files() -> None:
 
 def test_hulls_take_at_most_a_third_of_the_model() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    for n_trees in (20, MOST_TREES, 100, 200):
+    for n_trees, with_hulls in ((20, 20), (LEAST_TREES, LEAST_TREES), (90, LEAST_TREES), (100, 40), (200, 80)):
         forest = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
         hulls = learned_novelty(forest._fitted).hulls
-        with_hulls = min(n_trees, MOST_TREES)
         assert hulls.features.shape == (with_hulls, min(MOST_MARKS * n_trees // with_hulls, 11))  # 11 is 2 √30
         assert hulls.marks.nbytes <= 0.3 * forest.forest_.nbytes
 

@@ -38,8 +38,9 @@ Marks = NDArray[np.uint16]
 #: Levels of a numeric feature, and the bit that says whether there is any value.
 LEVELS = 127
 _PRESENT = 1 << 14
-#: Trees whose leaves have hulls. More of them would cost more time and tell strangers from other rows no better.
-MOST_TREES = 40
+#: The leaves of two fifths of the trees have hulls, but of no fewer trees than this: hulls of all trees, with half as
+#: many features each, take three times as long.
+LEAST_TREES = 40
 #: Most marks for each leaf of the forest, on average: with more, hulls would take over 30 % of the bytes of a forest of
 #: two classes.
 MOST_MARKS = 4
@@ -135,7 +136,7 @@ def find_hulls(forest: Forest, codes: Codes, bags: Bags, meaning: Meaning, seed:
 
 def features_of_trees(seed: int, n_trees: int, n_features: int) -> NDArray[np.int32]:
     """-> (t, m): the features whose values the leaves of each of the first t trees remember."""
-    with_hulls = min(n_trees, MOST_TREES)
+    with_hulls = min(n_trees, max(LEAST_TREES, 2 * n_trees // 5))
     n_drawn = min(n_features, round(2 * math.sqrt(n_features)), MOST_MARKS * n_trees // with_hulls)
     return draw_features(seed, with_hulls, n_features, n_drawn)
 
