@@ -109,8 +109,8 @@ def disagreement(labels: NDArray[np.integer[Any]]) -> float:
 
     Examples
     --------
-    >>> disagreement(np.array([[0, 1], [0, 1], [0, 2]]))  # no pair about the first row, two of three about the second
-    0.3333333333333333
+    >>> round(disagreement(np.array([[0, 1], [0, 1], [0, 2]])), 3)  # two of three pairs differ, about the second row
+    0.333
     """
     n_tables = len(labels)
     alike = sum((labels == label).sum(axis=0) * ((labels == label).sum(axis=0) - 1) for label in np.unique(labels))
