@@ -1,11 +1,12 @@
 """Pictures: data that scikit-learn ships -> the pictures of these pages, in ``docs/images``.
 
-``python docs/pictures.py`` draws them; a test draws them again and compares (`differs`).
+``python docs/pictures.py [FOLDER]`` draws them; a test draws them again and compares (`differs`).
 """
 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -79,9 +80,10 @@ def differs(one: Path, other: Path) -> float:
 
 
 if __name__ == "__main__":
-    IMAGES.mkdir(exist_ok=True)
-    draw_displays(IMAGES)
+    folder = Path(sys.argv[1]) if sys.argv[1:] else IMAGES
+    folder.mkdir(exist_ok=True)
+    draw_displays(folder)
     if found := shutil.which("chromium"):
-        draw_report(IMAGES, found)
+        draw_report(folder, found)
     else:
         print("no Chromium: the picture of the report stays as it is")

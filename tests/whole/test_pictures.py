@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,18 +21,23 @@ def pictures():
     return module
 
 
-def test_displays_are_drawn_as_they_are_shown(pictures, tmp_path):
-    pictures.draw_displays(tmp_path)
-    for name in ("plots.png", "tree.png"):
-        assert pictures.differs(pictures.IMAGES / name, tmp_path / name) < 0.01, "run python docs/pictures.py"
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """The pictures, drawn in another process: a process has one playwright, and tests of the report have it."""
+    folder = tmp_path_factory.mktemp("pictures")
+    subprocess.run([sys.executable, DOCS / "pictures.py", folder], check=True)
+    return folder
 
 
-def test_the_report_is_drawn_as_it_is_shown(pictures, tmp_path):
-    pytest.importorskip("playwright", reason="needs playwright")
-    if not (chromium := shutil.which("chromium")):
+@pytest.mark.parametrize("name", ["plots.png", "tree.png"])
+def test_displays_are_drawn_as_they_are_shown(pictures, drawn, name):
+    assert pictures.differs(pictures.IMAGES / name, drawn / name) < 0.01, "run python docs/pictures.py"
+
+
+def test_the_report_is_drawn_as_it_is_shown(pictures, drawn):
+    if not (drawn / "report.png").exists():
         pytest.skip("needs Chromium")
-    pictures.draw_report(tmp_path, chromium)
-    found = pictures.differs(pictures.IMAGES / "report.png", tmp_path / "report.png")
+    found = pictures.differs(pictures.IMAGES / "report.png", drawn / "report.png")
     assert found < 0.03, "run python docs/pictures.py"  # fonts differ from machine to machine
 
 
