@@ -32,7 +32,7 @@ NAMES = (
 )
 KINDS = [getattr(hedgerow, name) for name in NAMES]
 #: Parameters that are checked against the table, the labels or by scikit-learn.
-CHECKED_LATER = {"class_weight", "monotonic_cst", "categorical_features", "random_state"}
+CHECKED_LATER = {"class_weight", "monotonic_cst", "categorical_features", "random_state", "feature_weights"}
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, 0] > 0).astype(int)
 

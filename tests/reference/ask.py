@@ -43,7 +43,7 @@ REFUSALS: dict[type[Exception], str] = {
         row_weights tune LeafEvidenceDisplay
     """,
     ValueError: """
-        predict_frame predict_interval predict_mass predict_novelty predict_quantiles predict_set
+        predict_frame predict_interval predict_mass predict_novelty predict_quantiles predict_set quantile_ranks
         describe explain report score_samples shap_values
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx importance_test cost_complexity_pruning_path fit_transform
@@ -230,6 +230,7 @@ def _of_numbers(model: Any, X: Any, turn: int | None) -> Iterator[Question]:
     yield "predict_interval", lambda: _ordered(model.predict_interval(X))
     yield "predict_interval", lambda: _ordered(model.predict_interval(X, method="jackknife+"))
     yield "predict_quantiles", lambda: _finite(model.predict_quantiles(X, weighting="row"), model.predict_quantiles(X))
+    yield "quantile_ranks", lambda: _finite(model.quantile_ranks(X, y))
     yield "score", lambda: model.score(X, y)
     yield "shap_values", lambda: _finite(explain.shap_values(model, X).values)
     yield "explain", lambda: [why.to_text() + why.to_html() for why in model.explain(_first(X, 2), time_limit=0)]

@@ -337,6 +337,7 @@ WRONG: dict[str, list[Any]] = {
     "class_weight": ["even", 3, [1, 2], np.array([1, 2]), {0: -1.0}, {0: NAN}, {0: 0, 1: 0}, {7: 1.0}, {0: "a"}],
     "monotonic_cst": [[1, 0], [2, 0, 0], [0.5, 0, 0], "up", {"a": 1}, 3],
     "categorical_features": [[3], [-1], ["a"], [True], 1.5, "all"],
+    "immutable_features": ["a", 3, [1.5], [None], {0: 1}],
     "leaf_counts": ["some", None, 3, ["all"]],
     "ccp_alpha": [-0.1, NAN, INF, "some", None],
     "label_rounds": [-1, 1.5, NAN, "some", None, True],

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
@@ -48,7 +49,10 @@ def arrays_of(answer: Any) -> list[NDArray[Any]]:
     """An answer -> the arrays it is made of, of which each has a row for each sample."""
     if isinstance(answer, tuple):
         return [array for part in answer for array in arrays_of(part)]
-    return [answer.toarray() if sparse.issparse(answer) else np.asarray(answer)]
+    if isinstance(answer, pd.DataFrame):
+        return [array for name in answer for array in arrays_of(answer[name])]
+    array = answer.toarray() if sparse.issparse(answer) else np.asarray(answer)
+    return [np.array([repr(row) for row in array.tolist()]) if array.dtype.kind == "O" else array]
 
 
 def assert_batches_do_not_matter(ask: Callable[[Any], Any], n_asked: int = N_ASKED) -> None:

@@ -261,7 +261,7 @@ class NumberAnswers(Answers):
         """Codes (p, n), or None for the training rows out of bag, numbers (n,) -> (n,)."""
         leaves, threads = self._reached(codes, "quantile_ranks")
         numbers = read_targets(y, len(leaves), "squared_error")
-        return ranks_of(self.forest, leaves, self.leaf_rows(), numbers, weighting, kind, threads)
+        return ranks_of(self.forest, leaves, self.leaf_rows("quantile_ranks"), numbers, weighting, kind, threads)
 
     def _reached(self, codes: Codes | None, asked: str) -> tuple[NDArray[np.int32], int]:
         """Codes (p, n), or None for the training rows -> the leaf in each tree, -1 if its bag has it; threads."""
@@ -323,14 +323,14 @@ class NumberAnswers(Answers):
 
         return self.fitted.learned.get("residuals", None, make)
 
-    def leaf_rows(self) -> LeafRows:
-        """The training rows of every leaf, found when first needed."""
+    def leaf_rows(self, asked: str = "predict_quantiles") -> LeafRows:
+        """The training rows of every leaf, found when first needed by the method that is `asked`."""
 
         def make() -> LeafRows:
             rows = self.fitted.rows
             if rows is None:
                 raise ValueError(
-                    "predict_quantiles must be called on a model fitted here or with leaf_rows=True, got one unpickled,"
+                    f"{asked} must be called on a model fitted here or with leaf_rows=True, got one unpickled,"
                     " loaded, or warm-started on other rows, whose leaves have lost their rows; fit it again"
                 )
             return leaf_rows_of(self.forest, rows, self.threads(rows.n_rows))

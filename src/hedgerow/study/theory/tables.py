@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
@@ -79,7 +81,7 @@ def bias_and_variance(
     kinds, numbers = np.unique(labels, return_inverse=True)
     test: Array = np.empty(0)
     for model, test in fits(estimator, X, labels, n_tables, share, test_share, random_state):
-        rows = _safe_indexing(X, test)
+        rows = _taken(X, test)
         said.append(_aligned(model, rows, kinds) if is_classifier(model) else np.asarray(model.predict(rows)))
     truth = numbers[test] if is_classifier(estimator) else labels[test]
     return decomposed(np.array(said), truth)
@@ -138,7 +140,15 @@ def fits(
         model = clone(estimator)
         if "random_state" in model.get_params():
             model.set_params(random_state=seed)
-        yield model.fit(_safe_indexing(X, rows), y[rows]), test
+        yield model.fit(_taken(X, rows), y[rows]), test
+
+
+def _taken(X: Any, rows: Array) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows.tolist()].to_native()
+    return X[rows] if issparse(X) else np.asarray(X)[rows]
 
 
 def _aligned(model: Any, X: Any, kinds: Array) -> Floats:
