@@ -22,7 +22,7 @@ BLOCK_ROWS = 16_384
 
 
 def oob_tally(now: ClassAnswers) -> SetTally | None:
-    """The answers of a forest -> the tally of the rows that have a judge; None if there are none.
+    """The answers of a forest -> the tally of the rows that have a judge; None if no row has one.
 
     It is that of `ClassAnswers.try_out`, which has the opinions about all rows in memory.
     """
