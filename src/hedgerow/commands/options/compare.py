@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.commands.options.shared import Data, Jobs, Reading, SkipUnlabelled, Talking
+from hedgerow.commands.options.shared import Data, Drop, IdLeftOut, Jobs, Nominal, Reading, SkipUnlabelled, Talking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +21,7 @@ class CompareOptions(Reading, Talking):
     trees: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Number of trees of each forest.")] = 100
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="Seed of folds and models.")] = 0
     jobs: Jobs = -1
-    drop: Annotated[tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")] = ()
-    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; it is left out.")] = None
-    nominal: Annotated[
-        tuple[str, ...],
-        typer.Option(metavar="COLUMN", help="Column to treat as categories even if it holds numbers; repeatable."),
-    ] = ()
+    drop: Drop = ()
+    id: IdLeftOut = None
+    nominal: Nominal = ()
     skip_unlabelled: SkipUnlabelled = False

@@ -7,7 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from hedgerow.commands.options.shared import Dask, Data, Jobs, Reading, SkipUnlabelled, Writing
+from hedgerow.commands.options.shared import (
+    Dask,
+    Data,
+    Drop,
+    IdLeftOut,
+    Jobs,
+    Nominal,
+    Reading,
+    SkipUnlabelled,
+    Writing,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +56,9 @@ class FitOptions(Reading, Writing):
         int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="The same seed gives the same model file.")
     ] = 0
     jobs: Jobs = -1
-    drop: Annotated[tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")] = ()
-    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; it is left out.")] = None
-    nominal: Annotated[
-        tuple[str, ...],
-        typer.Option(metavar="COLUMN", help="Column to treat as categories even if it holds numbers; repeatable."),
-    ] = ()
+    drop: Drop = ()
+    id: IdLeftOut = None
+    nominal: Nominal = ()
     skip_unlabelled: SkipUnlabelled = False
     class_weight: Annotated[
         str | None,

@@ -22,6 +22,12 @@ Dask = Annotated[
     ),
 ]
 Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows.")]
+IdLeftOut = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the rows; it is left out.")]
+Drop = Annotated[tuple[str, ...], typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")]
+Nominal = Annotated[
+    tuple[str, ...],
+    typer.Option(metavar="COLUMN", help="Column to treat as categories even if it holds numbers; repeatable."),
+]
 Train = Annotated[
     str | None, typer.Option(metavar="FILE", help="The table the model was fitted to, to show the nearest cases.")
 ]

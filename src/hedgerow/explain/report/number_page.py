@@ -15,7 +15,7 @@ from hedgerow.explain.report.asked import Asked, Parts
 from hedgerow.explain.report.cases import choose_cases
 from hedgerow.explain.report.class_page import renamed_columns
 from hedgerow.explain.report.figures import Feature, Strangers, columns_of, features_of, most_important, strangers_of
-from hedgerow.explain.report.pack import cut, packed, safe_json
+from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.plots import Plot, error_plots
 from hedgerow.explain.report.readable import column_name, readable
@@ -26,9 +26,9 @@ from hedgerow.explain.report.why import (
     NEAREST,
     SHOWN,
     WHY_BYTES,
-    blocks_of,
     nearest_words,
     one_line,
+    told_within,
 )
 from hedgerow.explain.text import added_features, rests_words
 from hedgerow.judge.answer import answers_of
@@ -36,6 +36,7 @@ from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
 from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
 from hedgerow.metrics import tally_numbers
 from hedgerow.table import NamedColumns
+from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
@@ -201,20 +202,13 @@ def _explained(
     now: NumberAnswers, said: Said, rows: NDArray[np.int64], training: KnownRows | None, asked: Asked, coverage: float
 ) -> dict[int, dict[str, Any]]:
     """Rows (m,) -> {row: explanation}, as many as fit into the page."""
-    told: dict[int, dict[str, Any]] = {}
-    room = WHY_BYTES if asked.cases == "some" else None
     shap = len(now.forest.nodes) * len(rows) <= MOST_VISITS
-    for some, columns, codes in blocks_of(said.table, said.codes, rows):
+
+    def explain(columns: list[Any], codes: Codes) -> list[dict[str, Any]]:
         found = estimates_of(now, columns, codes, training, cases=NEAREST, shap=shap, coverage=coverage)
-        for row, estimate in zip(some.tolist(), found, strict=True):
-            words = _words(estimate, asked.first)
-            if room is not None:
-                room -= len(safe_json(words).encode(errors="backslashreplace"))
-                if room < 0:
-                    return told
-            told[row] = words
-        asked.progress(len(told), len(rows))
-    return told
+        return [_words(estimate, asked.first) for estimate in found]
+
+    return told_within(WHY_BYTES if asked.cases == "some" else None, said, rows, asked.progress, explain)
 
 
 def _words(estimate: Estimate, first: int) -> dict[str, Any]:

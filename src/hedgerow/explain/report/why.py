@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -66,21 +66,38 @@ def explanations_of(
     options: dict[str, Any] = {"cases": NEAREST, "time_limit": min(1.0, asked.seconds / max(1, len(rows)))}
     options["shap"] = len(now.forest.nodes) * len(rows) <= MOST_VISITS
     options["limits"] = limits_of(now, asked.immutable)
-    told: dict[int, dict[str, Any]] = {}
-    for some, columns, codes in blocks_of(said.table, said.codes, rows):
+
+    def explain(columns: list[Any], codes: Codes) -> list[dict[str, Any]]:
         found = explain_codes(forest, now, columns, codes, training, **options)
-        for row, explanation in zip(some.tolist(), found, strict=True):
-            words = _words(explanation, asked.first)
+        return [_words(explanation, asked.first) for explanation in found]
+
+    return told_within(room, said, rows, asked.progress, explain)
+
+
+def told_within(
+    room: int | None,
+    said: Any,
+    rows: NDArray[np.int64],
+    progress: Callable[[int, int], None],
+    explain: Callable[[list[Any], Codes], list[dict[str, Any]]],
+) -> dict[int, dict[str, Any]]:
+    """Rows (m,), a function from columns and codes to the words about each row -> {row: words}.
+
+    These are all rows, or as many as fit into `room` bytes.
+    """
+    told: dict[int, dict[str, Any]] = {}
+    for some, columns, codes in _blocks_of(said.table, said.codes, rows):
+        for row, words in zip(some.tolist(), explain(columns, codes), strict=True):
             if room is not None:
                 room -= len(safe_json(words).encode(errors="backslashreplace"))
                 if room < 0:
                     return told
             told[row] = words
-        asked.progress(len(told), len(rows))
+        progress(len(told), len(rows))
     return told
 
 
-def blocks_of(
+def _blocks_of(
     table: NamedColumns, codes: Codes, rows: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], list[Any], Codes]]:
     """Columns, codes (p, n), rows (m,) -> some of the rows at a time, with their columns and codes."""
