@@ -20,9 +20,21 @@ for library in ("OPENBLAS", "MKL", "OMP"):
 
 # No test asserts a time: a busy machine must not turn one red.
 settings.register_profile("hedgerow", deadline=None)
-# Ten times as many examples: `HYPOTHESIS_PROFILE=nightly pytest`.
-settings.register_profile("nightly", deadline=None, max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "hedgerow"))
+settings.load_profile("hedgerow")
+
+#: `HEDGEROW_EXAMPLES=10 pytest` tries ten times as many examples of each property, drawn at random.
+EXAMPLES = int(os.environ.get("HEDGEROW_EXAMPLES", "1"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if EXAMPLES == 1:
+        return
+    # A profile would not do: it is overruled where a test says how many examples it needs.
+    for test in {item.obj for item in items if item.get_closest_marker("hypothesis")}:
+        few = test._hypothesis_internal_use_settings
+        many = settings(few, max_examples=EXAMPLES * few.max_examples, derandomize=False)
+        test._hypothesis_internal_use_settings = many
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pytest
 from tests.reference.ask import is_refusal, questions
 from tests.reference.attack import Attack
 from tests.reference.craft import CHANGES, Parts, put_together, settle, taken_apart
-from tests.reference.models import EVERY_MODEL, MODELS, labels, numbers
+from tests.reference.models import EVERY_MODEL, MODELS, labels, numbers, saved
 
 import hedgerow
 from hedgerow import _core
@@ -24,9 +24,7 @@ from hedgerow.rules import Belief, CdmAve
 
 def parts_of(name: str) -> Parts:
     """A model of `tests.reference.models`, saved and taken apart."""
-    file = io.BytesIO()
-    hedgerow.save(EVERY_MODEL[name]().model, file)
-    return taken_apart(file.getvalue())
+    return taken_apart(saved(name))
 
 
 def loaded(parts: Parts) -> Any:

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._repr_html import fitted_attributes, params
 from tests.reference.ask import CENTRAL, is_refusal, questions
 from tests.reference.craft import crafted
-from tests.reference.models import EVERY_MODEL
+from tests.reference.models import EVERY_MODEL, saved
 from tests.reference.mutate import mutated
 
 import hedgerow
@@ -48,13 +48,8 @@ class Attack:
     """Sound files of every kind, and others that are made of them, each by its number."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.seed, self.names, self.files = seed, list(EVERY_MODEL), []
-        for make in EVERY_MODEL.values():
-            file = io.BytesIO()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                hedgerow.save(make().model, file)
-            self.files.append(file.getvalue())
+        self.seed, self.names = seed, list(EVERY_MODEL)
+        self.files = [saved(name) for name in self.names]
 
     def file(self, number: int) -> bytes:
         """One file in six is damaged anywhere, the others are crafted."""

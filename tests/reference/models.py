@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +27,7 @@ from hedgerow import (
     RandomTreesEmbedding,
     UnsupervisedForest,
     merge,
+    save,
 )
 from hedgerow.decide import Coverage, Hurwicz, Maximality
 from hedgerow.labels import from_plausibilities
@@ -244,3 +248,13 @@ def _several(model: Any, columns: Callable[[NDArray[np.float64]], NDArray[Any]])
 
 #: All of them.
 EVERY_MODEL = MODELS | NUMBER_MODELS | UNLABELLED_MODELS | ODD_MODELS
+
+
+@cache
+def saved(name: str) -> bytes:
+    """The file of one of them, which is fitted once in a process."""
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        save(EVERY_MODEL[name]().model, file)
+    return file.getvalue()
