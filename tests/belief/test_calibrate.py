@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from hedgerow.belief import calibrate, combine
 from hedgerow.belief.calibrate import (
@@ -20,6 +20,7 @@ from hedgerow.belief.calibrate import (
     MIX_ROWS,
     Calibration,
     _Loss,
+    _minimum,
     _SlopeLoss,
     cross_fitted,
     gain_of,
@@ -156,6 +157,40 @@ def test_threads_of_other_libraries_change_no_bit(n_classes):
     assert one.slope == several.slope
     np.testing.assert_array_equal(one.mix, several.mix)
     np.testing.assert_array_equal(one.offsets, several.offsets)
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+can_limit_blas = pytest.mark.skipif(not blas_threads(), reason="a BLAS whose threads nobody can limit")
+
+
+@can_limit_blas
+def test_blas_has_one_thread_while_a_map_is_learned_and_then_those_that_it_had():
+    probability, labels = timid(300, 3)
+    seen = set()
+
+    class Watched(_Loss):
+        def __call__(self, numbers):
+            seen.update(blas_threads())
+            return super().__call__(numbers)
+
+    with threadpool_limits(2, "blas"):
+        _minimum(Watched(probability, labels, None, mixes=True), None)
+        assert seen == {1}
+        assert blas_threads() == {2}
+
+
+@can_limit_blas
+def test_of_two_that_learn_at_once_the_last_gives_blas_its_threads_back():
+    with threadpool_limits(2, "blas"):
+        calibrate._one_thread.__enter__()
+        calibrate._one_thread.__enter__()
+        calibrate._one_thread.__exit__()
+        assert blas_threads() == {1}
+        calibrate._one_thread.__exit__()
+        assert blas_threads() == {2}
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
