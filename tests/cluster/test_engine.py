@@ -20,6 +20,7 @@ from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, ea
 import hedgerow
 from hedgerow.cluster.engine import add_arrays
 from hedgerow.cluster.estimators import fit_on_cluster
+from hedgerow.forest.nodes import SUBSET
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,10 +58,11 @@ def fit_both(
     *,
     make: Callable[[], Executor] = threads,
     gather_bytes: int | None = LITTLE,
+    frame: pd.DataFrame | None = None,
     **parameters: Any,
 ) -> tuple[Any, Any]:
     """The same estimator fitted here and by the engine."""
-    frame = make_frame()
+    frame = make_frame() if frame is None else frame
     here, there = (getattr(hedgerow, name)(random_state=1, **parameters) for _ in range(2))
     here.fit(frame[FEATURES], frame[target], None if weight is None else frame[weight])
     parts = in_parts(frame, [700, 0, 1_000, 700], target, weight)
@@ -73,6 +75,22 @@ def test_every_kind_of_tree_is_the_same_on_another_engine(
     name: str, target: str, weight: str | None, parameters: dict[str, Any]
 ) -> None:
     assert_same_bytes(*fit_both(name, target, weight, **parameters))
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [("RandomForestClassifier", "class"), ("ExtraTreesClassifier", "two"), ("RandomForestRegressor", "number")],
+)
+def test_splits_that_list_categories_are_the_same_on_another_engine(name: str, target: str) -> None:
+    frame, rng = make_frame(), np.random.default_rng(2)
+    frame["size"] = pd.Categorical(rng.integers(0, 700, len(frame)))
+    frame.loc[rng.random(len(frame)) < 0.1, "size"] = None
+    frame["number"] += frame["size"].isin(range(0, 700, 9))
+    here, there = fit_both(name, target, frame=frame, n_estimators=2)
+    nodes = here.forest_.structure
+    assert nodes.has_lists
+    assert (nodes.code[nodes.splits(SUBSET)] == 0).any()
+    assert_same_bytes(here, there)
 
 
 @pytest.mark.parametrize("gather_bytes", [LITTLE, None], ids=["tops", "gathered"])

@@ -17,7 +17,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files import describe_file
 from hedgerow.judge.fitted import fitted_of
 
-GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "1.0").glob("*.hedge"))
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/*.hedge"))
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)

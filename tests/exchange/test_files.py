@@ -473,10 +473,10 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_newer_major_version_is_refused_with_a_sentence(small: Fitted) -> None:
     def newer(metadata: dict[str, str], model: dict[str, Any]) -> None:
-        metadata |= {"format_version": "2.0", "hedgerow_version": "9.1"}
+        metadata |= {"format_version": "3.0", "hedgerow_version": "9.1"}
 
     with pytest.raises(
-        ModelFileError, match=r"format_version must be at most 1 .* got 2\.0, written by hedgerow 9\.1; upgrade"
+        ModelFileError, match=r"format_version must be at most 2 .* got 3\.0, written by hedgerow 9\.1; upgrade"
     ):
         loaded(tampered(saved(small.model), newer))
 

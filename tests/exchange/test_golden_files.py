@@ -9,6 +9,7 @@ import pytest
 from tests.reference.golden import FOLDER, KEPT, answers, table_from_columns
 
 import hedgerow
+from hedgerow.exchange.files.describe import describe_file
 from hedgerow.exchange.files.model import ESTIMATORS, MAJOR, MINOR
 
 FILES = sorted(FOLDER.glob("*/*.hedge"))
@@ -27,7 +28,15 @@ def test_an_old_file_says_what_it_said(path: Path) -> None:
             assert np.array_equal(answer, expected[question]), question
 
 
-def test_there_are_golden_files_of_the_present_format_and_of_every_estimator() -> None:
-    folder = FOLDER / f"{MAJOR}.{MINOR}"
-    assert {path.stem for path in folder.glob("*.hedge")} == set(KEPT)
-    assert {type(hedgerow.load(path)).__name__ for path in folder.glob("*.hedge")} == set(ESTIMATORS)
+def test_there_are_golden_files_of_every_format_and_of_every_estimator() -> None:
+    assert f"{MAJOR}.{MINOR}" in KEPT
+    for form, names in KEPT.items():
+        assert {path.stem for path in (FOLDER / form).glob("*.hedge")} == set(names)
+    assert {describe_file(path).format_version for path in FILES} == set(KEPT)
+    assert {type(hedgerow.load(path)).__name__ for path in FILES} == set(ESTIMATORS)
+
+
+def test_a_model_is_written_in_the_lowest_format_that_can_hold_it(tmp_path: Path) -> None:
+    for path in (FOLDER / form / f"{names[0]}.hedge" for form, names in KEPT.items()):
+        hedgerow.save(hedgerow.load(path), tmp_path / path.name)
+        assert describe_file(tmp_path / path.name).format_version == path.parent.name

@@ -13,7 +13,7 @@ import pytest
 from tests.reference.ask import is_refusal, questions
 from tests.reference.attack import Attack
 from tests.reference.craft import CHANGES, Parts, put_together, settle, taken_apart
-from tests.reference.models import EVERY_MODEL, MODELS, labels, numbers, saved
+from tests.reference.models import EVERY_MODEL, MODELS, N_LISTED, labels, numbers, saved
 
 import hedgerow
 from hedgerow import _core
@@ -78,6 +78,46 @@ def with_classes(word: str, values: list[Any]) -> Callable[[Parts], None]:
 
 def with_payload_of_a_split(parts: Parts) -> None:
     parts.arrays["forest.payload"][0] = 7
+
+
+def with_list(change: Callable[[np.ndarray, int], int]) -> Callable[[Parts], None]:
+    """A list of two or three categories is another: `change` writes its four codes -> the code of the node."""
+
+    def changed(parts: Parts) -> None:
+        nodes, words = parts.arrays["forest.nodes"], parts.arrays["forest.set_words"]
+        n_first = parts.arrays["forest.node_start"][1]  # the first tree, whose words come first
+        listed = [i for i, bits in enumerate(nodes[:n_first].tolist()) if bits >> 33 & 3 == 1 and bits & 0x8000]
+        at = next(i for i in listed if int(nodes[i]) & 0x3FFF in (2, 3))
+        first, bits = int(parts.arrays["forest.payload"][at]), int(nodes[at])
+        nodes[at] = bits & ~0xFFFF | change(words[first : first + 1].view(np.uint16), bits & 0xFFFF)
+
+    return changed
+
+
+def with_shared_lists(parts: Parts) -> None:
+    """All subsets of a tree are the same list, in the same word."""
+    nodes, n_trees = parts.arrays["forest.nodes"], len(parts.arrays["forest.set_start"]) - 1
+    subset = (nodes >> np.uint64(33)) & np.uint64(3) == 1
+    nodes[subset] = nodes[subset] & ~np.uint64(0xFFFF) | np.uint64(0x8004)
+    parts.arrays["forest.payload"][subset] = 0
+    parts.arrays["forest.set_words"] = np.tile(np.arange(4, dtype=np.uint16).view(np.uint64), n_trees)
+    parts.arrays["forest.set_start"] = np.arange(n_trees + 1)
+
+
+def with_words_elsewhere(parts: Parts) -> None:
+    """All subsets have their words where there are none."""
+    subset = (parts.arrays["forest.nodes"] >> np.uint64(33)) & np.uint64(3) == 1
+    parts.arrays["forest.payload"][subset] = 10**6
+
+
+def _listing(*codes: int) -> Callable[[np.ndarray, int], int]:
+    """A list of these four codes, in a node that is as it was."""
+
+    def change(listed: np.ndarray, form: int) -> int:
+        listed[:] = codes
+        return form
+
+    return change
 
 
 def without(name: str) -> Callable[[Parts], None]:
@@ -165,6 +205,17 @@ def rule(name: str, **parameters: Any) -> dict[str, Any]:
         ("forest", with_origin(8, 5e-324), "weight_unit of an origin"),
         ("forest", filled("origins.class_rows", 1e300), "origins must have counted"),
         ("tree", with_payload_of_a_split, "must point to nothing unless it is a leaf or a subset, got 7"),
+        # Lists of categories are as a fit writes them.
+        ("listed", with_list(_listing(5, 4, 4, 4)), "must list categories of its feature, each once, in ascending"),
+        ("listed", with_list(_listing(4, 4, 4, 4)), "must list categories of its feature, each once, in ascending"),
+        ("listed", with_list(_listing(4, N_LISTED, N_LISTED, N_LISTED)), "must list categories of its feature"),
+        ("listed", with_list(_listing(4, 5, 6, 0)), "must list categories of its feature, .* repeat only the last"),
+        ("listed", with_list(lambda listed, form: form & 0x3FFF), "must list categories only if that takes at most"),
+        ("listed", with_list(lambda listed, form: 0x8000 | 12), "must list categories only if that takes at most"),
+        ("listed", with_list(lambda listed, form: 0xFFFF), "must list categories only if that takes at most"),
+        ("listed", with_words_elsewhere, "must send a subset of a nominal feature's categories left"),
+        ("listed", with_shared_lists, "must list categories in words of its own, got those of another node"),
+        ("extra", with_shared_lists, "must list categories only if that takes at most a quarter"),
         # Columns and classes are what a table and labels can have.
         ("forest", with_names("a", "b", "a", "c", "d"), "columns must have different names"),
         ("forest", with_cell("table.kind", 0, 2), "a column must be of the kind of its categories, got one of text"),

@@ -186,19 +186,22 @@ def test_what_cannot_be_merged_says_so() -> None:
         merge(RandomForestRegressor(2).fit(X, y), RandomForestRegressor(2, criterion="poisson").fit(X, y + 1))
 
 
+@pytest.mark.parametrize("times", [1, 6], ids=["bits", "lists"])
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
-def test_categories_that_a_forest_does_not_know_go_where_they_went(kind: type) -> None:
+def test_categories_that_a_forest_does_not_know_go_where_they_went(kind: type, times: int) -> None:
     random = np.random.default_rng(0)
-    names = np.array([f"c{number:03}" for number in range(200)])
+    names = np.array([f"c{number:04}" for number in range(200 * times)])
     parts, everything = [], []
-    for seed, some in enumerate((names[:70], names[60:75], names[5::2])):  # words of 64 categories: 2, 1 and 2
-        X = pd.DataFrame({"place": random.choice(some, 300), "x": random.normal(size=300)})
-        X.loc[random.random(300) < 0.1, "place"] = None
+    # Words of 64 categories: 2, 1 and 2, or 7, 2 and 10.
+    for seed, some in enumerate((names[: 70 * times], names[60 * times : 75 * times], names[5::2])):
+        X = pd.DataFrame({"place": random.choice(some, 300 * times), "x": random.normal(size=300 * times)})
+        X.loc[random.random(300 * times) < 0.1, "place"] = None
         y = (X["x"] + X["place"].isin(names[::3]) + X["place"].isna() > 0.5).to_numpy().astype(int)
         parts.append(kind(4, random_state=seed).fit(X, y))
         everything.append((X, y))
-    rows = pd.DataFrame({"place": [*names, None, "elsewhere"], "x": random.normal(size=202)})
+    rows = pd.DataFrame({"place": [*names, None, "elsewhere"], "x": random.normal(size=len(names) + 2)})
     merged = merge(*parts)
+    assert merged.forest_.structure.has_lists == (times > 1)
     assert np.array_equal(merged.apply(rows), np.concatenate([part.apply(rows) for part in parts], axis=1))
     other = merge(parts[0], merge(parts[1], parts[2]))
     assert same_forest(merged.forest_, other.forest_)

@@ -75,6 +75,19 @@ def test_trees_on_many_categories_equal_their_twins(splitter: str, n_classes: in
     assert_trees_equal_their_twins(draw_case(seed, n_classes, splitter, "gini", "nominal"))
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_trees_that_list_categories_equal_their_twins(splitter: str, n_classes: int) -> None:
+    fewest = []
+    for seed in range(4):
+        case = draw_case(seed, n_classes, splitter, "gini", "listed")
+        for tree in assert_trees_equal_their_twins(case):
+            splits = [(len(node.left), int(case.bins.n_bins[node.feature])) for node in tree.walk() if node.left]
+            fewest += [min(n_left, n_all - n_left) for n_left, n_all in splits if n_all > 255]
+    assert min(fewest) <= 12  # a list
+    assert max(fewest) > 20  # bits
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 12])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("seed", range(6))

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomDecisionTreesClassifier, RandomForestClassifier
-from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, words_from
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes
+from hedgerow.forest.subsets import subset_from
 
 
 @cache
@@ -82,6 +83,6 @@ def test_codes_and_categories_can_be_moved_and_moved_back() -> None:
     np.testing.assert_array_equal(moved.with_codes(at, nodes.code[at]).bits, nodes.bits)
     splits = nodes.splits(SUBSET)
     left = nodes.goes_left(splits, 70)
-    wider = nodes.with_words({int(node): words_from(np.tile(left[i], 3)) for i, node in enumerate(splits)})
+    wider = nodes.with_subsets({int(node): subset_from(np.tile(left[i], 3)) for i, node in enumerate(splits)})
     np.testing.assert_array_equal(wider.goes_left(splits, 210), np.tile(left, 3))
     assert len(wider.set_words) == 2 * len(nodes.set_words)

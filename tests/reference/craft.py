@@ -321,9 +321,17 @@ def change_payload(parts: Parts, others: list[Parts], chance: Random) -> None:
 
 
 def change_words(parts: Parts, others: list[Parts], chance: Random) -> None:
-    """Other categories go left."""
-    words = parts.arrays["forest.set_words"]
-    words[chance.randrange(len(words))] = chance.choice([0, 2**64 - 1, chance.getrandbits(64), 1])
+    """Other categories go left: of bits any, of a list the others, one less, or one that is next to one listed."""
+    words, nodes = parts.arrays["forest.set_words"], parts.arrays["forest.nodes"]
+    listed = [at for at, bits in enumerate(nodes.tolist()) if bits >> 33 & 3 == 1 and bits & 0x8000]
+    if not listed or chance.random() < 0.3:
+        words[chance.randrange(len(words))] = chance.choice([0, 2**64 - 1, chance.getrandbits(64), 1])
+        return
+    at, how = chance.choice(listed), chance.choice(["others", "fewer", "next"])
+    if how == "next":
+        words[chance.randrange(len(words))] += np.uint64(chance.choice([1, 2**16, 2**32, 2**48]))
+    else:
+        nodes[at] = int(nodes[at]) ^ 0x4000 if how == "others" else int(nodes[at]) - 1
 
 
 def change_texts(parts: Parts, others: list[Parts], chance: Random) -> None:
@@ -424,7 +432,7 @@ def change_outputs(parts: Parts, others: list[Parts], chance: Random) -> None:
 def change_versions(parts: Parts, others: list[Parts], chance: Random) -> None:
     """Another version has written it."""
     key = chance.choice(["format_version", "hedgerow_version"])
-    parts.metadata[key] = chance.choice(["1.0", "1.1", "1.99", "2.0", "", "0", *TEXTS])
+    parts.metadata[key] = chance.choice(["1.0", "1.1", "1.99", "2.0", "2.1", "3.0", "", "0", *TEXTS])
 
 
 _HELD = (

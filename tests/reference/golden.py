@@ -2,9 +2,9 @@
 
 python -m tests.reference.golden
 
-writes the files of the present format into ``tests/golden/<format>/``, beside the rows they were asked about and the
-answers. It refuses to write over a format that is there: files people have must stay readable, so a change that makes
-the tests of these fail is a change of the format, and gets a number of its own.
+writes the files of new formats into ``tests/golden/<format>/``, beside the rows they were asked about and the answers.
+It does not write over a format that is there: files people have must stay readable, so a change that makes the tests of
+these fail is a change of the format, and gets a number of its own.
 """
 
 from __future__ import annotations
@@ -18,25 +18,29 @@ import pandas as pd
 from tests.reference.models import MODELS, NUMBER_MODELS, UNLABELLED_MODELS
 
 import hedgerow
-from hedgerow.exchange.files.model import MAJOR, MINOR
+from hedgerow.exchange.files.describe import describe_file
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
-KEPT = (
-    "tree",
-    "extra-tree",
-    "forest",
-    "extra",
-    "random",
-    "many",
-    "learned",
-    "pairs",
-    "number-tree",
-    "number-extra-tree",
-    "number-forest",
-    "number-extra",
-    "embedding",
-    "unsupervised",
-)
+#: The models of each format; a model is written in the lowest that can hold it.
+KEPT = {
+    "1.0": (
+        "tree",
+        "extra-tree",
+        "forest",
+        "extra",
+        "random",
+        "many",
+        "learned",
+        "pairs",
+        "number-tree",
+        "number-extra-tree",
+        "number-forest",
+        "number-extra",
+        "embedding",
+        "unsupervised",
+    ),
+    "2.0": ("listed",),
+}
 MISSING = "(missing)"
 
 
@@ -85,14 +89,16 @@ def table_from_columns(kept: dict[str, np.ndarray[Any, Any]]) -> Any:
 
 
 def main() -> int:
-    """Write the golden files of the present format."""
-    folder = FOLDER / f"{MAJOR}.{MINOR}"
-    if folder.exists():
-        print(f"{folder} must not be there yet; a new format needs a new number", file=sys.stderr)
+    """Write the golden files of formats that have none."""
+    new = [form for form in KEPT if not (FOLDER / form).exists()]
+    if not new:
+        print(f"{FOLDER} must lack a format of {', '.join(KEPT)}; a new format needs a new number", file=sys.stderr)
         return 1
-    folder.mkdir(parents=True)
-    for name in KEPT:
-        write(name, folder)
+    for form in new:
+        (FOLDER / form).mkdir(parents=True)
+        for name in KEPT[form]:
+            write(name, FOLDER / form)
+            assert describe_file(FOLDER / form / f"{name}.hedge").format_version == form
     return 0
 
 

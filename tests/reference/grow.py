@@ -616,7 +616,11 @@ def node_from_arrays(forest: Any, number: int, bins: Any) -> Node:
         if kind == 0:
             return Node("threshold", feature, threshold, None, flag, children)
         n_bins = int(bins.n_bins[feature])
-        left = frozenset(c for c in range(n_bins) if words[payload[at] + c // 64] >> (c % 64) & 1)
+        if threshold & 0x8000:
+            listed = {words[payload[at] + i // 4] >> 16 * (i % 4) & 0xFFFF for i in range(threshold & 0x3FFF)}
+            left = frozenset(range(n_bins)) - listed if threshold & 0x4000 else frozenset(listed)
+        else:
+            left = frozenset(c for c in range(n_bins) if words[payload[at] + c // 64] >> (c % 64) & 1)
         return Node("subset", feature, None, left, flag, children)
 
     return read(0)

@@ -33,7 +33,7 @@ from hedgerow.decide import Coverage, Hurwicz, Maximality
 from hedgerow.labels import from_plausibilities
 from hedgerow.rules import Belief, CdmAve, Eva
 
-N_ROWS, N_ASKED = 60, 25
+N_ROWS, N_ASKED, N_LISTED = 60, 25, 600
 
 
 class Fitted(NamedTuple):
@@ -79,6 +79,17 @@ def _framed(model: Any, n_classes: int, names: Callable[[NDArray[np.int64]], Any
     return Fitted(model.fit(frame(0, N_ROWS), names(labels(numbers(0, N_ROWS), n_classes))), frame(1, N_ASKED))
 
 
+def _listed(model: Any) -> Fitted:
+    """A model whose splits list categories, because there are six hundred."""
+    X, asked = numbers(0, 3 * N_LISTED // 2), numbers(1, N_ASKED)
+    X[:, 3] = np.arange(len(X)) * 7 % N_LISTED
+    X[::20, 3] = np.nan
+    asked[:, 3] = np.arange(N_ASKED) * 13 % (N_LISTED + 9)
+    y = (np.nan_to_num(X[:, 3]) % 5 > 2) + (np.nan_to_num(X[:, 0]) > 0)
+    y = np.where(np.arange(len(X)) % 3 == 0, np.arange(len(X)) * 31 % 3, y)  # noise, for more splits
+    return Fitted(model.set_params(categorical_features=[3]).fit(X, y), asked)
+
+
 def _words(y: NDArray[np.int64]) -> NDArray[Any]:
     return np.array(["no", "perhaps", "yes"])[y]
 
@@ -118,6 +129,7 @@ MODELS: dict[str, Callable[[], Fitted]] = {
         fitted.asked,
     ),
     "chosen": lambda: _numeric(RandomForestClassifier(3, max_features="oob", max_depth=3, random_state=0), 2),
+    "listed": lambda: _listed(RandomForestClassifier(3, max_depth=7, random_state=0)),
     "pruned": lambda: _numeric(ExtraTreesClassifier(3, ccp_alpha=0.01, categorical_features=[3], random_state=0), 9),
 }
 

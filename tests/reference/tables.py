@@ -64,14 +64,17 @@ def draw_case(seed: int, n_classes: int, splitter: str, criterion: str, focus: s
     """A table of 1 to 120 rows and 1 to 6 features, labels, weights and limits, all from the seed.
 
     `focus` makes one thing certain: "monotonic" constraints and a bag, "best first" growing over ties, or
-    "nominal" features of up to 150 categories.
+    "nominal" features of up to 150 categories, or "listed" ones of up to 340.
     """
     rng = np.random.default_rng([seed, n_classes, len(splitter), len(str(criterion))])
     n_rows, n_features = int(rng.choice([1, 2, 5, 20, 60, 60, 120])), int(rng.integers(1, 7))
-    n_rows = max(n_rows, 60) if focus else n_rows
+    n_rows = 340 if focus == "listed" else max(n_rows, 60) if focus else n_rows
     drawn = [draw_column(rng, n_rows) for _ in range(n_features)]
     if focus == "nominal":
         drawn = [(rng.integers(0, rng.choice([3, 9, 150]), n_rows).astype(float), True) for _ in drawn]
+    elif focus == "listed":
+        drawn = [(np.where(rng.random(n_rows) < 0.05, np.nan, rng.permutation(n_rows) // 1.1), True) for _ in drawn[:2]]
+        n_features = len(drawn)
     elif focus == "best first":
         drawn = [(rng.integers(0, 3, n_rows).astype(float), False) for _ in drawn]
     X = np.column_stack([column for column, _ in drawn])
@@ -94,6 +97,8 @@ def draw_case(seed: int, n_classes: int, splitter: str, criterion: str, focus: s
     if focus == "monotonic":
         signs = [0 if j in nominal else int(rng.choice([-1, 1])) for j in range(n_features)]
         settings = replace(settings, monotonic=signs, bag_mean=1.0, leaf_counts="all", max_leaf_nodes=0)
+    elif focus == "listed":  # lists are in small nodes
+        settings = replace(settings, max_depth=NO_LIMIT, max_leaf_nodes=0, min_weight_fraction_leaf=0.0)
     elif focus == "best first":
         settings = replace(settings, max_leaf_nodes=int(rng.integers(3, 12)))
     return Drawn(X, nominal, codes, bins, labels, settings)

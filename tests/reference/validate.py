@@ -31,6 +31,8 @@ def _tree_is_sound(forest: Forest, bins: Bins, number: int) -> bool:
             if not node < child < last - first:
                 return False
             parents[child].append(node)
+    if not _lists_have_words_of_their_own(forest, number):
+        return False
     if parents[0] or any(len(above) != 1 for node, above in parents.items() if node):
         return False
     if any(flags != [False] and (not flags or not all(flags)) for flags in borrowed_by.values()):
@@ -60,10 +62,41 @@ def _children(forest: Forest, bins: Bins, number: int, node: int, bits: int, pay
     n_words = int(forest.set_start[number + 1] - forest.set_start[number])
     splits = {
         0: not nominal and payload == 0 and 0 <= threshold < n_bins,
-        1: nominal and threshold == 0 and 0 <= payload <= n_words - math.ceil(n_bins / 64),
+        1: nominal
+        and 0 <= payload <= n_words - _subset_words(threshold, n_bins)
+        and _list_is_sound(forest, number, payload, threshold, n_bins),
         2: nominal and payload == 0 and not flag and threshold == n_bins,
     }
     return range(child, child + (n_bins + 1 if kind == 2 else 2)) if splits.get(kind, False) else None
+
+
+def _subset_words(form: int, n_bins: int) -> int:
+    """The words of a subset: bits, or a list of so many categories, four to a word."""
+    return math.ceil((form & 0x3FFF) / 4) if form else math.ceil(n_bins / 64)
+
+
+def _list_is_sound(forest: Forest, number: int, payload: int, form: int, n_bins: int) -> bool:
+    """Whether a list is short, ascends within the categories of its feature, and repeats the last."""
+    if form == 0:
+        return True
+    if not form & 0x8000 or n_bins <= 255 or 4 * _subset_words(form, n_bins) > _subset_words(0, n_bins):
+        return False
+    first = int(forest.set_start[number]) + payload
+    cells = [
+        int(word) >> shift & 0xFFFF
+        for word in forest.set_words[first : first + _subset_words(form, n_bins)]
+        for shift in (0, 16, 32, 48)
+    ]
+    listed, rest = cells[: form & 0x3FFF], cells[form & 0x3FFF :]
+    return listed == sorted(set(listed)) and all(code < n_bins for code in listed) and set(rest) <= set(listed[-1:])
+
+
+def _lists_have_words_of_their_own(forest: Forest, number: int) -> bool:
+    """Whether the lists of a tree take no more words than it has."""
+    bits = [int(node) for node in forest.nodes[forest.node_start[number] : forest.node_start[number + 1]]]
+    forms = [node & 0xFFFF for node in bits if node >> 33 & 3 == 1]
+    taken = sum(_subset_words(form, 0) for form in forms)
+    return taken <= int(forest.set_start[number + 1] - forest.set_start[number])
 
 
 def _leaf_is_sound(forest: Forest, number: int, leaf: int) -> bool:

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from hedgerow import _core
 from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD
+from hedgerow.forest.subsets import IS_LIST, LISTS_RIGHT
 from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
 
 FINITE = hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e300, 1e300))
@@ -92,14 +93,19 @@ class Split(NamedTuple):
             return [*range(n_bins), self.code]
         if self.kind == THRESHOLD:
             left = [code <= self.code for code in range(n_bins)]
+        elif self.code & IS_LIST:
+            listed = self.words.view(np.uint16).tolist()
+            left = [(code in listed) != bool(self.code & LISTS_RIGHT) for code in range(n_bins)]
         else:
             left = [bool(int(self.words[code // 64]) >> (code % 64) & 1) for code in range(n_bins)]
         return [int(not goes) for goes in (*left, self.missing_left)]
 
 
-@pytest.mark.parametrize("code_type", [np.uint8, np.uint16])
+@pytest.mark.parametrize(
+    ("code_type", "form"), [(np.uint8, 0), (np.uint16, 0), (np.uint16, IS_LIST), (np.uint16, IS_LIST | LISTS_RIGHT)]
+)
 @pytest.mark.parametrize("outside", [False, True])
-def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, outside: bool) -> None:
+def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, form: int, outside: bool) -> None:
     """A top with a threshold, a subset and a split by category, some of whose ends are asked for."""
     rng = np.random.default_rng(1)
     n_rows, first_row = 400, 70
@@ -107,10 +113,13 @@ def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, 
     missing = np.iinfo(code_type).max
     codes[rng.random(codes.shape) < 0.1] = missing
     words = np.array([0x5555555555555555, 0b100110], dtype=np.uint64)
+    if form:
+        words = np.array([*range(0, 70, 3)], dtype=np.uint16).view(np.uint64)
+        form |= 24
     splits = {
         0: Split(THRESHOLD, 0, 4, True, words[:0]),
         1: Split(MULTIWAY, 1, 3, False, words[:0]),
-        2: Split(SUBSET, 2, 0, False, words),
+        2: Split(SUBSET, 2, form, False, words),
     }
     first_child = {0: 1, 1: 3, 2: 7}
     nodes = [splits[i].bits(first_child[i]) if i in splits else 0xFFFF | i << 36 for i in range(9)]

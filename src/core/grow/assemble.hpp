@@ -111,8 +111,7 @@ private:
                 continue;
             }
             const std::uint32_t first = writer.add_children(node.n_children);
-            std::copy(node.split.words.begin(), node.split.words.end(), writer.add_words(node.split.words.size()));
-            writer.split(place, node.split.as_node(first), node.split.words.size());
+            writer.split(place, node.split.as_node(first), node.split.words);
             settle_children(writer, first, node.n_children,
                             [&](std::uint32_t side) { return top.nodes[node.first_child + side].n_rows() > 0; },
                             [&](std::uint32_t side) { settle(node.first_child + side, first + side); },

@@ -224,20 +224,21 @@ private:
     }
 
     void apply_subset(const Frame& frame, const Split& split, std::uint32_t child, Frame& left, Frame& right) {
-        const std::size_t n_words = TreeWriter::n_words_for(table_.features[split.feature].n_bins);
-        std::uint64_t* words = writer_.add_words(n_words);
-        write_subset(split, false, words, n_words);
+        const std::uint32_t n_categories = table_.features[split.feature].n_bins;
+        write_subset(split, false, n_categories, left_bits_);
         bool missing_left = split.missing_left;
-        const auto goes_right = [&](Code code) {
-            return code == missing_code<Code> ? !missing_left : !((words[code >> 6] >> (code & 63)) & 1);
+        const auto goes_right = [&, bits = left_bits_.data()](Code code) {
+            return code == missing_code<Code> ? !missing_left : !((bits[code >> 6] >> (code & 63)) & 1);
         };
         left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
         // Categories that do not occur in the node, and missing values if there are none in it, go to the larger side.
         const bool larger_left = 2 * left.size() > frame.size();
-        if (larger_left) write_subset(split, larger_left, words, n_words);
+        if (larger_left) write_subset(split, larger_left, n_categories, left_bits_);
         if (!split.missing_seen) missing_left = larger_left;
         left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
-        writer_.split(frame.node, Node::split_subset(split.feature, missing_left, child), n_words);
+        words_.clear();
+        const std::uint32_t form = store_subset(left_bits_, n_categories, words_);
+        writer_.split(frame.node, Node::split_subset(form, split.feature, missing_left, child), words_);
     }
 
     // ---- random decision trees --------------------------------------------------------------------------
@@ -321,6 +322,7 @@ private:
     Zeroed<std::uint64_t> value_amount_{std::size_t{missing_code<Code>} + 1};
     Zeroed<std::uint32_t> value_rows_{std::size_t{missing_code<Code>} + 1};
     Occupancy<Code> occupied_;
+    std::vector<std::uint64_t> left_bits_, words_;  // of a subset: as bits, and as it is stored
 
     TreeWriter writer_;
     std::optional<LeafBuilder> leaves_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/grow/split.hpp"
+#include "core/read/subset.hpp"
 #include "core/rows/random.hpp"
 #include "core/targets/target.hpp"
 
@@ -123,11 +124,10 @@ inline bool divides(const std::vector<std::uint32_t>& child_rows, std::uint32_t 
     return second >= std::max(1U, min_samples_leaf);
 }
 
-// Writes the bits of the categories that go left, as a node stores them; categories that do not occur in the node go to
-// the larger side.
-inline void write_subset(const Split& split, bool larger_left, std::uint64_t* words, std::size_t n_words) {
-    std::fill(words, words + n_words, larger_left ? ~std::uint64_t{0} : 0);
-    for (std::uint16_t code : larger_left ? split.right_codes : split.left_codes) words[code / 64] ^= std::uint64_t{1} << (code & 63);
+// Sets the bits of the categories that go left; categories that do not occur in the node go to the larger side.
+inline void write_subset(const Split& split, bool larger_left, std::uint32_t n_categories, std::vector<std::uint64_t>& bits) {
+    bits.assign(n_words_for(n_categories), larger_left ? ~std::uint64_t{0} : 0);
+    for (std::uint16_t code : larger_left ? split.right_codes : split.left_codes) bits[code / 64] ^= std::uint64_t{1} << (code & 63);
 }
 
 }  // namespace hedgerow

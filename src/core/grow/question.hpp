@@ -11,6 +11,7 @@
 #include "core/grow/options.hpp"
 #include "core/kit/named.hpp"
 #include "core/read/node.hpp"
+#include "core/read/subset.hpp"
 #include "core/rows/codes.hpp"
 
 namespace hedgerow {
@@ -30,13 +31,13 @@ struct Question {
 // The split of a node, as a tree stores it.
 struct NodeSplit {
     NodeKind kind = NodeKind::threshold;
-    std::uint32_t feature = 0, code = 0;
+    std::uint32_t feature = 0, code = 0;  // the code of a subset is its form
     bool missing_left = false;
     std::vector<std::uint64_t> words;     // of a subset
 
     Node as_node(std::uint32_t child) const {
         if (kind == NodeKind::threshold) return Node::split_at(code, feature, missing_left, child);
-        if (kind == NodeKind::subset) return Node::split_subset(feature, missing_left, child);
+        if (kind == NodeKind::subset) return Node::split_subset(code, feature, missing_left, child);
         return Node::split_multiway(code, feature, child);
     }
     std::uint32_t n_children(std::uint32_t n_bins) const { return kind == NodeKind::multiway ? n_bins + 1 : 2; }
@@ -44,7 +45,7 @@ struct NodeSplit {
     std::uint32_t side_of(std::uint32_t bin, std::uint32_t n_bins) const {
         if (kind == NodeKind::multiway) return bin;
         if (bin == n_bins) return !missing_left;
-        return kind == NodeKind::threshold ? bin > code : !((words[bin >> 6] >> (bin & 63)) & 1);
+        return kind == NodeKind::threshold ? bin > code : !goes_left(words.data(), code, bin);
     }
 };
 

@@ -17,7 +17,7 @@
 #include "core/grow/question.hpp"
 #include "core/grow/search.hpp"
 #include "core/grow/split.hpp"
-#include "core/grow/write.hpp"
+#include "core/read/subset.hpp"
 #include "core/rows/codes.hpp"
 #include "core/targets/targets.hpp"
 
@@ -37,8 +37,9 @@ inline Answer answer_from(const Split& split, const Feature& feature, const Ques
     if (split.kind == NodeKind::threshold) {
         made.code = split.threshold;
     } else {
-        made.words.resize(TreeWriter::n_words_for(feature.n_bins));
-        write_subset(split, larger_left, made.words.data(), made.words.size());
+        std::vector<std::uint64_t> bits;
+        write_subset(split, larger_left, feature.n_bins, bits);
+        made.code = store_subset(bits, feature.n_bins, made.words);
     }
     return {std::move(made), {}};
 }

@@ -50,19 +50,12 @@ public:
         tree_.payload.resize(first + how_many, 0);
         return static_cast<std::uint32_t>(first);
     }
-    // Words of zeros for the bits of a subset; the pointer is valid until the next call.
-    std::uint64_t* add_words(std::size_t n_words) {
-        const std::size_t start = tree_.set_words.size();
-        tree_.set_words.resize(start + n_words, 0);
-        return tree_.set_words.data() + start;
-    }
-    static std::size_t n_words_for(std::uint32_t n_categories) { return (n_categories + 63) / 64; }
-
-    // The last `n_words` words are the subset of the split.
-    void split(std::uint32_t node, Node split, std::size_t n_words = 0) {
+    // A subset has words, in the form that the code of the node tells.
+    void split(std::uint32_t node, Node split, const std::vector<std::uint64_t>& words = {}) {
         tree_.nodes[node] = split;
         tree_.has_nominal |= split.kind() != NodeKind::threshold;
-        if (split.kind() == NodeKind::subset) tree_.payload[node] = static_cast<std::int32_t>(tree_.set_words.size() - n_words);
+        if (split.kind() == NodeKind::subset) tree_.payload[node] = static_cast<std::int32_t>(tree_.set_words.size());
+        append(tree_.set_words, words);
     }
     void leaf(std::uint32_t node) {
         tree_.nodes[node] = Node::leaf(node);

@@ -7,7 +7,7 @@ namespace hedgerow {
 
 enum class NodeKind : std::uint32_t {
     threshold = 0,  // left if the code is at most the threshold; a leaf is a threshold that leads to itself
-    subset = 1,     // left if the bit of the category is set
+    subset = 1,     // left if the category is in a subset, stored as in subset.hpp
     multiway = 2,   // one child for each category, and a last one for missing and new values
 };
 
@@ -28,8 +28,8 @@ public:
     static Node split_at(std::uint32_t code, std::uint32_t feature, bool missing_left, std::uint32_t child) {
         return Node(code, feature, NodeKind::threshold, missing_left, child);
     }
-    static Node split_subset(std::uint32_t feature, bool missing_left, std::uint32_t child) {
-        return Node(0, feature, NodeKind::subset, missing_left, child);
+    static Node split_subset(std::uint32_t form, std::uint32_t feature, bool missing_left, std::uint32_t child) {
+        return Node(form, feature, NodeKind::subset, missing_left, child);
     }
     static Node split_multiway(std::uint32_t n_categories, std::uint32_t feature, std::uint32_t child) {
         return Node(n_categories, feature, NodeKind::multiway, false, child);
@@ -42,7 +42,7 @@ public:
         return moved;
     }
 
-    // For a threshold, the last code that goes left; for a multiway split, the number of categories.
+    // For a threshold, the last code that goes left; for a subset, its form; for a multiway split, the number of categories.
     std::uint32_t code() const { return code_; }
     std::uint32_t feature() const { return feature_ | (rest_ & 1) << 16; }
     std::uint32_t low_feature() const { return feature_; }  // the feature, if the table has at most 65,536

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/read/node.hpp"
+#include "core/read/subset.hpp"
 #include "core/rows/codes.hpp"
 
 namespace hedgerow {
@@ -15,7 +16,7 @@ namespace hedgerow {
 struct TreeView {
     const Node* nodes = nullptr;
     const std::int32_t* payload = nullptr;      // the number of a leaf; where the words of a subset begin
-    const std::uint64_t* set_words = nullptr;   // the bits of all category subsets
+    const std::uint64_t* set_words = nullptr;   // of all category subsets
     bool has_nominal = false;                   // some split is a subset or multiway
 };
 
@@ -46,7 +47,8 @@ inline std::uint32_t child_for(const TreeView& tree, std::uint32_t at, Code code
     if (node.kind() == NodeKind::subset) {
         if (code == missing_code<Code>) return node.child() + !node.missing_left();
         const std::uint64_t* words = tree.set_words + tree.payload[at];
-        return node.child() + !((words[code >> 6] >> (code & 63)) & 1);
+        // Codes of one byte have no lists: the step that looks for them is not in their loops.
+        return node.child() + !goes_left(words, sizeof(Code) == 1 ? 0 : node.code(), code);
     }
     return node.child() + (code == missing_code<Code> ? node.code() : code);
 }

@@ -72,6 +72,7 @@ private:
     static constexpr std::uint32_t block = 1024;
 
     void check_nodes(std::int64_t expected_depth) {
+        n_list_words_ = 0;
         level_.assign(n_nodes_, 0);
         level_[0] = 1;
         for (std::uint32_t first = 0; first < n_nodes_; first += block) check_block(first);
@@ -123,9 +124,13 @@ private:
                 break;
             }
             case NodeKind::subset: {
-                const std::int64_t first = tree_.payload[at], n_words = (n_bins + 63) / 64;
-                if (!nominal || node.code() != 0 || first < 0 || first + n_words > static_cast<std::int64_t>(n_words_))
+                const auto n_categories = static_cast<std::uint32_t>(n_bins);
+                const std::int64_t first = tree_.payload[at];
+                if (nominal && node.code() != 0 && !((node.code() & is_list) && is_short(node.code(), n_categories)))
+                    fail("must list categories only if that takes at most a quarter of the words of bits, got " + std::to_string(n_listed(node.code())), at);
+                if (!nominal || first < 0 || static_cast<std::size_t>(first) + n_words_for(n_categories, node.code()) > n_words_)
                     fail("must send a subset of a nominal feature's categories left, got one at word " + std::to_string(first), at);
+                if (node.code() != 0) check_list(at, tree_.set_words + first, n_categories);
                 break;
             }
             case NodeKind::multiway:
@@ -138,6 +143,16 @@ private:
         if (node.kind() != NodeKind::subset && tree_.payload[at] != 0)
             fail("must point to nothing unless it is a leaf or a subset, got " + std::to_string(tree_.payload[at]), at);
         adopt(at, node.child(), n_children);
+    }
+
+    void check_list(std::uint32_t at, const std::uint64_t* words, std::uint32_t n_categories) {
+        const std::uint32_t form = tree_.nodes[at].code(), n = n_listed(form);
+        // Words that many nodes share would make a small file take long to check.
+        if ((n_list_words_ += n_words_for(n_categories, form)) > n_words_) fail("must list categories in words of its own, got those of another node", at);
+        bool sound = n == 0 || listed_at(words, n - 1) < n_categories;
+        for (std::uint32_t i = 1; i < n; ++i) sound &= listed_at(words, i - 1) < listed_at(words, i);
+        for (std::uint32_t i = n; i < 4 * n_words_for(n_categories, form); ++i) sound &= listed_at(words, i) == listed_at(words, n - 1);
+        if (!sound) fail("must list categories of its feature, each once, in ascending order, and repeat only the last, got others", at);
     }
 
     void adopt(std::uint32_t at, std::uint32_t child, std::uint32_t n_children) {
@@ -192,7 +207,7 @@ private:
     const ForestView& forest_;
     const LeafView& leaves_;
     const Known& known_;
-    std::size_t number_ = 0, n_nodes_ = 0, n_leaves_ = 0, n_words_ = 0;
+    std::size_t number_ = 0, n_nodes_ = 0, n_leaves_ = 0, n_words_ = 0, n_list_words_ = 0;
     TreeView tree_;
     std::vector<std::uint32_t> level_;  // of each node: steps from the root plus one, 0 while it has no parent
     std::vector<Leaf> seen_;             // of each leaf

@@ -96,7 +96,7 @@ class Forest:
 
     @property
     def set_words(self) -> NDArray[np.uint64]:
-        """(W,): bits of the categories that go left."""
+        """(W,): the categories that go left at subset splits, as bits or lists."""
         return self.structure.set_words
 
     @property

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest, join_forests
-from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, starts_of, words_from
+from hedgerow.forest.nodes import MULTIWAY, SUBSET, THRESHOLD, Nodes, starts_of
+from hedgerow.forest.subsets import Subset, subset_from
 from hedgerow.table import MAX_CATEGORIES, Schema
 from hedgerow.table.bins import Bins
 from hedgerow.table.schema import label
@@ -87,13 +88,13 @@ def move_categories(forest: Forest, schema: Schema, wider: Schema) -> Forest:
                 f" child for each, got {_some(schema.categories[i])} of {_some(wider.categories[i])}; fit both on rows"
                 " that have all categories"
             )
-    missing_left, words = nodes.missing_left, {}
+    missing_left, subsets = nodes.missing_left, {}
     for node in nodes.splits(SUBSET).tolist():
         known, more = schema.categories[feature[node]], wider.categories[feature[node]]
         assert known is not None
         assert more is not None
-        words[node] = _moved_words(nodes, node, places[feature[node]], len(known), len(more), missing_left[node])
-    return replace(forest, structure=nodes.with_words(words))
+        subsets[node] = _moved_subset(nodes, node, places[feature[node]], len(known), len(more), missing_left[node])
+    return replace(forest, structure=nodes.with_subsets(subsets))
 
 
 def join_bins(first: Bins, second: Bins, schema: Schema) -> Bins:
@@ -175,15 +176,15 @@ def _places(known: NDArray[Any] | None, wider: NDArray[Any] | None) -> NDArray[n
     return np.array([where[name] for name in known.tolist()], dtype=np.int64)
 
 
-def _moved_words(
+def _moved_subset(
     nodes: Nodes, node: int, places: NDArray[np.int64] | None, n_known: int, n_wider: int, missing_left: bool
-) -> NDArray[np.uint64]:
-    """A subset split -> the words of the categories that go left, among all of them."""
+) -> Subset:
+    """A subset split -> the subset of the categories that go left, among all of them."""
     if places is None:
-        return nodes.words_at(node, n_known)
+        return nodes.subset_at(node, n_known)
     left = np.full(n_wider, missing_left)
     left[places] = nodes.goes_left(np.array([node]), n_known)[0]
-    return words_from(left)
+    return subset_from(left)
 
 
 def _thresholds(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

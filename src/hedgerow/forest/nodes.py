@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.forest.subsets import LISTS_RIGHT, Subset, n_words
 from hedgerow.forest.unseen import Unseen, unseen_of_all
 
 #: Kinds of splits: at a threshold, by a subset of the categories, or with a child for each category.
@@ -28,13 +29,13 @@ class Nodes:
     Parameters
     ----------
     bits : (N,) uint64
-        From the lowest bit: 16 bits for the code (the last that goes left), 17 for the feature, 2 for the kind, 1 for
-        missing_left, 28 for the first child. The children of a node are neighbours. A leaf is its own child. A borrowed
-        leaf, which stands for a category without rows, has missing_left set.
+        From the lowest bit: 16 bits for the code (the last that goes left, or the form of a subset), 17 for the
+        feature, 2 for the kind, 1 for missing_left, 28 for the first child. The children of a node are neighbours. A
+        leaf is its own child. A borrowed leaf, which stands for a category without rows, has missing_left set.
     payload : (N,) int32
         For a leaf, its number within the tree; for a subset split, where its words begin among those of the tree.
     set_words : (W,) uint64
-        One bit for each category, set if it goes left, for all subset splits.
+        Of all subset splits: one bit for each category, set if it goes left, or a list (`hedgerow.forest.subsets`).
     node_start, leaf_start, set_start : (T + 1,) int64
         Where the nodes, leaves and words of each tree begin.
     depth : (T,) int64
@@ -92,7 +93,7 @@ class Nodes:
 
     @property
     def code(self) -> NDArray[np.int64]:
-        """(N,): for a threshold, the last code that goes left; for a multiway split, the number of categories."""
+        """(N,): for a threshold, the last that goes left; for a subset, its form; else the number of categories."""
         return _part(self.bits, _CODE)
 
     @property
@@ -198,8 +199,16 @@ class Nodes:
         """Subset splits (m,) on a feature of C categories -> (m, C): which of them go left."""
         codes = np.arange(n_categories)
         first = self.payload[nodes] + self.set_start[self.tree_of(nodes)]
-        words = self.set_words[first[:, None] + codes // 64]
-        return np.asarray((words >> (codes % 64).astype(np.uint64)) & np.uint64(1), dtype=bool)
+        form = _part(self.bits[nodes], _CODE)
+        others_left = form & LISTS_RIGHT > 0
+        left = np.repeat(others_left[:, None], n_categories, axis=1)
+        as_bits = form == 0
+        words = self.set_words[first[as_bits, None] + codes // 64]
+        left[as_bits] = (words >> (codes % 64).astype(np.uint64)) & np.uint64(1)
+        n_listed = np.where(as_bits, 0, form & (LISTS_RIGHT - 1))
+        listed = self.set_words.view("<u2")[each_from(4 * first, n_listed)]
+        left[np.repeat(np.arange(len(nodes)), n_listed), listed] = np.repeat(~others_left, n_listed)
+        return left
 
     def with_codes(self, nodes: NDArray[np.int64], codes: NDArray[np.int64]) -> Nodes:
         """The same nodes with new codes (m,) for some of them (m,)."""
@@ -207,25 +216,32 @@ class Nodes:
         bits[nodes] = (bits[nodes] & ~_LEAF) | codes.astype(np.uint64)
         return replace(self, bits=bits)
 
-    def words_at(self, node: int, n_categories: int) -> NDArray[np.uint64]:
-        """The words of a subset split on a feature with so many categories."""
-        first = self.payload[node] + self.set_start[self.tree_of(np.array([node]))[0]]
-        return self.set_words[first : first + _n_words(n_categories)]
+    @property
+    def has_lists(self) -> bool:
+        """Whether some subset split lists its categories."""
+        return bool((_part(self.bits[self.splits(SUBSET)], _CODE) > 0).any())
 
-    def with_words(self, words_of: dict[int, NDArray[np.uint64]]) -> Nodes:
-        """The same nodes with new words for all subset splits; there may be more words than before."""
-        nodes = np.array(list(words_of), dtype=np.int64)
+    def subset_at(self, node: int, n_categories: int) -> Subset:
+        """The subset of a split on a feature with so many categories."""
+        first = self.payload[node] + self.set_start[self.tree_of(np.array([node]))[0]]
+        form = int(_part(self.bits[node : node + 1], _CODE)[0])
+        return Subset(form, self.set_words[first : first + n_words(n_categories, form)])
+
+    def with_subsets(self, subset_of: dict[int, Subset]) -> Nodes:
+        """The same nodes with new subsets for all subset splits; there may be more words than before."""
+        nodes = np.array(list(subset_of), dtype=np.int64)
         tree = self.tree_of(nodes)
         order = np.lexsort((self.payload[nodes], tree))  # words keep their order
         nodes, tree = nodes[order], tree[order]
-        words = [words_of[node] for node in nodes.tolist()]
+        forms = np.array([subset_of[node].form for node in nodes.tolist()], dtype=np.int64)
+        words = [subset_of[node].words for node in nodes.tolist()]
         lengths = np.array([len(each) for each in words], dtype=np.int64)
         of_tree = np.bincount(tree, weights=lengths, minlength=self.n_trees).astype(np.int64)
         start = np.concatenate([[0], np.cumsum(of_tree)])
         payload = self.payload.copy()
         payload[nodes] = (np.cumsum(lengths) - lengths - start[tree]).astype(np.int32)
         joined = np.concatenate(words) if words else self.set_words
-        return replace(self, payload=payload, set_words=joined, set_start=start)
+        return replace(self.with_codes(nodes, forms), payload=payload, set_words=joined, set_start=start)
 
     def cut(self, at: NDArray[np.bool_]) -> tuple[Nodes, NDArray[np.int64]]:
         """Make leaves of some nodes (N,) of one tree -> the tree, and the former node of each of its leaves.
@@ -372,15 +388,3 @@ def join_starts(starts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Starts of several parts, each from 0 -> the starts of all parts joined."""
     before = np.cumsum([0, *(start[-1] for start in starts[:-1])], dtype=np.int64)
     return np.concatenate([starts[0][:1], *(start[1:] + shift for start, shift in zip(starts, before, strict=True))])
-
-
-def words_from(left: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Which categories go left (C,) -> words of 64 categories each."""
-    bits = np.zeros(64 * _n_words(len(left)), dtype=np.uint8)
-    bits[: len(left)] = left
-    return np.packbits(bits, bitorder="little").view(np.uint64)
-
-
-def _n_words(n_categories: int) -> int:
-    """The number of words that a subset of so many categories takes."""
-    return (n_categories + 63) // 64

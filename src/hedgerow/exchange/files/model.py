@@ -17,14 +17,15 @@ from hedgerow.exchange.files.container import Contents, dump_json, parse_object,
 from hedgerow.exchange.files.several import OUTPUT_KEYS, outputs_from_contents, outputs_to_contents
 from hedgerow.exchange.files.values import Arrays
 from hedgerow.exchange.named import estimator_named
-from hedgerow.judge.fitted import fitted_of
+from hedgerow.forest.subsets import MOST_WITH_BITS
+from hedgerow.judge.fitted import Fitted, fitted_of
 from hedgerow.judge.novelty import keep_novelty
 from hedgerow.judge.recognise import keep_marks
 from hedgerow.safe.disk import Path_
 
-#: The format this hedgerow writes. A higher minor number adds what older versions can ignore, a higher major number
-#: adds what they cannot.
-MAJOR, MINOR = 1, 0
+#: The newest format. A higher minor number adds what older versions can ignore, a higher major number adds what they
+#: cannot: 2 adds splits that list their categories. A model is written in the lowest major number that can hold it.
+MAJOR, MINOR = 2, 0
 FORMAT = "hedgerow-model"
 
 
@@ -118,7 +119,7 @@ def save(model: Any, path: Path_ | BinaryIO) -> None:
     contents, arrays = outputs_to_contents(kind.write, model) if fitted_of(model).outputs else kind.write(model)
     metadata = {
         "format": FORMAT,
-        "format_version": f"{MAJOR}.{MINOR}",
+        "format_version": f"{_major_for(fitted_of(model))}.{MINOR}",
         "hedgerow_version": __version__,
         "model": dump_json({"estimator": name, **contents}),
     }
@@ -170,6 +171,12 @@ def one_exception() -> Iterator[None]:
         raise too_large() from reason
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as reason:
         raise ModelFileError(f"a model file must hold a valid model, got one that is not: {reason}") from reason
+
+
+def _major_for(fitted: Fitted) -> int:
+    """Fitted -> the lowest major number of a format that can hold it."""
+    n_categories = fitted.bins.n_bins[fitted.bins.nominal > 0].max(initial=0)
+    return 2 if n_categories > MOST_WITH_BITS and fitted.forest.structure.has_lists else 1
 
 
 def _check_path(path: Any, method: str) -> None:
@@ -234,4 +241,4 @@ def _check_version(metadata: dict[str, str]) -> bool:
         )
     if major < 1:
         raise ModelFileError(f"format_version must be at least 1, got {major}.{minor}")
-    return (major, minor) > (MAJOR, MINOR)
+    return minor > MINOR
