@@ -120,3 +120,20 @@ def test_modules_are_there_as_soon_as_the_package_is():
     code = f"import json, hedgerow; print(json.dumps([type(getattr(hedgerow, n)).__name__ for n in {names}]))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert json.loads(out) == ["module"] * len(names)
+
+
+@pytest.mark.parametrize(
+    ("written", "option"),
+    [(("0,5", "1,25"), "--decimal , reads them"), (("2024-01-05", "2024-03-01"), "--dates turns dates into numbers")],
+)
+def test_a_later_table_in_another_notation_is_refused_with_the_option_that_reads_it(
+    run, write, tmp_path, written, option
+):
+    rows = [f"{i / 4};{'ab'[i % 2]}" for i in range(40)]
+    model = tmp_path / "m.hedge"
+    run("fit", write("\n".join(["x;y", *rows]), "first.csv"), "--target", "y", "--trees", "3", "-o", model)
+    refused = run("predict", model, write("\n".join(["x;y", *(f"{each};a" for each in written)]), "later.csv"))
+    assert refused.exit_code == 3
+    assert f"got text in 2 rows; {option}" in refused.stderr
+    mixed = run("predict", model, write(f"x;y\n{written[0]};a\nabout 3;b\n", "mixed.csv"))
+    assert "got text in 2 rows; correct them" in mixed.stderr

@@ -109,3 +109,78 @@ def test_page_of_the_command_is_that_of_python(run, patients, model, page):
         title="m.hedge on test.csv",
     )
     assert made.html == page.read_text(encoding="utf-8")
+
+
+def test_groups_and_costs_are_those_of_evaluate(run, patients, model, page, write):
+    costs = write("truth,benign,malignant,look again\nbenign,0,10,2\nmalignant,100,0,5\n", "costs.csv")
+    asked = ("--target", "diagnosis", "--by", "site", "--by", "mean_radius", "--costs", costs, "--json")
+    made = run("report", model, patients / "test.csv", "--seconds", "0", "-o", page, *asked)
+    judged = json.loads(run("evaluate", model, patients / "test.csv", *asked).stdout)
+    figures, text = json.loads(made.stdout), page.read_text(encoding="utf-8")
+    assert (figures["by"], figures["costs"]) == (judged["by"], judged["costs"])
+    assert text.count("<h3>By ") == 2
+    assert (
+        f'<th scope="row">cheapest action</th><td class="number">{judged["costs"]["cheapest_action"]:.6g}</td>' in text
+    )
+    left = judged["by"]["site"]["left"]
+    assert f'<th scope="row">left</th><td class="number">{left["rows"]}</td>' in text
+    assert f'<td class="number">{100 * left["left_open"]:.1f} %</td>' in text
+
+
+def test_a_column_of_groups_is_not_taken_for_the_target(run, patients, model, page, write):
+    lines = (patients / "test.csv").read_text().splitlines()
+    table = write("\n".join([lines[0] + ",first", *(line + "," + line.rsplit(",", 1)[1] for line in lines[1:])]))
+    result = run("report", model, table, "--seconds", "0", "-o", page, "--by", "first", "--json")
+    assert "note: true classes taken from 'diagnosis'" in result.stderr
+    assert set(json.loads(result.stdout)["by"]["first"]) == {"benign", "malignant"}
+
+
+def test_numbers_are_reported_by_group_and_have_no_costs(run, write, page, tmp_path):
+    rows = [f"{i % 7},{'ab'[i % 2]},{(i % 7) + 3 * (i % 2) + i % 3}" for i in range(120)]
+    table, model = write("\n".join(["x,part,y", *rows])), tmp_path / "m.hedge"
+    run("fit", table, "--target", "y", "--regression", "--trees", "10", "-o", model)
+    asked = ("--target", "y", "--by", "part", "--json")
+    made = run("report", model, table, "--seconds", "0", "-o", page, *asked)
+    judged = json.loads(run("evaluate", model, table, *asked).stdout)
+    assert json.loads(made.stdout)["by"] == judged["by"]
+    assert {"root_mean_squared_error", "coverage", "mean_interval_width"} <= set(judged["by"]["part"]["a"])
+    assert '<th scope="col" class="number">RMSE</th>' in page.read_text(encoding="utf-8")
+    refused = run("report", model, table, "-o", page, "--target", "y", "--costs", write("truth,a\n1,2\n", "c.csv"))
+    assert refused.exit_code == 2
+    assert "--costs must be used with a classifier" in refused.stderr
+
+
+@pytest.mark.parametrize("words", [("--by", "site"), ("--costs", "COSTS")])
+def test_groups_and_costs_need_the_truth(run, patients, model, page, write, words):
+    lines = [line.rsplit(",", 1)[0] for line in (patients / "test.csv").read_text().splitlines()]
+    costs = str(write("truth,go\nbenign,1\nmalignant,2\n", "costs.csv"))
+    words = [word.replace("COSTS", costs) for word in words]
+    refused = run("report", model, write("\n".join(lines)), "-o", page, *words)
+    assert refused.exit_code == 2
+    assert "--by and --costs must be used with --target" in refused.stderr
+    assert not page.exists()
+
+
+def test_costs_are_not_overwritten_by_the_page(run, patients, model, write):
+    costs = write("truth,benign,malignant\nbenign,0,10\nmalignant,100,0\n", "costs.html")
+    before = costs.read_bytes()
+    assert run("report", model, patients / "test.csv", "--costs", costs, "-o", costs, "--force").exit_code == 2
+    assert costs.read_bytes() == before
+
+
+def test_rows_without_a_target_are_left_out_on_request_and_others_keep_their_numbers(run, write, page, tmp_path):
+    rows = [f"{i % 7},{'' if i % 10 == 3 else i % 7 + i % 3}" for i in range(120)]
+    table, model = write("\n".join(["x,y", *rows])), tmp_path / "m.hedge"
+    assert run("fit", table, "--target", "y", "--regression", "--skip-unlabelled", "-o", model).exit_code == 0
+    asked = (model, table, "--target", "y", "--train", table)
+    for command in (("report", *asked, "-o", page, "--json"), ("explain", *asked, "--row", "3")):
+        refused = run(*command)
+        assert refused.exit_code == 3
+        assert "leave them out with --skip-unlabelled" in refused.stderr
+        assert run(*command, "--skip-unlabelled").exit_code == 0
+    figures = json.loads(run("report", *asked, "-o", page, "--json", "--skip-unlabelled").stdout)
+    assert figures["rows"] == 108
+    text = page.read_text(encoding="utf-8")
+    names = json.loads(text.split('"names":', 1)[1].split("]", 1)[0] + "]")
+    assert {int(name.removeprefix("row ")) % 10 for name in names} == {0, 1, 2, 3, 5, 6, 7, 8, 9}
+    assert run("report", model, table, "--skip-unlabelled", "-o", page).exit_code == 2

@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 import hedgerow
 from hedgerow.commands.fit import features_of
 from hedgerow.commands.honest import columns_of, held_out, refitted
-from hedgerow.commands.judgement import judge_classes, judge_numbers, mean_log_loss
 from hedgerow.commands.kinds import kind_for
 from hedgerow.commands.options.compare import CompareOptions
 from hedgerow.commands.outcome import DataError
@@ -23,6 +22,7 @@ from hedgerow.commands.source import read_sheet
 from hedgerow.commands.talk import grid, number_of, score, share, show, write_json
 from hedgerow.commands.views import labelled_rows
 from hedgerow.forest.threads import thread_count
+from hedgerow.judge.judgement import judge_classes, judge_numbers, mean_log_loss
 from hedgerow.metrics.tally import add_tallies, tally_numbers
 from hedgerow.table import Factors, NamedColumns
 

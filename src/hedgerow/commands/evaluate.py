@@ -13,6 +13,7 @@ from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import show, write_json
 from hedgerow.commands.views import labelled_rows
+from hedgerow.explain.judged import figures_by
 from hedgerow.judge.tally import judge
 from hedgerow.metrics import NumberTally, SetTally
 from hedgerow.table import NamedColumns
@@ -29,10 +30,7 @@ def evaluate(options: EvaluateOptions) -> None:
     del table  # it is most of the memory
     report, shown = kind.evaluation(judged.tally, options.coverage)
     more, tables = kind.details(model, judged, options)
-    by = {
-        name: {group: judged.group(rows) for group, rows in groups_of(sheet, name).items() if rows.any()}
-        for name in options.by
-    }
+    by = figures_by(judged, {name: groups_of(sheet, name) for name in options.by})
     if options.as_json:
         found = {"by": by or None, "training_rows": known}
         write_json(report | more | {name: value for name, value in found.items() if value is not None})

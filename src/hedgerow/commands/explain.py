@@ -17,6 +17,7 @@ from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import listed, number_of, say, show, write_json
+from hedgerow.commands.views import labelled_rows
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
 
@@ -96,6 +97,8 @@ def _training(model: Any, options: ExplainOptions) -> tuple[NamedColumns | None,
     labels = None
     if options.target:
         sheet.require(options.target, "--target")
+        if options.skip_unlabelled:
+            sheet = labelled_rows(sheet, options.target)
         labels = kind_of(model).known_target(model, sheet, options.target)
     other = tuple(name for name in (options.id, options.target) if name)
     return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), labels

@@ -279,7 +279,9 @@ def _binned(sheet: Sheet, options: FitOptions, estimator: Any) -> tuple[BinnedTa
 
     n_threads = thread_count(estimator.n_jobs)
     try:
-        table = bin_columns(names, columns(), sheet.n_rows, **how_to_bin(estimator), n_threads=n_threads)
+        table = bin_columns(
+            names, columns(), sheet.n_rows, **how_to_bin(estimator), dates=sheet.dates, n_threads=n_threads
+        )
     except ValueError as reason:  # the options have been checked, so the data are wrong
         raise DataError(str(reason)) from None
     cells.tell()

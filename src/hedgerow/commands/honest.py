@@ -20,7 +20,8 @@ Parts = list[NDArray[np.bool_]]
 def columns_of(sheet: Sheet, names: tuple[str, ...], nominal: tuple[str, ...] = ()) -> NamedColumns:
     """Columns of a sheet -> a table to learn from; what there is to say about them has been said."""
     with what_is_said():
-        return NamedColumns(names, [sheet.column(name, nominal=True if name in nominal else None) for name in names])
+        columns = [sheet.column(name, nominal=True if name in nominal else None) for name in names]
+        return NamedColumns(names, columns, sheet.dates)
 
 
 def held_out(y: Array, *, folds: int | None, test_split: float | None, seed: int, by_class: bool) -> Parts:

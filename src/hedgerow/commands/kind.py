@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.commands.options.evaluate import EvaluateOptions
-from hedgerow.commands.options.shared import Asking
+from hedgerow.commands.options.shared import Asking, Reading
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.judge.columns import Columns
+from hedgerow.judge.costs import Costs
 from hedgerow.table import NamedColumns
 
 #: In a table with fewer rows, nothing is remarkable about many different values.
@@ -88,6 +89,10 @@ class Kind(ABC):
     @abstractmethod
     def details(self, model: Any, judged: Any, options: EvaluateOptions) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """What else people want to know -> figures for JSON, and tables."""
+
+    @abstractmethod
+    def costs(self, model: Any, path: str | None, reading: Reading) -> Costs | None:
+        """The file of --costs -> costs, None if it was not given; refused where there are no classes."""
 
     @abstractmethod
     def answers(self, model: Any, table: Any, coverage: float | None) -> Columns:

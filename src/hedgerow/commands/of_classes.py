@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import resolve_rule
 from hedgerow.commands.costs import read_costs
-from hedgerow.commands.judgement import ClassJudgement, cost_facts, judge_classes, two_class_facts
+from hedgerow.commands.judgement import cost_grid, two_class_facts
 from hedgerow.commands.kind import FEW_ROWS, Fact, Kind
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
 from hedgerow.commands.options.evaluate import EvaluateOptions
-from hedgerow.commands.options.shared import Asking
+from hedgerow.commands.options.shared import Asking, Reading
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.spelling import known_places
@@ -24,6 +24,8 @@ from hedgerow.explain import Explanation
 from hedgerow.explain.words import name_some, percents
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.columns import ClassColumns, class_columns
+from hedgerow.judge.costs import Costs
+from hedgerow.judge.judgement import ClassJudgement, judge_classes
 from hedgerow.judge.outside import oob_tally
 from hedgerow.metrics import SetConfusion, SetTally
 from hedgerow.table import NamedColumns
@@ -154,10 +156,15 @@ class OfClasses(Kind):
             shown += ["", two_class_facts(figures["two_classes"])]
         elif options.positive is not None:
             raise UsageError(f"--positive must be used with two classes, got {len(judged.classes)}; leave it out")
-        if options.costs is not None:
-            figures["costs"] = judged.costs(read_costs(options.costs, judged.classes, options))
-            shown += ["", cost_facts(figures["costs"])]
+        costs = self.costs(model, options.costs, options)
+        if costs is not None:
+            figures["costs"] = judged.costs(costs)
+            shown += ["", cost_grid(figures["costs"])]
         return figures, tuple(shown)
+
+    def costs(self, model: Any, path: str | None, reading: Reading) -> Costs | None:
+        """The file of --costs -> costs; None if it was not given."""
+        return None if path is None else read_costs(path, model.classes_, reading)
 
     def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> ClassColumns:
         """Label, set, bounds, uncertainty and, if the model knows its training rows, novelty of each row."""

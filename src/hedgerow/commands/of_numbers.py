@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.commands.judgement import NumberJudgement, judge_numbers
 from hedgerow.commands.kind import Fact, Kind
 from hedgerow.commands.match import checked_caution
 from hedgerow.commands.options.evaluate import EvaluateOptions
-from hedgerow.commands.options.shared import Asking
+from hedgerow.commands.options.shared import Asking, Reading
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import facts, grid, share
@@ -20,6 +19,7 @@ from hedgerow.explain.cases import number
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.columns import NumberColumns, number_columns
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.judge.judgement import NumberJudgement, judge_numbers
 from hedgerow.judge.number_answers import COVERAGE
 from hedgerow.metrics import NumberTally
 from hedgerow.table import NamedColumns
@@ -116,10 +116,15 @@ class OfNumbers(Kind):
         self, model: Any, judged: NumberJudgement, options: EvaluateOptions
     ) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """Nothing else: costs and rates are about classes."""
-        for option, value in (("--positive", options.positive), ("--costs", options.costs)):
-            if value is not None:
-                raise UsageError(f"{option} must be used with a classifier, got {value!r}; leave it out")
+        if options.positive is not None:
+            raise UsageError(f"--positive must be used with a classifier, got {options.positive!r}; leave it out")
+        self.costs(model, options.costs, options)
         return {}, ()
+
+    def costs(self, model: Any, path: str | None, reading: Reading) -> None:
+        """Refuse --costs, which are about classes."""
+        if path is not None:
+            raise UsageError(f"--costs must be used with a classifier, got a {type(model).__name__}; leave it out")
 
     def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> NumberColumns:
         """Prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty of each row."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.commands.costs import read_costs, with_actions
+from hedgerow.commands.costs import with_actions
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.predict import PredictOptions
-from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.output import Kept, kind_asked, write_answers
 from hedgerow.commands.paths import check_out
 from hedgerow.commands.sheet import Sheet
@@ -42,10 +41,9 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Colum
     prepare_for(model, sheet, texts=kept)
     table = table_for(model, sheet, tuple(name for name, _ in asked), allow_missing=options.allow_missing_columns)
     answers = kind_of(model).answers(model, table, options.coverage)
-    if options.costs is None:
+    costs = kind_of(model).costs(model, options.costs, options)
+    if costs is None:
         return answers, kept
-    if not kind_of(model).classes(model):
-        raise UsageError(f"--costs must be used with a classifier, got a {type(model).__name__}; leave it out")
     now = answers_about(model)
     opinion = now.opinion(now.encode(now.table(table)))
-    return with_actions(answers, opinion, read_costs(options.costs, model.classes_, options)), kept
+    return with_actions(answers, opinion, costs), kept

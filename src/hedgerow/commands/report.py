@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hedgerow.commands.judgement import rows_of_fit
+from hedgerow.commands.judgement import groups_of, rows_of_fit
 from hedgerow.commands.kind import Kind
 from hedgerow.commands.kinds import explained_model, kind_of
 from hedgerow.commands.labels import read_labels
@@ -17,28 +17,25 @@ from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import listed, number_of, progress, say, write_json
+from hedgerow.commands.views import SomeRows, labelled_rows
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import NamedColumns
 
 
 def report(options: ReportOptions) -> None:
     """Load, read, judge, write the page."""
-    require_one_stdin(options.model, *options.data, options.train)
+    require_one_stdin(options.model, *options.data, options.train, options.costs)
     if options.as_json and options.out == "-":
         raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
-    check_out(options.out, PAGE, [options.model, *options.data, options.train], force=options.force)
+    check_out(options.out, PAGE, [options.model, *options.data, options.train, options.costs], force=options.force)
     model = explained_model(options)
-    sheet = read_sheet(options.data, options)
-    for name, option in ((options.id, "--id"), (options.target, "--target")):
-        if name:
-            sheet.require(name, option)
-    prepare_for(model, sheet, [options.target], [options.id])
+    sheet = _read(model, options)
     kind = kind_of(model)
     kind.check_coverage(model, options.coverage)
-    target = options.target or _found_target(kind, model, sheet, options.id)
-    other = tuple(name for name in (target, options.id) if name)
+    target = options.target or _found_target(kind, model, sheet, (options.id, *options.by))
+    other = tuple(dict.fromkeys(name for name in (target, options.id, *options.by) if name))
     y = kind.known_target(model, sheet, target) if target else None
-    names = None if options.id is None else sheet.cells(options.id).tolist()
+    names = _names(sheet, options.id)
     train, y_train = _training(model, options, target)
     asked: dict[str, Any] = {"seconds": options.seconds, "train": train, "y_train": y_train, "first": 1}
     asked |= {
@@ -46,7 +43,10 @@ def report(options: ReportOptions) -> None:
         "labels": read_labels(options.labels, options),
         "immutable": immutable_columns(model, options.immutable),
     }
-    asked["coverage"] = options.coverage
+    asked |= {"coverage": options.coverage, "by": {name: groups_of(sheet, name) for name in options.by}}
+    asked["costs"] = kind.costs(model, options.costs, options)
+    if target is None and (options.by or options.costs):
+        raise UsageError("--by and --costs must be used with --target, got none; name the column of what is true")
     asked["title"] = options.title or f"{_name_of(options.model)} on {_name_of(options.data[0])}"
     table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns)
     if y is not None:
@@ -64,6 +64,27 @@ def report(options: ReportOptions) -> None:
     say(said if options.out == "-" else f"{said}; written to {options.out} ({len(made.html.encode()) / 1e6:.2f} MB)")
 
 
+def _read(model: Any, options: ReportOptions) -> Sheet:
+    """The rows of the report, with the columns that were named."""
+    sheet = read_sheet(options.data, options)
+    for name, option in ((options.id, "--id"), (options.target, "--target"), *((name, "--by") for name in options.by)):
+        if name:
+            sheet.require(name, option)
+    if options.skip_unlabelled:
+        if options.target is None:
+            raise UsageError("--skip-unlabelled must be used with --target, got none; name the column of what is true")
+        sheet = labelled_rows(sheet, options.target)
+    prepare_for(model, sheet, [options.target, *options.by], [options.id])
+    return sheet
+
+
+def _names(sheet: Sheet, id: str | None) -> list[Any] | None:
+    """What the column of names says of each row; without one, the number of each row if some were left out."""
+    if id is not None:
+        return list(sheet.cells(id).tolist())
+    return [f"row {row + 1}" for row in sheet.rows.tolist()] if isinstance(sheet, SomeRows) else None
+
+
 def _name_of(path: str) -> str:
     """A path -> the name of the file, for people."""
     return "standard input" if path == "-" else Path(path).name
@@ -76,17 +97,19 @@ def _training(model: Any, options: ReportOptions, target: str | None) -> tuple[N
     sheet = read_sheet([options.train], options)
     prepare_for(model, sheet, [target])
     labelled = target is not None and target in sheet.names
+    if labelled and options.skip_unlabelled:
+        sheet = labelled_rows(sheet, str(target))
     other = tuple(name for name in (options.id, target) if name)
     y = kind_of(model).known_target(model, sheet, str(target)) if labelled else None
     return table_for(model, sheet, other, allow_missing=options.allow_missing_columns), y
 
 
-def _found_target(kind: Kind, model: Any, sheet: Sheet, id: str | None) -> str | None:
+def _found_target(kind: Kind, model: Any, sheet: Sheet, taken: tuple[str | None, ...]) -> str | None:
     """The column, besides the features, that can hold the true answers; None unless there is exactly one."""
     features = set(fitted_of(model).schema.names or ())
     if not features:
         return None
-    others = [name for name in sheet.names if name not in features and name != id]
+    others = [name for name in sheet.names if name not in features and name not in taken]
     sheet.prepare(others, others)
     found = [name for name in others if _can_be_target(kind, model, sheet, name)]
     what = "true classes" if kind.classes(model) else "true targets"

@@ -15,9 +15,9 @@ from hedgerow.commands.dates import DATE_LIKE
 from hedgerow.commands.notation import POINT, Notation, are_codes, is_gap, parse_texts
 from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError
-from hedgerow.commands.spelling import folded, known_places, merged
+from hedgerow.commands.spelling import known_places, merged
 from hedgerow.commands.talk import listed, number_of, say
-from hedgerow.safe.text import printable
+from hedgerow.safe.text import folded, printable
 from hedgerow.table import Factors
 
 Array: TypeAlias = NDArray[Any]
@@ -42,6 +42,7 @@ class Sheet(ABC):
     missing: frozenset[str]  # texts that stand for a missing value
     typed: bool  # whether the file says which columns are numbers
     reading: Reading  # what was asked about the file
+    dates: frozenset[str] = frozenset()  # columns of dates, which are days since 1970
 
     @abstractmethod
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
@@ -210,8 +211,10 @@ class Sheet(ABC):
             )
 
     def _require_numbers(self, name: str, bad: NDArray[np.bool_], advice: str) -> None:
-        """Refuse a column with bad cells."""
+        """Refuse a column with bad cells; if an option would read all of them, it is advised instead."""
         if bad.any():
+            texts = [str(text) for text in dict.fromkeys(self.cells(name)[bad].tolist())]
+            advice = _option_for(texts, self.notation) or advice
             raise DataError(
                 f"column {name!r} must hold numbers, got text in {number_of(int(bad.sum()), 'row')}; {advice}",
                 tuple(self.named(name, bad)),
@@ -239,6 +242,16 @@ def _factors_from_numbers(numbers: Array) -> Factors:
     """Numbers (n,) -> their distinct values and codes."""
     values, codes = np.unique(numbers, return_inverse=True)
     return Factors(codes, values)
+
+
+def _option_for(texts: list[str], notation: Notation) -> str | None:
+    """Texts that are no numbers -> the option that makes numbers of all of them; None if there is none."""
+    if all(DATE_LIKE.fullmatch(text.strip()) for text in texts):
+        return "--dates turns dates into numbers"
+    if notation != POINT or not all(_NUMBER_LIKE.fullmatch(text.strip()) for text in texts):
+        return None
+    found = _how_to_read(texts)
+    return found if found.startswith("--") else None
 
 
 def _how_to_read(texts: list[str]) -> str:

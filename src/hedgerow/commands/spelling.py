@@ -8,18 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.safe.text import folded
 from hedgerow.table import Factors
-
-
-def folded(text: str) -> str:
-    """A text -> what it has in common with its other spellings.
-
-    Examples
-    --------
-    >>> folded(" Very  Healthy ")
-    'very healthy'
-    """
-    return " ".join(text.split()).casefold()
 
 
 def merged(found: Factors) -> tuple[Factors, dict[str, list[str]]]:

@@ -72,7 +72,7 @@ class SomeRows(Sheet):
     def __init__(self, sheet: Sheet, rows: NDArray[np.bool_]) -> None:
         self.sheet, self.rows = sheet, np.flatnonzero(rows)
         self.names, self.missing, self.typed, self.reading = sheet.names, sheet.missing, sheet.typed, sheet.reading
-        self.n_rows = len(self.rows)
+        self.n_rows, self.dates = len(self.rows), sheet.dates
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
         """A column without the other rows, and without texts that only these have."""
@@ -114,8 +114,8 @@ class Dated(Sheet):
         self.sheet = sheet
         self.missing, self.typed, self.reading = sheet.missing, sheet.typed, sheet.reading
         sheet.prepare(sheet.names)
-        self._dated = {name for name in sheet.names if self._holds_dates(name)}
-        parts = (name + part for name in sheet.names if name in self._dated for part in PARTS)
+        self.dates = frozenset(name for name in sheet.names if self._holds_dates(name))
+        parts = (name + part for name in sheet.names if name in self.dates for part in PARTS)
         self.names = (*sheet.names, *(name for name in parts if name not in sheet.names))
 
     @property
@@ -125,7 +125,7 @@ class Dated(Sheet):
 
     def held(self, name: str, *, text: bool = False) -> Array | Factors:
         """A column of the sheet; days, months or weekdays where it holds dates."""
-        if name in self._dated:
+        if name in self.dates:
             return self.sheet.held(name, text=True) if text else self._days(name)
         if name in self.sheet.names:
             return self.sheet.held(name, text=text)

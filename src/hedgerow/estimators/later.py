@@ -278,6 +278,8 @@ class LaterEstimator(TreesEstimator):
         immutable: Iterable[int | str] | None = None,
         labels: Mapping[str, Mapping[str, str]] | None = None,
         coverage: float | None = None,
+        by: Mapping[str, Any] | None = None,
+        costs: Any = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Report:
         """Make one HTML page, which can be e-mailed: how good answers are, where doubt is, and each case with reasons.
@@ -290,7 +292,7 @@ class LaterEstimator(TreesEstimator):
             The classes or targets of these rows; without them the report has no metrics.
         names : array-like of shape (n_samples,), default=None
             Names of the rows; None means the index of a pandas frame, or their numbers.
-        title, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage, progress
+        title, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage, by, costs, progress
             As in `hedgerow.explain.report.make_report`. None for `immutable` means ``immutable_features``.
 
         Returns
@@ -302,7 +304,8 @@ class LaterEstimator(TreesEstimator):
 
         return make_report(
             self, X, y, names=names, title=title, max_cases=max_cases, cases=cases, seconds=seconds, train=train,
-            y_train=y_train, first=first, immutable=immutable, labels=labels, coverage=coverage, progress=progress,
+            y_train=y_train, first=first, immutable=immutable, labels=labels, coverage=coverage, by=by, costs=costs,
+            progress=progress,
         )  # fmt: skip
 
     @property

@@ -15,7 +15,9 @@ from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.table.bins import Codes
+from hedgerow.table.days import DATES, date_words
 from hedgerow.table.meaning import plain
+from hedgerow.table.schema import Kind
 
 #: Show the rules of at most this many classes.
 MOST_RULES = 3
@@ -147,6 +149,11 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def number_or_date(value: float, kind: Kind) -> str:
+    """A number of a column of this kind -> text with few digits, or a date."""
+    return date_words(value, kind) if kind in DATES else number(value)
+
+
 def value_words(value: Any) -> str:
     """A value of a feature -> text; None is missing."""
     if value is None:
@@ -209,12 +216,20 @@ def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[An
     low, high = bounds or (-np.inf, np.inf)
     if np.isinf(low) and np.isinf(high):
         return f"{name} known" if bounds else ""
+    kind = tree.schema.kinds[feature]
     (least, is_least), (most, is_below) = as_limit(low), as_limit(high)
-    above = f"{name} {'at least' if is_least else 'above'} {number(least)}"
-    below = f"{name} {'below' if is_below else 'up to'} {number(most)}"
-    if np.isinf(low) or np.isinf(high):
-        return below if np.isinf(low) else above
-    return f"{above} and {below}" if is_least or is_below else f"{name} from {number(low)} to {number(high)}"
+    lower, upper = (
+        (("from", "after"), ("before", "up to")) if kind in DATES else (("at least", "above"), ("below", "up to"))
+    )
+    above = f"{name} {lower[0 if is_least else 1]} {number_or_date(least, kind)}"
+    below = f"{upper[0 if is_below else 1]} {number_or_date(most, kind)}"
+    if np.isinf(low):
+        return f"{name} {below}"
+    if np.isinf(high):
+        return above
+    if kind in DATES:
+        return f"{above} and {below}"
+    return f"{above} and {name} {below}" if is_least or is_below else f"{name} from {number(low)} to {number(high)}"
 
 
 def _or(values: list[Any]) -> str:

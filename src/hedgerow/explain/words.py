@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares
-from hedgerow.explain.cases import class_words, number, value_words
+from hedgerow.explain.cases import class_words, number, number_or_date, value_words
 from hedgerow.explain.doubt import CAUSES
 from hedgerow.explain.question import Floats, Question, labels_of
 
@@ -171,5 +171,6 @@ def _leaning_words(counts: Floats, labels: list[Any]) -> str:
 
 def _outside_words(question: Question, row: int, feature: int) -> str:
     low, high = question.now.meaning.range_of(feature)
-    value = float(question.columns[feature][row])
-    return f"{question.now.meaning.names[feature]} is {number(value)}, trained on {number(low)} to {number(high)}"
+    kind = question.now.meaning.schema.kinds[feature]
+    value, least, most = (number_or_date(each, kind) for each in (float(question.columns[feature][row]), low, high))
+    return f"{question.now.meaning.names[feature]} is {value}, trained on {least} to {most}"

@@ -26,6 +26,17 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def folded(text: str) -> str:
+    """A text -> what it has in common with its other spellings.
+
+    Examples
+    --------
+    >>> folded(" Very  Healthy ")
+    'very healthy'
+    """
+    return " ".join(text.split()).casefold()
+
+
 def _shown(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -48,6 +48,7 @@ def bin_columns(
     columns: Iterable[Listed],
     n_rows: int,
     *,
+    dates: Set[str] = frozenset(),
     max_bins: int | str | None = "auto",
     gaps: bool = False,
     n_threads: int = 1,
@@ -62,6 +63,8 @@ def bin_columns(
         Each column as in `NamedColumns`. Those that are encoded are not used any more.
     n_rows : int
         The rows of each column.
+    dates : set of str
+        The names of columns that hold days since 1970, to be shown as dates.
     max_bins, gaps, n_threads
         As in `find_bins`.
 
@@ -77,7 +80,7 @@ def bin_columns(
     left = iter(columns)
     width = max(n_threads, BATCH_BYTES // (8 * n_rows))
     while batch := list(islice(left, min(width, block_width(n_rows)))):
-        table = read_training_table(NamedColumns(names[first : first + len(batch)], batch))
+        table = read_training_table(NamedColumns(names[first : first + len(batch)], batch, dates))
         bins.append(find_bins(table, max_bins=max_bins, gaps=gaps, n_threads=n_threads))
         if bins[-1].code_type == np.uint16:
             codes = _widened(codes)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.table.bins import Bins
+from hedgerow.table.days import DATES, date_words
 from hedgerow.table.schema import Schema
 
 
@@ -87,7 +88,7 @@ class Meaning:
         return float(min(2 * (high / 2 - low / 2), np.finfo(np.float64).max))
 
     def value_of_code(self, feature: int, code: int) -> Any:
-        """A code -> a value of that bin, a category, or None for missing."""
+        """A code -> a value of that bin, a date as text, a category, or None for missing."""
         if code == self.missing_code:
             return None
         categories = self.schema.categories[feature]
@@ -96,7 +97,7 @@ class Meaning:
         return self._as_kind(feature, float(self.bins.centers[self.bins.center_start[feature] + code]))
 
     def value(self, feature: int, cell: Any) -> Any:
-        """A cell of a column as the forest reads it -> number, category, or None for missing and new categories."""
+        """A cell of a column as the forest reads it -> number, date, category, or None for missing and new ones."""
         categories = self.schema.categories[feature]
         if categories is not None:
             return None if cell < 0 else plain(categories[int(cell)])
@@ -107,7 +108,10 @@ class Meaning:
         return {name: self.value(j, columns[j][row]) for j, name in enumerate(self.names)}
 
     def _as_kind(self, feature: int, number: float) -> Any:
-        return bool(number) if self.schema.kinds[feature] == "boolean" and number in (0, 1) else number
+        kind = self.schema.kinds[feature]
+        if kind in DATES:
+            return date_words(number, kind)
+        return bool(number) if kind == "boolean" and number in (0, 1) else number
 
 
 def plain(value: Any) -> Any:

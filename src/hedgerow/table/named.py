@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 
 from hedgerow.table.arrays import numeric_column
 from hedgerow.table.categories import factors_from_numbers
+from hedgerow.table.days import kind_of_days
 from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns
 
 Listed: TypeAlias = Array | Factors
@@ -27,6 +28,8 @@ class NamedColumns:
         Names, all different.
     listed : list of length n_features
         Numbers or booleans (n_rows,), NaN is missing; or `Factors` for a nominal column.
+    dates : set of str
+        The names of columns that hold days since 1970.
 
     Examples
     --------
@@ -40,6 +43,7 @@ class NamedColumns:
 
     names: tuple[str, ...] | None
     listed: list[Listed]
+    dates: Set[str] = frozenset()
     container = "columns"
 
     def __post_init__(self) -> None:
@@ -67,11 +71,13 @@ class NamedColumns:
                 Factors(each.codes[rows], each.values) if isinstance(each, Factors) else each[rows]
                 for each in self.listed
             ],
+            self.dates,
         )
 
     def kinds(self) -> list[Kind]:
         """Text or categories, booleans, numbers."""
-        return [_kind(column) for column in self.listed]
+        names = self.names or ("",) * len(self.listed)
+        return [_kind(column, name in self.dates) for name, column in zip(names, self.listed, strict=True)]
 
     def nominal_by_type(self) -> list[bool]:
         """The columns given as `Factors`."""
@@ -88,10 +94,12 @@ class NamedColumns:
         return ListedColumns(listed, self.shape[0])
 
 
-def _kind(column: Listed) -> Kind:
-    """A column -> its kind."""
+def _kind(column: Listed, dated: bool) -> Kind:
+    """A column, and whether it holds days since 1970 -> its kind."""
     if isinstance(column, Factors):
         return "text" if column.values.dtype == object else "category"
+    if dated:
+        return kind_of_days(column)
     return "boolean" if column.dtype.kind == "b" else "number"
 
 

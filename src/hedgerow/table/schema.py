@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[Any]
 #: Some columns: a list of (n_rows,), or an array (columns, n_rows).
 Block: TypeAlias = list[Array] | Array
-Kind: TypeAlias = Literal["number", "boolean", "text", "category", "null"]
+Kind: TypeAlias = Literal["number", "boolean", "text", "category", "null", "date", "time"]
 
 #: Columns that must be converted or made dense are read in blocks of about this many bytes.
 BLOCK_BYTES = 1 << 26
@@ -32,8 +32,9 @@ class Schema:
         The distinct values of a nominal column, sorted (None for a numeric one): text as ``object``, else
         ``int64``, ``uint64``, ``float64`` or ``bool``.
     kinds : tuple of str, length n_features
-        What the column held: ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, or ``"null"`` for a
-        text or untyped column without a single value, which may hold anything in later tables.
+        What the column held: ``"number"``, ``"boolean"``, ``"text"``, ``"category"``, ``"date"`` and ``"time"`` for
+        days since 1970 without and with times, or ``"null"`` for a text or untyped column without a single value,
+        which may hold anything in later tables.
     container : str
         The kind of table: ``"array"``, ``"sparse"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``...
 

@@ -13,6 +13,8 @@ from hedgerow import RandomForestClassifier, RandomForestRegressor
 from hedgerow.exchange.answers import model_mark, read_answers
 from hedgerow.explain.words import settle_words
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.table import NamedColumns
+from hedgerow.table.days import date_words
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
@@ -322,3 +324,17 @@ def test_no_column_is_cut_on_a_phone(open_page, numbers, report):
         cut = "() => [...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
         assert page.evaluate(cut) == 0
+
+
+@pytest.mark.parametrize("part", [0.0, 0.52], ids=["days", "times"])
+def test_dates_of_a_case_are_those_of_python(open_page, part):
+    rng = np.random.default_rng(0)
+    days = np.floor(rng.uniform(-30_000, 30_000, 120)) + part
+    table = NamedColumns(("admitted", "dose"), [days, rng.normal(size=120)], {"admitted"})
+    forest = RandomForestClassifier(10, random_state=0).fit(table, np.where(days > 0, "new", "old"))
+    page = open_page(forest.report(table, seconds=0))
+    feature = "window.hedgerow.data.features.find((each) => each.name === 'admitted')"
+    shown = page.evaluate(f"{feature}.values.map((day) => window.hedgerow.dateWords(day, {feature}.date))")
+    rows = page.evaluate("Array.from(window.hedgerow.rows)")
+    assert shown == [date_words(float(days[row]), "time" if part else "date") for row in rows]
+    assert page.locator("#case .values tr", has_text="admitted").locator("td").first.inner_text() in shown

@@ -337,3 +337,34 @@ def test_evidence_of_rows_that_go_down_both_sides_is_that_of_the_forest():
         entries = slice(found.start[row], found.start[row + 1])
         held = np.repeat(found.counts[found.content[entries]], found.times[entries], axis=0)
         np.testing.assert_allclose(held[np.lexsort(held.T)], counts[row][np.lexsort(counts[row].T)])
+
+
+def test_groups_and_costs_are_shown_in_readable_words(cancer):
+    forest, X, y = cancer
+    sides = {"side": {"": "Which side", "left": "on the left"}}
+    costs = {"benign": [0, 100], "malignant": [10, 0]}
+    made = forest.report(X, y, seconds=0, by={"side": X["side"]}, costs=costs, labels=sides)
+    assert set(made.figures["by"]["side"]) == {"left", "right"}
+    assert sum(group["rows"] for group in made.figures["by"]["side"].values()) == len(X)
+    assert "<h3>By Which side</h3>" in made.html
+    assert '<th scope="row">on the left</th>' in made.html
+    truth = np.searchsorted(forest.classes_, y)
+    cheapest = (forest.predict_proba(X) @ np.array([[0, 10], [100, 0]])).argmin(axis=1)
+    assert made.figures["costs"]["cheapest_action"] == pytest.approx(
+        np.array([[0, 10], [100, 0]])[truth, cheapest].mean()
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"by": {"side": ["left"]}}, "by must have a value for each of the"),
+        ({"costs": {"go": [1]}}, "costs must have a finite number for each of the 2 classes"),
+        ({"y": None, "by": {"side": []}}, "y must be given with by and costs"),
+        ({"y": None, "costs": {"go": [1, 2]}}, "y must be given with by and costs"),
+    ],
+)
+def test_groups_and_costs_that_do_not_fit_are_refused(cancer, asked, message):
+    forest, X, y = cancer
+    with pytest.raises(ValueError, match=message):
+        forest.report(X, **({"y": y, "seconds": 0} | asked))

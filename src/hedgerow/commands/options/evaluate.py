@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.commands.options.shared import CostsFile, Data, Measuring, Model, SkipUnlabelled, Talking
+from hedgerow.commands.options.shared import By, CostsFile, Data, Measuring, Model, SkipUnlabelled, Talking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +17,7 @@ class EvaluateOptions(Measuring, Talking):
     model: Model
     data: Data
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the true classes or targets.")]
-    by: Annotated[
-        tuple[str, ...], typer.Option(metavar="COLUMN", help="Show the figures also for each group; repeatable.")
-    ] = ()
+    by: By = ()
     positive: Annotated[
         str | None, typer.Option(metavar="CLASS", help="Of two classes, the one that is looked for; the rarer one.")
     ] = None

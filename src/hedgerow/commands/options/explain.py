@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.commands.options.shared import Asking, Data, Id, Immutable, Model, Train, Writing
+from hedgerow.commands.options.shared import Asking, Data, Id, Immutable, Model, SkipUnlabelled, Train, Writing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,7 @@ class ExplainOptions(Asking, Writing):
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column with the classes, in --train and in DATA.")
     ] = None
+    skip_unlabelled: SkipUnlabelled = False
     cases: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many nearest cases to show.")] = 5
     immutable: Immutable = ()
     increasing: Annotated[

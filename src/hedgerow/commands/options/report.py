@@ -7,7 +7,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from hedgerow.commands.options.shared import Asking, Data, Id, Immutable, Labels, Model, Train, Writing
+from hedgerow.commands.options.shared import (
+    Asking,
+    By,
+    CostsFile,
+    Data,
+    Id,
+    Immutable,
+    Labels,
+    Model,
+    SkipUnlabelled,
+    Train,
+    Writing,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +45,9 @@ class ReportOptions(Asking, Writing):
     ] = 5.0
     immutable: Immutable = ()
     labels: Labels = None
+    by: By = ()
+    costs: CostsFile = None
+    skip_unlabelled: SkipUnlabelled = False
     coverage: Annotated[
         float | None,
         typer.Option(min=0, max=1, metavar="SHARE", help="Share of targets that intervals of a regression hold; 0.9."),

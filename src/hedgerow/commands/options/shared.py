@@ -37,6 +37,9 @@ CostsFile = Annotated[
         metavar="FILE", help="Costs: a row for each true class, a column for each action, such as look again."
     ),
 ]
+By = Annotated[
+    tuple[str, ...], typer.Option(metavar="COLUMN", help="Show the figures also for each group; repeatable.")
+]
 SkipUnlabelled = Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")]
 Immutable = Annotated[
     tuple[str, ...],

@@ -24,7 +24,7 @@ from hedgerow.table.categories import MAX_CATEGORIES, kind_of_values
 from hedgerow.table.schema import Kind
 
 #: A file holds the place of a word in these tuples; add new words at the end.
-KINDS: tuple[Kind, ...] = ("number", "boolean", "text", "category", "null")
+KINDS: tuple[Kind, ...] = ("number", "boolean", "text", "category", "null", "date", "time")
 CATEGORY_TYPES = ("none", "text", "int64", "uint64", "float64", "bool")
 
 #: Most features and bins that can be numbered.
@@ -144,7 +144,7 @@ def _categories_from_arrays(arrays: Arrays, n_features: int) -> tuple[Array | No
 def _kinds_of(known: Array | None) -> tuple[Kind, ...]:
     """Categories of a column, None if it is numeric -> the kinds of columns that have such."""
     if known is None:
-        return ("number", "boolean", "null")
+        return ("number", "boolean", "null", "date", "time")
     return ("category", kind_of_values(known))
 
 

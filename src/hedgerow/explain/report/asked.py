@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.explain.judged import Groups
 from hedgerow.explain.report.pack import cut
+from hedgerow.judge.judgement import group_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,8 @@ class Asked:
     immutable: Iterable[int | str] | None
     labels: Mapping[str, Mapping[str, str]] | None
     coverage: float | None
+    by: Groups
+    costs: Any
     progress: Callable[[int, int], None]
 
     def called(self, row: int) -> str:
@@ -53,6 +57,21 @@ class Parts:
     plain: dict[str, Any]
     data: dict[str, Any]
     context: dict[str, Any] = field(default_factory=dict)
+
+
+def checked_groups(by: Mapping[str, Any] | None, n_rows: int) -> Groups:
+    """Column -> its values (n,), or the rows (n,) of each of its groups -> the rows of groups."""
+    found = {}
+    for name, given in (by or {}).items():
+        groups = given if isinstance(given, Mapping) else group_rows(name, np.asarray(given))
+        found[name] = {str(group): np.asarray(rows, dtype=bool) for group, rows in groups.items()}
+        for rows in found[name].values():
+            if rows.shape != (n_rows,):
+                raise ValueError(
+                    f"by must have a value for each of the {n_rows} rows, got shape {rows.shape} for {name!r}; pass"
+                    " those of X"
+                )
+    return found
 
 
 def checked_names(names: Any, n_rows: int) -> list[str] | None:

@@ -17,9 +17,11 @@ from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.rates import calibration_plot, rate_words, two_class_rates
 from hedgerow.explain.report.readable import column_name, readable
 from hedgerow.explain.report.settings import page_decision, page_rule
+from hedgerow.explain.report.tables import class_tables
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import WHY_BYTES, explanations_of, worth_explaining
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.judge.judgement import ClassJudgement
 from hedgerow.metrics.two_classes import Estimate
 from hedgerow.table import Factors, NamedColumns
 
@@ -30,7 +32,7 @@ PLAIN_ROWS = 200
 def class_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
     """A classifier, rows and perhaps their classes -> the parts of the page."""
     now: ClassAnswers = answers_of(forest)
-    said = said_of(now, X, y)
+    said, classes = said_of(now, X, y), now.classes
     marks = {"model": model_mark(now.fitted), "table": table_mark(said.table), "first": asked.first}
     training = training_rows(now, asked.train, asked.y_train)
     codes = None if training is None else training.codes
@@ -59,9 +61,15 @@ def class_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
     plain = [_plain_row(forest, said, row, asked) for row in np.flatnonzero(said.is_open)[:PLAIN_ROWS].tolist()]
     found = two_class_rates(now.classes, said)
     plot = calibration_plot(now.classes, said)
-    context = {"rates": rate_words(now.classes, said, found), "plots": [] if plot is None else [plot]}
+    judged = None
+    if said.truth is not None:
+        judged = ClassJudgement(now.classes, said.truth, said.opinion.probability, said.chosen)
+    more, tables = class_tables(judged, asked, classes)
+    context = {"tables": tables, "rates": rate_words(now.classes, said, found), "plots": [] if plot is None else [plot]}
     context |= {"open": figures.n_open, "decided": figures.n_rows - figures.n_open, "plain_rows": plain}
-    return Parts("classes", ("arithmetic.js", "doubt.js", "classes.js"), figures, _plain(figures, found), data, context)
+    return Parts(
+        "classes", ("arithmetic.js", "doubt.js", "classes.js"), figures, _plain(figures, found) | more, data, context
+    )
 
 
 def renamed_columns(table: NamedColumns, now: Any) -> NamedColumns:
@@ -71,7 +79,10 @@ def renamed_columns(table: NamedColumns, now: Any) -> NamedColumns:
         Factors(column.codes, known[j]) if isinstance(column, Factors) else column
         for j, column in enumerate(table.listed)
     ]
-    return NamedColumns(now.fitted.schema.names, listed)
+    names = now.fitted.schema.names
+    return NamedColumns(
+        names, listed, {new for old, new in zip(table.names or (), names or (), strict=True) if old in table.dates}
+    )
 
 
 def _renamed(labels: NDArray[Any], classes: NDArray[Any], names: NDArray[Any]) -> NDArray[Any]:

@@ -21,6 +21,7 @@ from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
 from hedgerow.metrics import SetConfusion
 from hedgerow.table import Factors, NamedColumns, Table
 from hedgerow.table.bins import Codes
+from hedgerow.table.days import DATES
 
 Floats = NDArray[np.float64]
 
@@ -162,7 +163,7 @@ def most_important(importance: Floats, table: NamedColumns) -> NamedColumns:
     """The most important columns, with names; rules about the others would be chance."""
     order = np.argsort(-importance, kind="stable")[:DESCRIBING].tolist()
     names = tuple(name_of(table, number) for number in order)
-    return NamedColumns(names, [table.listed[number] for number in order])
+    return NamedColumns(names, [table.listed[number] for number in order], table.dates)
 
 
 def name_of(table: NamedColumns, number: int) -> str:
@@ -300,4 +301,5 @@ def columns_of(table: Table) -> NamedColumns:
     for number, known in enumerate(table.schema.categories):
         if known is not None:
             listed[number] = Factors(listed[number], known)
-    return NamedColumns(table.schema.names, listed)
+    kinds = zip(table.schema.names or (), table.schema.kinds, strict=False)
+    return NamedColumns(table.schema.names, listed, {name for name, kind in kinds if kind in DATES})

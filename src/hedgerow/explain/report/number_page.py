@@ -19,6 +19,7 @@ from hedgerow.explain.report.pack import cut, packed
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.plots import Plot, error_plots
 from hedgerow.explain.report.readable import column_name, readable
+from hedgerow.explain.report.tables import group_tables
 from hedgerow.explain.report.values import shown_values
 from hedgerow.explain.report.why import (
     MOST_DOUBTFUL,
@@ -32,6 +33,7 @@ from hedgerow.explain.report.why import (
 )
 from hedgerow.explain.text import added_features, rests_words
 from hedgerow.judge.answer import answers_of
+from hedgerow.judge.judgement import NumberJudgement
 from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of
 from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
 from hedgerow.metrics import tally_numbers
@@ -115,7 +117,10 @@ def number_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
     }
     data |= shown_values(importance, now, said.table, rows, codes, labels)
     plain = [_plain_row(said, row, asked) for row in np.argsort(-said.width, kind="stable")[:PLAIN_ROWS].tolist()]
-    return Parts("numbers", ("numbers.js",), figures, _plain(figures), data, {"plain_rows": plain})
+    judged = None if said.truth is None else NumberJudgement(said.truth, said.predicted, said.ends)
+    more, tables = group_tables(judged, asked)
+    context = {"plain_rows": plain, "tables": tables}
+    return Parts("numbers", ("numbers.js",), figures, _plain(figures) | more, data, context)
 
 
 def _said(now: NumberAnswers, X: Any, y: Any, coverage: float) -> Said:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from typing import Any
 import hedgerow
 from hedgerow.exchange.export.svg import COLOURS
 from hedgerow.explain.cases import number as number_words
-from hedgerow.explain.report.asked import Asked, Parts, checked_names
+from hedgerow.explain.report.asked import Asked, Parts, checked_groups, checked_names
 from hedgerow.explain.report.class_page import class_parts
 from hedgerow.explain.report.number_page import number_parts
 from hedgerow.explain.report.pack import cut, safe_json
@@ -80,6 +81,8 @@ def make_report(
     immutable: Iterable[int | str] | None = None,
     labels: Mapping[str, Mapping[str, str]] | None = None,
     coverage: float | None = None,
+    by: Mapping[str, Any] | None = None,
+    costs: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """A fitted forest and rows -> a page with metrics, where the undecided cases are, and the details of each case.
@@ -120,6 +123,12 @@ def make_report(
         feature is about the classes.
     coverage : float, default=None
         Of a regressor: the share of targets that intervals should hold; None means .9.
+    by : mapping of str to array-like of shape (n_samples,), default=None
+        Columns, by name, whose values divide the rows into groups; the page has the figures of each group. Many
+        different numbers are divided into four groups. Needs y.
+    costs : mapping of str to array-like of shape (n_classes,), or data frame, default=None
+        Of a classifier: actions and what each costs if each class is true, in the order of ``classes_``; the page
+        has the cost of a row if one follows the model. An action "look again" is for undecided rows. Needs y.
     progress : callable, default=None
         Is called with the number of rows explained so far, and of all that will be.
 
@@ -144,11 +153,13 @@ def make_report(
         raise TypeError(
             f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; report its members"
         )
-    _check_kind(number, coverage, immutable)
+    _check_kind(number, coverage, immutable, costs)
+    if y is None and (by or costs is not None):
+        raise ValueError("y must be given with by and costs, got none; both need to know what is true")
     called = checked_names(index_names(X) if names is None else names, _n_rows(X))
     asked = Asked(
         called, max_cases, cases, seconds, train, y_train, first, immutable, labels, coverage,
-        progress or (lambda done, total: None),
+        checked_groups(by, _n_rows(X)), costs, progress or (lambda done, total: None),
     )  # fmt: skip
     asked.check()
     parts = (number_parts if number else class_parts)(forest, X, y, asked)
@@ -188,7 +199,12 @@ def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(lambda name: (assets / name).read_text(encoding="utf-8")),
     )
-    environment.filters |= {"cut": cut, "percent": lambda share: f"{100 * share:.1f} %", "short": number_words}
+    environment.filters |= {
+        "cut": cut,
+        "broken": _broken,
+        "percent": lambda share: f"{100 * share:.1f} %",
+        "short": number_words,
+    }
     return environment.get_template(template), style, script
 
 
@@ -211,12 +227,14 @@ def _rendered(parts: Parts, asked: Asked, title: str) -> str:
     )
 
 
-def _check_kind(number: bool, coverage: float | None, immutable: Iterable[int | str] | None) -> None:
+def _check_kind(number: bool, coverage: float | None, immutable: Iterable[int | str] | None, costs: Any) -> None:
     """Refuse arguments that are about the other kind of model."""
     if not number and coverage is not None:
         raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; leave it out: sets have none")
     if number and immutable is not None and immutable != ():
         raise ValueError(f"immutable must be left out for a regressor, got {immutable!r}; it is about classes")
+    if number and costs is not None:
+        raise ValueError("costs must be left out for a regressor, got some; they are about classes")
     if coverage is not None and not 0 < coverage < 1:
         raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}")
 
@@ -225,6 +243,17 @@ def _n_rows(X: Any) -> int:
     """The number of rows of any table."""
     shape = getattr(X, "shape", None)
     return int(shape[0]) if shape is not None else len(X)
+
+
+def _broken(text: Any) -> Any:
+    """A text -> the same, cut, which may be broken after an underscore, and not within a date."""
+    from markupsafe import Markup
+
+    parts = re.split(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)", cut(text))
+    whole = Markup('<span class="exact">{}</span>')
+    return Markup("").join(
+        whole.format(part) if place % 2 else Markup("_<wbr>").join(part.split("_")) for place, part in enumerate(parts)
+    )
 
 
 def _class_colours() -> str:

@@ -15,6 +15,8 @@ from hedgerow.explain.report.pack import evenly
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import answers_of
 from hedgerow.table import Factors, NamedColumns
+from hedgerow.table.days import DATES, date_words
+from hedgerow.table.schema import Kind
 
 #: Show at most this many rules.
 MOST_PLACES = 5
@@ -102,6 +104,7 @@ class _Range:
     high: float = np.inf
     allowed: list[Any] | None = None
     known: list[Any] = field(default_factory=list)
+    kind: Kind = "number"
     missing: bool = True
     only_missing: bool = False
 
@@ -132,14 +135,16 @@ class _Range:
         tail = " or missing" if self.missing else ""
         if self.allowed is not None:
             return f"{self.name} {_category_words(self.allowed, self.known)}{tail}"
-        low, high = (_number_words(value) for value in (self.low, self.high))
+        low, high = (_number_words(value, self.kind) for value in (self.low, self.high))
+        above, most = ("after", "up to") if self.kind in DATES else ("above", "at most")
         if np.isinf(self.low) and np.isinf(self.high):
             return f"{self.name} known"
         if np.isinf(self.low):
-            return f"{self.name} at most {high}{tail}"
-        return (
-            f"{self.name} above {low}{tail}" if np.isinf(self.high) else f"{self.name} between {low} and {high}{tail}"
-        )
+            return f"{self.name} {most} {high}{tail}"
+        if np.isinf(self.high):
+            return f"{self.name} {above} {low}{tail}"
+        both = f"after {low} and up to {high}" if self.kind in DATES else f"between {low} and {high}"
+        return f"{self.name} {both}{tail}"
 
     def _keep(self, values: list[Any], every: list[Any]) -> None:
         """Keep only the categories that are still possible."""
@@ -155,7 +160,10 @@ def _conditions(tree: Tree, leaf: int, gaps: list[bool]) -> tuple[str, ...]:
     ranges: dict[int, _Range] = {}
     for above, below in zip(path[:0:-1], path[-2::-1], strict=True):
         split = split_of(tree.at(above))
-        asked = ranges.setdefault(split.feature, _Range(split.name, missing=gaps[split.feature]))
+        asked = ranges.setdefault(
+            split.feature,
+            _Range(split.name, kind=tree.schema.kinds[split.feature], missing=gaps[split.feature]),
+        )
         asked.take(split, below - int(tree.first_child[above]))
     return tuple(each.words() for each in ranges.values())
 
@@ -165,8 +173,10 @@ def _has_gaps(column: Any) -> bool:
     return bool((column.codes < 0).any() if isinstance(column, Factors) else np.isnan(column).any())
 
 
-def _number_words(value: float) -> str:
-    """A threshold -> text without trailing zeros."""
+def _number_words(value: float, kind: Kind) -> str:
+    """A threshold -> text without trailing zeros, or a date."""
+    if kind in DATES:
+        return date_words(value, kind)
     words = number_words(value, 2)
     return words if "e" in words or "." not in words else words.rstrip("0").rstrip(".")
 

@@ -12,11 +12,15 @@ from hedgerow.explain.report.pack import cut
 from hedgerow.judge.base import Answers
 from hedgerow.table import Factors, NamedColumns
 from hedgerow.table.bins import Codes
+from hedgerow.table.days import DATES, date_words
+from hedgerow.table.schema import Kind
 
 Floats = NDArray[np.float64]
 
 #: Digits of the values shown with a case.
 DIGITS = 6
+#: The same for days since 1970, whose fractions are minutes.
+DATE_DIGITS = 10
 #: At least so many features are shown with a case, the most important ones; of the others as many as fit.
 FEWEST_FEATURES, VALUES_BYTES = 12, 600_000
 #: Categories that are named as usual.
@@ -41,7 +45,8 @@ def shown_values(
         column = table.listed[number]
         name = table.names[number] if table.names else f"x[{number}]"
         feature: dict[str, Any] = {"name": cut(name), "usual": usual_words(now, number, training)}
-        feature |= _factor(column, rows) if isinstance(column, Factors) else _numbers(column, rows)
+        kind = now.meaning.schema.kinds[number]
+        feature |= _factor(column, rows) if isinstance(column, Factors) else _numbers(column, rows, kind)
         if not isinstance(column, Factors):
             feature |= {"range": training_range(now, number)} | _labels_of_numbers(labels.get(name, {}))
         room -= (3 if isinstance(column, Factors) else 7) * len(rows)
@@ -74,14 +79,16 @@ def usual_words(now: Answers, number: int, training: Codes | None) -> str:
     low, high = (
         now.meaning.value_of_code(number, int(code)) for code in np.quantile(codes, [0.1, 0.9], method="nearest")
     )
-    usual = f"{float(low):.4g} to {float(high):.4g}" if low != high else f"{float(low):.4g}"
-    return f"{usual} (all: {range_words(now, number)})"
+    ends = [each if isinstance(each, str) else f"{float(each):.4g}" for each in (low, high)]
+    return f"{' to '.join(dict.fromkeys(ends))} (all: {range_words(now, number)})"
 
 
 def range_words(now: Answers, number: int) -> str:
     """A numeric column -> from its smallest to its largest training value."""
-    span = training_range(now, number)
-    return "–" if span is None else f"{span[0]:.4g} to {span[1]:.4g}"
+    span, kind = training_range(now, number), now.meaning.schema.kinds[number]
+    if span is None:
+        return "–"
+    return " to ".join(date_words(end, kind) if kind in DATES else f"{end:.4g}" for end in span)
 
 
 def training_range(now: Answers, number: int) -> tuple[float, float] | None:
@@ -101,10 +108,12 @@ def _factor(column: Factors, rows: NDArray[np.int64]) -> dict[str, Any]:
     return {"categories": [cut(value) for value in column.values[used].tolist()], "values": where.tolist()}
 
 
-def _numbers(column: Any, rows: NDArray[np.int64]) -> dict[str, Any]:
+def _numbers(column: Any, rows: NDArray[np.int64], kind: Kind) -> dict[str, Any]:
     """A numeric column -> the numbers of the rows with few digits; None is missing, infinities are text."""
-    numbers = [float(f"{value:.{DIGITS}g}") for value in np.asarray(column, dtype=np.float64)[rows].tolist()]
-    return {"values": [each if np.isfinite(each) else None if np.isnan(each) else str(each) for each in numbers]}
+    digits = DATE_DIGITS if kind in DATES else DIGITS
+    numbers = [float(f"{value:.{digits}g}") for value in np.asarray(column, dtype=np.float64)[rows].tolist()]
+    values = [each if np.isfinite(each) else None if np.isnan(each) else str(each) for each in numbers]
+    return {"values": values, "date": kind} if kind in DATES else {"values": values}
 
 
 def _listed(known: list[Any]) -> str:

@@ -28,6 +28,19 @@ function readEvidence(packed, nClasses) {
   };
 }
 
+/* The evidence of one case alone: its contents only, so that asking about it costs little. */
+function evidenceOf(evidence, number) {
+  const K = evidence.nClasses, from = evidence.start[number], size = evidence.start[number + 1] - from;
+  const counts = new Float64Array(size * K), total = new Float64Array(size), weight = new Float64Array(size);
+  const winner = new Int32Array(size), content = new Uint32Array(size);
+  for (let i = 0; i < size; i++) {
+    const d = evidence.content[from + i];
+    for (let k = 0; k < K; k++) counts[i * K + k] = evidence.counts[d * K + k];
+    [total[i], winner[i], weight[i], content[i]] = [evidence.total[d], evidence.winner[d], evidence.weight[d], i];
+  }
+  return {nClasses: K, nContents: size, counts, total, winner, weight, start: [0, size], content, times: evidence.times.subarray(from, from + size)};
+}
+
 /* ---- rules ----------------------------------------------------------------------------------------------- */
 
 function reserve(total, caution) {
@@ -77,26 +90,34 @@ function disagreement(probability, squares, total) {
   return total > 0 ? Math.max(squares / total - square, 0) : 0;
 }
 
-/* A rule that averages one distribution per leaf; shares(leaf, k) says which. */
+/* Numbers from one place to another, as an array; four times as fast as Array.from of a part. */
+function part(values, from, to) {
+  const found = new Array(to - from);
+  for (let i = from; i < to; i++) found[i - from] = values[i];
+  return found;
+}
+
+/* A rule that averages one distribution per leaf; shares(leaf, k) says which. `lift` writes the state of a leaf at a place of `out`,
+   where all is 0. */
 function mean(shares) {
   return {
     merge: "add",
     width: (K) => 2 * K + 2,
-    lift(leaf, setting, out) {
+    lift(leaf, setting, out, at) {
       const K = setting.nClasses, held = reserve(leaf.total, setting.caution);
       for (let k = 0; k < K; k++) {
         const share = leaf.total > 0 ? shares(leaf, k, setting) : 0;
-        out[k] = share;
-        out[K + k] = (1 - held) * share;
-        out[2 * K] += share * share;
+        out[at + k] = share;
+        out[at + K + k] = (1 - held) * share;
+        out[at + 2 * K] += share * share;
       }
-      out[2 * K + 1] = held;
+      out[at + 2 * K + 1] = held;
     },
     finish(state, setting) {
       const K = setting.nClasses, filled = sum(state, 0, K);
-      const probability = distribution(Array.from(state.subarray(0, K)));
+      const probability = distribution(part(state, 0, K));
       const total = sum(state, K, 2 * K) + state[2 * K + 1];
-      const lower = Array.from(state.subarray(K, 2 * K), (value) => value / (total > 0 ? total : 1));
+      const lower = part(state, K, 2 * K).map((value) => value / (total > 0 ? total : 1));
       return opinionFromLower(probability, lower, disagreement(probability, state[2 * K], filled));
     },
   };
@@ -125,17 +146,17 @@ const vote = mean((leaf, k, setting) => {
 const pool = {
   merge: "add",
   width: (K) => K + 2,
-  lift(leaf, setting, out) {
+  lift(leaf, setting, out, at) {
     const K = setting.nClasses;
     for (let k = 0; k < K; k++) {
-      out[k] = leaf.count(k);
-      out[K] += leaf.total > 0 ? (leaf.count(k) * leaf.count(k)) / leaf.total : 0;
+      out[at + k] = leaf.count(k);
+      out[at + K] += leaf.total > 0 ? (leaf.count(k) * leaf.count(k)) / leaf.total : 0;
     }
-    out[K + 1] = leaf.total > 0 ? 1 : 0;
+    out[at + K + 1] = leaf.total > 0 ? 1 : 0;
   },
   finish(state, setting) {
     const K = setting.nClasses, total = sum(state, 0, K), room = total + setting.caution * state[K + 1];
-    const pooled = Array.from(state.subarray(0, K)), probability = distribution(pooled);
+    const pooled = part(state, 0, K), probability = distribution(pooled);
     const lower = pooled.map((value) => value / (room > 0 ? room : 1));
     return opinionFromLower(probability, lower, disagreement(probability, state[K], total));
   },
@@ -144,7 +165,7 @@ const pool = {
 const belief = {
   merge: "add",
   width: (K) => 3 * K + 1,
-  lift(leaf, setting, out) {
+  lift(leaf, setting, out, at) {
     const K = setting.nClasses, largest = leaf.count(leaf.winner);
     const isPossible = (k) => {
       const most = leaf.count(k) + setting.caution;
@@ -155,15 +176,15 @@ const belief = {
     const weight = leafWeight(leaf, setting);
     for (let k = 0; k < K; k++) {
       if (!isPossible(k)) continue;
-      out[k] = size === 1 ? weight : 0;
-      out[K + k] = weight;
-      out[2 * K + k] = weight / size;
+      out[at + k] = size === 1 ? weight : 0;
+      out[at + K + k] = weight;
+      out[at + 2 * K + k] = weight / size;
     }
-    out[3 * K] = weight;
+    out[at + 3 * K] = weight;
   },
   finish(state, setting) {
     const K = setting.nClasses, total = state[3 * K];
-    const share = (from) => Array.from(state.subarray(from, from + K), (value) => value / (total > 0 ? total : 1));
+    const share = (from) => part(state, from, from + K).map((value) => value / (total > 0 ? total : 1));
     const alone = share(0), possible = share(K).map((value) => (total > 0 ? value : 1));
     const against = sum(alone, 0, K) - Math.max(...alone);
     return opinionFromBounds(distribution(share(2 * K)), alone, possible, against);
@@ -179,14 +200,14 @@ function leafWeight(leaf, setting) {
 const dempster = {
   merge: "add",
   width: (K) => 2 * K,
-  lift(leaf, setting, out) {
+  lift(leaf, setting, out, at) {
     const held = reserve(leaf.total, setting.caution);
-    out[leaf.winner] = leaf.weight;
-    out[setting.nClasses + leaf.winner] =
+    out[at + leaf.winner] = leaf.weight;
+    out[at + setting.nClasses + leaf.winner] =
       held > 0 ? -Math.log(held + (1 - held) * Math.exp(-leaf.weight)) : leaf.weight;
   },
   finish(state, setting) {
-    const K = setting.nClasses, weight = Array.from(state.subarray(0, K)), all = sum(weight, 0, K);
+    const K = setting.nClasses, weight = part(state, 0, K), all = sum(weight, 0, K);
     const discounted = weight.map((value, k) => Math.min(state[K + k], value));
     const singles = weight.map((value) => -Math.expm1(-value) * Math.exp(value - all));
     const empty = clip(1 - sum(singles, 0, K) - Math.exp(-all), 0, 1);
@@ -214,15 +235,15 @@ const cautious = {...dempster, merge: "max"};
 const eva = {
   merge: "add",
   width: (K) => 2 * K + 2,
-  lift(leaf, setting, out) {
+  lift(leaf, setting, out, at) {
     if (!(leaf.total > 0)) return;
     const K = setting.nClasses, smoothing = setting.smoothing ?? 0.1;
     for (let k = 0; k < K; k++) {
-      out[k] = Math.log1p(leaf.count(k) / smoothing);
-      out[K + k] = Math.log1p(leaf.count(k) / (smoothing + setting.caution));
+      out[at + k] = Math.log1p(leaf.count(k) / smoothing);
+      out[at + K + k] = Math.log1p(leaf.count(k) / (smoothing + setting.caution));
     }
-    out[2 * K] = Math.log(leaf.total / smoothing + K);
-    out[2 * K + 1] = 1;
+    out[at + 2 * K] = Math.log(leaf.total / smoothing + K);
+    out[at + 2 * K + 1] = 1;
   },
   finish(state, setting) {
     const K = setting.nClasses, leaves = state[2 * K + 1], even = new Array(K).fill(1 / K);
@@ -295,21 +316,28 @@ function combiner(evidence, name, setting) {
   const states = new Float64Array(evidence.nContents * width), done = new Uint8Array(evidence.nContents);
   setting = {...setting, nClasses: K};
 
+  const {start, content, times, counts, total, winner, weight} = evidence, takesMost = rule.merge === "max";
+  const leaf = {from: 0, total: 0, winner: 0, weight: 0, count(k) { return counts[this.from + k]; }}; // one for all, filled in
+
   function lift(d) {
-    const count = (k) => evidence.counts[d * K + k];
-    const content = {count, total: evidence.total[d], winner: evidence.winner[d], weight: evidence.weight[d]};
-    rule.lift(content, setting, states.subarray(d * width, (d + 1) * width));
+    leaf.from = d * K;
+    leaf.total = total[d];
+    leaf.winner = winner[d];
+    leaf.weight = weight[d];
+    rule.lift(leaf, setting, states, d * width);
     done[d] = 1;
   }
 
-  const {start, content, times} = evidence, takesMost = rule.merge === "max";
+  const merged = new Float64Array(width);
   return (number) => {
-    const merged = new Float64Array(width);
+    merged.fill(0);
     for (let at = start[number]; at < start[number + 1]; at++) {
-      const d = content[at], from = d * width;
+      const d = content[at], from = d * width, n = times[at];
       if (!done[d]) lift(d);
-      for (let i = 0; i < width; i++) {
-        merged[i] = takesMost ? Math.max(merged[i], states[from + i]) : merged[i] + times[at] * states[from + i];
+      if (takesMost) {
+        for (let i = 0; i < width; i++) if (states[from + i] > merged[i]) merged[i] = states[from + i];
+      } else {
+        for (let i = 0; i < width; i++) merged[i] += n * states[from + i];
       }
     }
     const opinion = rule.finish(merged, setting);

@@ -159,14 +159,25 @@ function intervals(answer) {
   return [box, ...more];
 }
 
+/* The answers about a case at sixty cautions, and what to say of them. They do not depend on the caution of the slider, so the last ones
+   are kept: they took a third of the time of a move. */
+let known = {};
+
+function pathOf(number, most) {
+  const key = `${number} ${settings.rule} ${settings.decision}`;
+  if (known.key !== key) {
+    const steps = 60, alone = evidenceOf(evidence, number);
+    const at = (caution) => answerOf(combiner(alone, settings.rule, ruleSetting(caution))(0));
+    const path = Array.from({length: steps + 1}, (_, i) => ({caution: (most * i) / steps, ...at((most * i) / steps)}));
+    known = {key, path, words: turningWords(path, at)};
+  }
+  return known;
+}
+
 /* Bounds of the two most probable classes against caution. */
 function cautionPath(number) {
-  const most = Number(byId("caution").max), steps = 60, answer = answers[number];
+  const most = Number(byId("caution").max), answer = answers[number], {path, words} = pathOf(number, most);
   const [first, second] = answer.probability.map((_, k) => k).sort((a, b) => answer.probability[b] - answer.probability[a] || a - b);
-  const path = Array.from({length: steps + 1}, (_, i) => {
-    const caution = (most * i) / steps;
-    return {caution, ...answerOf(combiner(evidence, settings.rule, ruleSetting(caution))(number))};
-  });
   const wide = chartWidth, x = (caution) => 34 + ((wide - 50) * Math.min(caution, most)) / most, y = (share) => 8 + 132 * (1 - share);
   const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${wide} 176`, role: "img",
     "aria-label": `Bounds of ${data.classes[first]} and ${data.classes[second] ?? ""} as caution grows`});
@@ -186,17 +197,17 @@ function cautionPath(number) {
     chart.append(drawn("text", {x: x((most * i) / 5), y: 156, "text-anchor": "middle"}, `${Number(((most * i) / 5).toFixed(2))}`));
   }
   chart.append(drawn("text", {x: 9 + wide / 2, y: 172, "text-anchor": "middle"}, "caution"));
-  return [element("h4", {}, "With another caution"), element("p", {class: "aside"}, turningWords(number, path)), chart, key([first, second])];
+  return [element("h4", {}, "With another caution"), element("p", {class: "aside"}, words), chart, key([first, second])];
 }
 
 /* Between which cautions a case is decided. */
-function turningWords(number, path) {
+function turningWords(path, answerAt) {
   const isOpen = path.map((point) => point.size > 1), turn = isOpen.findIndex((is, i) => i > 0 && is !== isOpen[i - 1]);
   if (turn < 0) return isOpen[0] ? "It stays undecided at every caution shown." : "It stays decided at every caution shown.";
   let low = path[turn - 1].caution, high = path[turn].caution;
   for (let i = 0; i < 40; i++) {
-    const middle = (low + high) / 2, at = answerOf(combiner(evidence, settings.rule, ruleSetting(middle))(number));
-    if (at.size > 1 === isOpen[turn]) high = middle; else low = middle;
+    const middle = (low + high) / 2;
+    if (answerAt(middle).size > 1 === isOpen[turn]) high = middle; else low = middle;
   }
   const where = Number(low.toFixed(2));
   return isOpen[turn] ? `It is decided up to caution ${where}, and undecided above.` : `It is decided from caution ${where} on.`;
@@ -389,4 +400,4 @@ begin();
 answerAll();
 if (!answers.some((answer) => answer.size > 1)) showFilter("all");
 refresh();
-globalThis.hedgerow = {data, evidence, combiner, decide, doubtOf, answersFile, rules: Object.keys(RULES), decisions: Object.keys(DECISIONS)};
+globalThis.hedgerow = {data, rows, dateWords, evidence, combiner, decide, doubtOf, answersFile, rules: Object.keys(RULES), decisions: Object.keys(DECISIONS)};

@@ -64,18 +64,13 @@ function percents(shares) {
 
 /* The opinion about a case if every leaf it reaches had n more rows of a class. */
 function withMore(evidence, number, name, setting, label, n) {
-  const K = evidence.nClasses, from = evidence.start[number], to = evidence.start[number + 1], size = to - from;
-  const counts = new Float64Array(size * K), total = new Float64Array(size), winner = new Int32Array(size);
-  for (let i = 0; i < size; i++) {
-    const d = evidence.content[from + i];
-    for (let k = 0; k < K; k++) {
-      counts[i * K + k] = evidence.counts[d * K + k] + (k === label ? n : 0);
-      if (counts[i * K + k] > counts[i * K + winner[i]]) winner[i] = k;
-    }
-    total[i] = evidence.total[d] + n;
+  const more = evidenceOf(evidence, number), {nClasses: K, counts, total, winner} = more;
+  for (let i = 0; i < more.nContents; i++) {
+    counts[i * K + label] += n;
+    total[i] += n;
+    winner[i] = 0;
+    for (let k = 1; k < K; k++) if (counts[i * K + k] > counts[i * K + winner[i]]) winner[i] = k;
   }
-  const more = {nClasses: K, nContents: size, counts, total, winner, weight: new Float64Array(size),
-    start: [0, size], content: Array.from({length: size}, (_, i) => i), times: evidence.times.subarray(from, to)};
   return combiner(more, name, setting)(0);
 }
 

@@ -55,8 +55,15 @@ function joined(words, last) {
   return words.length < 2 ? `${words[0]}` : `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
 }
 
+/* A text that may be broken after an underscore, and not within a date. */
+function broken(text) {
+  if (typeof text !== "string") return [text];
+  return text.split(/(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)/).flatMap((part, i) => (i % 2 ? [element("span", {class: "exact"}, part)]
+    : part.split(/(?<=_)/).flatMap((piece, j) => (j ? [element("wbr"), piece] : [piece]))));
+}
+
 function table(heads, lines, firstNumber, classes = null) {
-  const cell = (tag) => (text, i) => element(tag, {class: i >= firstNumber ? "number" : null}, text);
+  const cell = (tag) => (text, i) => element(tag, {class: i >= firstNumber ? "number" : null}, ...broken(text));
   return element("div", {class: "scroll"}, element("table", {class: classes},
     element("thead", {}, element("tr", {}, ...heads.map(cell("th")))),
     element("tbody", {}, ...lines.map((line) => element("tr", {}, ...line.map(cell("td")))))));
@@ -144,7 +151,7 @@ function showList() {
 function listRow(number) {
   const cells = Object.values(view.columns).map(([, , , cell, classes]) => {
     const [node, more] = cell(number);
-    return element("td", {class: [classes, more].filter(Boolean).join(" ") || null}, ...[node].flat());
+    return element("td", {class: [classes, more].filter(Boolean).join(" ") || null}, ...[node].flat().flatMap(broken));
   });
   const row = element("tr", {"data-case": number, "aria-selected": String(number === selected)}, ...cells);
   row.addEventListener("click", () => select(number));
@@ -152,7 +159,7 @@ function listRow(number) {
 }
 
 const nameCell = (number) => [[
-  element("button", {type: "button", class: "pick"}, caseName(number)), marks.has(number) ? element("span", {class: "tickmark", title: "answered"}, " ✓") : null]];
+  element("button", {type: "button", class: caseName(number).length > 16 ? "pick" : "pick exact"}, caseName(number)), marks.has(number) ? element("span", {class: "tickmark", title: "answered"}, " ✓") : null]];
 
 function select(number) {
   selected = number;
@@ -169,14 +176,23 @@ function showCase() {
 
 /* ---- its values ------------------------------------------------------------------------------------------ */
 
+/* Days since 1970 -> the day, or the day and the minute, as Python writes them. */
+function dateWords(days, kind) {
+  const when = new Date(60000 * Math.floor(days * 1440 + 1e-6));
+  if (Number.isNaN(when.getTime())) return `${days}`;
+  const text = when.toISOString();
+  return kind === "date" ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
+}
+
 function valueRow(feature, number) {
   const value = feature.values[number], named = feature.categories, absent = named ? value < 0 : value === null;
   const range = feature.range, outside = !absent && range && (value < range[0] || value > range[1]);
   const label = feature.labels && feature.labels[`${value}`];
-  const words = absent ? (named ? "missing or new" : "missing") : named ? named[value] : label ? `${label} (${value})` : `${value}`;
-  return element("tr", {}, element("th", {scope: "row"}, feature.name),
+  const known = feature.date ? dateWords(value, feature.date) : label ? `${label} (${value})` : `${value}`;
+  const words = absent ? (named ? "missing or new" : "missing") : named ? named[value] : known;
+  return element("tr", {}, element("th", {scope: "row"}, ...broken(feature.name)),
     element("td", {class: [outside || absent ? "outside" : "", named || label ? "" : "exact"].join(" ").trim() || null}, words),
-    element("td", {}, feature.usual));
+    element("td", {}, ...broken(feature.usual)));
 }
 
 function valuesTable(number) {
@@ -289,8 +305,7 @@ function soon(draw) {
     measure();
     draw();
     showList();
-    if (selected < 0 && listed.length) selected = listed[0];
-    select(selected);
+    if (selected < 0 && listed.length) select(listed[0]); else showCase();
   });
 }
 

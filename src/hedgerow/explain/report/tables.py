@@ -1,0 +1,38 @@
+"""Tables: a judgement, and what the reader asked of it -> costs and figures of groups, as numbers and as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hedgerow.explain.judged import Lines, cost_lines, figures_by, group_lines
+from hedgerow.explain.report.asked import Asked
+from hedgerow.explain.report.readable import column_name
+from hedgerow.judge.costs import Costs
+from hedgerow.judge.judgement import ClassJudgement, NumberJudgement
+
+
+def class_tables(
+    judged: ClassJudgement | None, asked: Asked, classes: NDArray[Any]
+) -> tuple[dict[str, Any], list[Lines]]:
+    """A judgement of classes, and their own names (K,) -> figures of groups and costs; none if nothing is judged."""
+    found, tables = group_tables(judged, asked)
+    if judged is not None and asked.costs is not None:
+        found["costs"] = judged.costs(Costs.of(asked.costs, classes))
+        tables.insert(0, cost_lines(found["costs"]))
+    return found, tables
+
+
+def group_tables(judged: ClassJudgement | NumberJudgement | None, asked: Asked) -> tuple[dict[str, Any], list[Lines]]:
+    """A judgement -> the figures of groups; none if nothing is judged."""
+    if judged is None or not asked.by:
+        return {}, []
+    by, labels = figures_by(judged, asked.by), asked.labels or {}
+    tables = [
+        group_lines(
+            column_name(name, labels), {labels.get(name, {}).get(group, group): groups[group] for group in groups}
+        )
+        for name, groups in by.items()
+    ]
+    return {"by": by}, tables
