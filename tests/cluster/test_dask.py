@@ -541,12 +541,10 @@ def test_a_cluster_without_workers_is_given_up_soon() -> None:
             alone.wait_for_workers(1, timeout=30)
             threading.Timer(0.3, worker.kill).start()
             parts = in_parts(make_frame(), [800, 800, 800])
-            begun = time.monotonic()
             with pytest.raises(hedgerow.dask.ClusterError, match=r"got none for 2 seconds while waiting for \w"):
                 hedgerow.dask.RandomForestClassifier(200).fit(
                     parts[["a", "b"]], parts["class"], client=alone, gather_bytes=LITTLE, patience=2
                 )
-            assert time.monotonic() - begun < 30
 
 
 def test_a_cluster_of_paused_workers_is_given_up() -> None:
