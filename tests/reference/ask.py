@@ -48,7 +48,7 @@ REFUSALS: dict[type[Exception], str] = {
         nearest_rows row_weights proximity_oob outlier_scores debiased_importance oob_permutation_importance
         drift fit grow_more merge partial_fit to_onnx importance_test cost_complexity_pruning_path fit_transform
         export_code
-        CautionPathDisplay IntervalDisplay ProximityMapDisplay TernaryDisplay
+        CautionPathDisplay IntervalDisplay ProximityMapDisplay RiskCoverageDisplay TernaryDisplay
     """,
     TypeError: "export_code merge shap_values to_onnx to_sklearn to_treelite CautionPathDisplay",
     NotImplementedError: "export_code to_onnx to_sklearn to_treelite",
