@@ -338,3 +338,23 @@ def test_dates_of_a_case_are_those_of_python(open_page, part):
     rows = page.evaluate("Array.from(window.hedgerow.rows)")
     assert shown == [date_words(float(days[row]), "time" if part else "date") for row in rows]
     assert page.locator("#case .values tr", has_text="admitted").locator("td").first.inner_text() in shown
+
+
+def test_groups_and_costs_fit_a_phone_and_no_number_is_broken(open_page):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, "tested_positive_again", "tested_negative_again")
+    forest = RandomForestClassifier(20, random_state=0).fit(X[:200], y[:200])
+    by = {"weight_of_the_patient": X[200:, 1], "station": np.where(X[200:, 2] > 0, "internal_medicine", "surgery")}
+    costs = {"tested_negative_again": [0, 1234.5], "tested_positive_again": [100.25, 0], "look again": [7, 2]}
+    page = open_page(forest.report(X[200:], y[200:], seconds=0, by=by, costs=costs), width=375)
+    assert page.locator("table.judged").count() == 3
+    cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"
+    assert page.locator("#judgement .scroll").evaluate_all(cut) == []
+    lines = page.locator("table.judged td.number").evaluate_all(
+        "all => all.map((e) => e.firstChild).map((node) => {"
+        " const range = document.createRange(); range.selectNodeContents(node);"
+        " return range.getClientRects().length; })"
+    )
+    assert lines
+    assert set(lines) == {1}
