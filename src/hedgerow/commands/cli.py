@@ -1,13 +1,15 @@
 """Command line: words in a terminal -> the options of a command, which then runs in its own module.
 
-This module imports only what ``hedgerow --help`` needs. What a command can be asked is in `options`.
+This module imports only what ``hedgerow --help`` needs. `options` has the options of each command.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import partial
+from importlib import import_module
 from itertools import zip_longest
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +24,63 @@ from hedgerow.commands.options.predict import PredictOptions
 from hedgerow.commands.options.report import ReportOptions
 from hedgerow.commands.options.study import DemoOptions, ReproduceOptions
 from hedgerow.commands.options.tune import TuneOptions
+
+#: The commands in the order of the help: the name, its options, and what it does. The function of the same name in the
+#: module of the same name in `commands` does it.
+COMMANDS: tuple[tuple[str, Any, str], ...] = (
+    (
+        "demo",
+        DemoOptions,
+        "Fit a forest to the breast-cancer data that scikit-learn ships, and look at the doubtful cases.",
+    ),
+    ("fit", FitOptions, "Fit a model to a table, and save it."),
+    (
+        "tune",
+        TuneOptions,
+        "Fit a model, and choose its rule, caution and decision by what they are worth on rows unseen by its trees.",
+    ),
+    (
+        "compare",
+        CompareOptions,
+        "Compare hedgerow with other learners on a table: accuracy, log-loss, what is left open, time.",
+    ),
+    (
+        "predict",
+        PredictOptions,
+        "Write label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet.",
+    ),
+    ("evaluate", EvaluateOptions, "Measure how good a model's labels and sets are on a table with known classes."),
+    (
+        "explain",
+        ExplainOptions,
+        "Explain why a row is undecided and what would settle it; without --row, list all undecided rows.",
+    ),
+    (
+        "report",
+        ReportOptions,
+        "Write one page to e-mail: metrics, where the undecided cases are, and sliders. It needs no network.",
+    ),
+    ("queue", QueueOptions, "List the cases of a table that are worth asking about first."),
+    (
+        "learn",
+        LearnOptions,
+        "Count the answers that a reader has saved from a report, and save the model that knows them.",
+    ),
+    ("monitor", MonitorOptions, "Compare new rows with those the model knows; exit code 5 if a person should look."),
+    (
+        "inspect",
+        FileOptions,
+        "Show features, classes, parameters, sizes and versions of a model file, without reading its trees.",
+    ),
+    ("verify", FileOptions, "Check all of a model file; if it is not sound, say why and exit with code 4."),
+    (
+        "reproduce",
+        ReproduceOptions,
+        "Repeat the experiments of a paper: its tables and figures beside ours, and a verdict.",
+    ),
+)
+#: With --dask, the function is that of `commands/cluster`: `fit_on_cluster`, and so on.
+ON_CLUSTER = ("fit", "predict", "evaluate")
 
 app = typer.Typer(
     name="hedgerow",
@@ -67,139 +126,12 @@ def _hedgerow(
     """Decision-tree ensembles that know when they do not know."""
 
 
-@app.command()
-@command(DemoOptions)
-def demo(options: DemoOptions) -> None:
-    """Fit a forest to the breast-cancer data that scikit-learn ships, and look at the doubtful cases."""
-    from hedgerow.commands.demo import demo
-
-    demo(options)
+def _run(name: str, options: Any) -> None:
+    """Run a command; its module is imported only now."""
+    on_cluster = name in ON_CLUSTER and options.dask is not None
+    module = import_module(f"hedgerow.commands.{'cluster' if on_cluster else name}")
+    getattr(module, f"{name}_on_cluster" if on_cluster else name)(options)
 
 
-@app.command()
-@command(FitOptions)
-def fit(options: FitOptions) -> None:
-    """Fit a model to a table, and save it."""
-    if options.dask is not None:
-        from hedgerow.commands.cluster import fit_on_cluster
-
-        return fit_on_cluster(options)
-    from hedgerow.commands.fit import fit
-
-    return fit(options)
-
-
-@app.command()
-@command(TuneOptions)
-def tune(options: TuneOptions) -> None:
-    """Fit a model, and choose its rule, caution and decision by what they are worth on rows unseen by its trees."""
-    from hedgerow.commands.tune import tune
-
-    tune(options)
-
-
-@app.command()
-@command(CompareOptions)
-def compare(options: CompareOptions) -> None:
-    """Compare hedgerow with other learners on a table: accuracy, log-loss, what is left open, time."""
-    from hedgerow.commands.compare import compare
-
-    compare(options)
-
-
-@app.command()
-@command(PredictOptions)
-def predict(options: PredictOptions) -> None:
-    """Write label, set, bounds and uncertainty of each row of a table, as CSV, JSON lines or Parquet."""
-    if options.dask is not None:
-        from hedgerow.commands.cluster import predict_on_cluster
-
-        return predict_on_cluster(options)
-    from hedgerow.commands.predict import predict
-
-    return predict(options)
-
-
-@app.command()
-@command(EvaluateOptions)
-def evaluate(options: EvaluateOptions) -> None:
-    """Measure how good a model's labels and sets are on a table with known classes."""
-    if options.dask is not None:
-        from hedgerow.commands.cluster import evaluate_on_cluster
-
-        return evaluate_on_cluster(options)
-    from hedgerow.commands.evaluate import evaluate
-
-    return evaluate(options)
-
-
-@app.command()
-@command(ExplainOptions)
-def explain(options: ExplainOptions) -> None:
-    """Explain why a row is undecided and what would settle it; without --row, list all undecided rows."""
-    from hedgerow.commands.explain import explain
-
-    explain(options)
-
-
-@app.command()
-@command(ReportOptions)
-def report(options: ReportOptions) -> None:
-    """Write one page to e-mail: metrics, where the undecided cases are, and sliders. It needs no network."""
-    from hedgerow.commands.report import report
-
-    report(options)
-
-
-@app.command()
-@command(QueueOptions)
-def queue(options: QueueOptions) -> None:
-    """List the cases of a table that are worth asking about first."""
-    from hedgerow.commands.queue import queue
-
-    queue(options)
-
-
-@app.command()
-@command(LearnOptions)
-def learn(options: LearnOptions) -> None:
-    """Count the answers that a reader has saved from a report, and save the model that knows them."""
-    from hedgerow.commands.learn import learn
-
-    learn(options)
-
-
-@app.command()
-@command(MonitorOptions)
-def monitor(options: MonitorOptions) -> None:
-    """Compare new rows with those the model knows; exit code 5 if a person should look."""
-    from hedgerow.commands.monitor import monitor
-
-    monitor(options)
-
-
-@app.command()
-@command(FileOptions)
-def inspect(options: FileOptions) -> None:
-    """Show features, classes, parameters, sizes and versions of a model file, without reading its trees."""
-    from hedgerow.commands.inspect import inspect
-
-    inspect(options)
-
-
-@app.command()
-@command(FileOptions)
-def verify(options: FileOptions) -> None:
-    """Check all of a model file; if it is not sound, say why and exit with code 4."""
-    from hedgerow.commands.verify import verify
-
-    verify(options)
-
-
-@app.command()
-@command(ReproduceOptions)
-def reproduce(options: ReproduceOptions) -> None:
-    """Repeat the experiments of a paper: its tables and figures beside ours, and a verdict."""
-    from hedgerow.commands.reproduce import reproduce
-
-    reproduce(options)
+for _name, _options, _about in COMMANDS:
+    app.command(_name, help=_about)(command(_options, partial(_run, _name)))

@@ -15,7 +15,7 @@ Options = TypeVar("Options")
 SEVERAL = tuple[str, ...]
 
 
-def command(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+def command(options: type[Options], function: Callable[[Options], None]) -> Callable[..., None]:
     """Make a function of options a function with a parameter for each field; it ends with the exit code.
 
     Parameters are in the order of the help: the fields of the class itself, then those of its bases.
@@ -24,19 +24,15 @@ def command(options: type[Options]) -> Callable[[Callable[[Options], None]], Cal
     parameters = [_parameter(field, hints[field.name]) for field in _in_order(options)]
     several = {name for name, hint in hints.items() if SEVERAL in get_args(hint)[:1]}
 
-    def of(function: Callable[[Options], None]) -> Callable[..., None]:
-        def run_command(**given: Any) -> None:
-            from hedgerow.commands.outcome import run
+    def run_command(**given: Any) -> None:
+        from hedgerow.commands.outcome import run
 
-            asked = options(**{name: tuple(value or ()) if name in several else value for name, value in given.items()})
-            raise typer.Exit(run(lambda: function(asked)))
+        asked = options(**{name: tuple(value or ()) if name in several else value for name, value in given.items()})
+        raise typer.Exit(run(lambda: function(asked)))
 
-        run_command.__name__, run_command.__doc__ = function.__name__, function.__doc__
-        run_command.__annotations__ = {each.name: each.annotation for each in parameters}
-        run_command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return run_command
-
-    return of
+    run_command.__annotations__ = {each.name: each.annotation for each in parameters}
+    run_command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return run_command
 
 
 def _in_order(options: Any) -> Iterator[Field[Any]]:
