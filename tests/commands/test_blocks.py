@@ -107,8 +107,8 @@ def test_a_plain_file_is_left_to_pyarrow(monkeypatch):
 def test_columns_that_are_prepared_are_read_together(monkeypatch, small):
     monkeypatch.setattr(delimited, "SMALL_BYTES", small)
     opened = []
-    real = delimited._opened
-    monkeypatch.setattr(delimited, "_opened", lambda data: opened.append(data) or real(data))
+    real = delimited.opened
+    monkeypatch.setattr(delimited, "opened", lambda data: opened.append(data) or real(data))
     sheet = sheet_from_csv(b"a,b,c\n1,x,007\n2,y,008\n")
     sheet.prepare(["a", "b"], ["c"])
     assert (sheet.n_rows, sheet.cells("c").tolist(), sheet.cells("b").tolist()) == (2, ["007", "008"], ["x", "y"])

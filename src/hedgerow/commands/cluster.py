@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import Any
 
 from hedgerow.commands.evaluate import show_tally, tally_of
-from hedgerow.commands.fit import check_output, estimator_for, save_model
+from hedgerow.commands.fit import check_output, estimator_for, feature_counts, feature_words, save_model
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.options.evaluate import EvaluateOptions
 from hedgerow.commands.options.fit import FitOptions
@@ -16,9 +16,8 @@ from hedgerow.commands.options.predict import PredictOptions
 from hedgerow.commands.options.shared import Measuring, Reading
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.output import Kept, columns_of
-from hedgerow.commands.paths import check_folder
+from hedgerow.commands.paths import STREAM, check_folder
 from hedgerow.commands.predict import answers_of
-from hedgerow.commands.source import STDIN
 from hedgerow.commands.talk import facts, listed, number_of, say, say_once, show, what_is_said, write_json
 from hedgerow.commands.typed import require_pyarrow, sheet_from_table, write_parquet
 from hedgerow.errors import ClusterError
@@ -57,7 +56,7 @@ def fit_on_cluster(options: FitOptions) -> None:
     if options.as_json:
         write_json(report)
     else:
-        show(_facts(report), stderr=options.out == STDIN)
+        show(_facts(report), stderr=options.out == STREAM)
 
 
 def predict_on_cluster(options: PredictOptions) -> None:
@@ -154,7 +153,7 @@ def _client(address: str | None) -> str | None:
 
 def _require_parquet(paths: tuple[str, ...]) -> None:
     """Refuse standard input: workers read the files themselves."""
-    if STDIN in paths:
+    if STREAM in paths:
         raise UsageError("DATA must be Parquet files with --dask, got standard input; give files that workers can read")
 
 
@@ -188,11 +187,10 @@ def _require_new_folder(out: str) -> None:
 def _report(model: Any, n_partitions: int) -> dict[str, Any]:
     """A fitted model -> what the command reports about it."""
     fitted = fitted_of(model)
-    nominal = fitted.schema.nominal
     return {
         "rows": fitted.fingerprint.n_rows if fitted.fingerprint else None,
         "partitions": n_partitions,
-        "features": {"all": len(nominal), "numeric": nominal.count(False), "nominal": nominal.count(True)},
+        "features": feature_counts(fitted.schema.nominal),
         "estimator": type(model).__name__,
         "trees": model.forest_.n_trees,
         **kind_of(model).classes(model),
@@ -201,10 +199,9 @@ def _report(model: Any, n_partitions: int) -> dict[str, Any]:
 
 def _facts(report: dict[str, Any]) -> Any:
     """Figures -> the table people read."""
-    features = report["features"]
     rows = [
         ("rows", f"{report['rows']:,} in {number_of(report['partitions'], 'partition')}"),
-        ("features", f"{features['all']:,}: {features['numeric']:,} numeric, {features['nominal']:,} nominal"),
+        ("features", feature_words(report["features"])),
     ]
     if "classes" in report:
         rows.append(("classes", f"{len(report['classes']):,}: {listed(map(str, report['classes']))}"))

@@ -19,8 +19,9 @@ from hedgerow.commands.blocks import Column, Layout, NotPlain, Wanted, part_from
 from hedgerow.commands.notation import POINT, Notation
 from hedgerow.commands.options.shared import Reading
 from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.packed import opened
 from hedgerow.commands.sheet import MOST_NAMED, NUMBER, Array, Sheet
-from hedgerow.commands.talk import listed, progress, say
+from hedgerow.commands.talk import listed, progress, warn
 from hedgerow.safe.text import printable
 from hedgerow.table import Factors
 
@@ -108,14 +109,14 @@ class DelimitedSheet(Sheet):
     @cached_property
     def _lines(self) -> Array:
         """(n_rows,): the line each row begins at; only errors need it."""
-        with _opened(self.data) as file:
+        with opened(self.data) as file:
             reader = csv.reader(_Lines(file), delimiter=self.layout.delimiter, strict=True)
             _header(reader)
             return np.fromiter((line for line, _ in _numbered(reader)), np.int64)
 
     def _read(self, wanted: Wanted) -> Wanted:
         """Read columns, by pyarrow if the file is large and plain."""
-        with _opened(self.data) as file:
+        with opened(self.data) as file:
             n_bytes = file.seek(0, io.SEEK_END)
             with progress("reading", n_bytes) as done:
                 if n_bytes > SMALL_BYTES and _has_pyarrow():
@@ -151,7 +152,7 @@ def sheet_from_csv(data: bytes | Path, reading: Reading = READING, line: str = "
         If the text is not UTF-8, there is no header, or names repeat; and when columns are read, if there is no row, or
         a row is longer or shorter than the header.
     """
-    with _opened(data) as file:
+    with opened(data) as file:
         head = file.read(_HEAD)
         file.seek(0)
         delimiter = _delimiter(head.decode("utf-8-sig", errors="replace"))
@@ -164,10 +165,6 @@ def sheet_from_csv(data: bytes | Path, reading: Reading = READING, line: str = "
     _checked_mark("--thousands", reading.thousands, ",. '_\u2019\u00a0\u202f", other=reading.decimal)
     layout = Layout(names, delimiter, MISSING | frozenset(reading.missing), notation)
     return DelimitedSheet(data, layout, lines.n_bytes, reading, line)
-
-
-def _opened(data: bytes | Path) -> BinaryIO:
-    return io.BytesIO(data) if isinstance(data, bytes) else open(data, "rb")
 
 
 def _has_pyarrow() -> bool:
@@ -192,10 +189,7 @@ def _suspect_header(names: tuple[str, ...]) -> None:
     known = [number for number in numbers if number is not None]
     counting = all(number % 1 == 0 for number in known) and known == sorted(known)
     if 2 * len(known) > len(names) and not counting:
-        say(
-            f"warning: the names of the columns look like a row ({listed(names, 4)}); if there is no header, add one",
-            style="bold yellow",
-        )
+        warn(f"the names of the columns look like a row ({listed(names, 4)}); if there is no header, add one")
 
 
 def _delimiter(head: str) -> str:

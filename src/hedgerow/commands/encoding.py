@@ -6,6 +6,7 @@ import codecs
 from pathlib import Path
 
 from hedgerow.commands.outcome import DataError, UsageError
+from hedgerow.commands.packed import all_bytes, first_bytes, opened
 from hedgerow.commands.talk import say
 
 #: Marks at the begin of a file; longer ones first, because one begins with another.
@@ -26,24 +27,13 @@ def as_utf8(data: bytes | Path, encoding: str | None = None) -> bytes | Path:
     """A file and its encoding, or None to guess -> the file itself if it is UTF-8, else its text as UTF-8."""
     if encoding is not None:
         return _decoded(data, _known(encoding))
-    head = _head(data)
+    head = first_bytes(data, 1000)
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             return data if name == "utf-8" else _decoded(data, name, said=True)
     if guessed := _without_mark(head):
         return _decoded(data, guessed, said=True)
-    return data if _is_utf8(data) else _from_western(_whole(data))
-
-
-def _head(data: bytes | Path) -> bytes:
-    if isinstance(data, bytes):
-        return data[:1000]
-    with open(data, "rb") as file:
-        return file.read(1000)
-
-
-def _whole(data: bytes | Path) -> bytes:
-    return data if isinstance(data, bytes) else data.read_bytes()
+    return data if _is_utf8(data) else _from_western(all_bytes(data))
 
 
 def _known(encoding: str) -> str:
@@ -60,7 +50,7 @@ def _known(encoding: str) -> str:
 
 def _decoded(data: bytes | Path, encoding: str, *, said: bool = False) -> bytes:
     """Bytes in an encoding -> UTF-8."""
-    whole = _whole(data)
+    whole = all_bytes(data)
     try:
         text = whole.decode(encoding)
     except UnicodeDecodeError as reason:
@@ -86,10 +76,8 @@ def _without_mark(head: bytes) -> str | None:
 
 def _is_utf8(data: bytes | Path) -> bool:
     """Whether all of a file is UTF-8; plain letters are recognised without decoding."""
-    if isinstance(data, bytes):
-        return data.isascii() or _decodes(data)
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with open(data, "rb") as file:
+    with opened(data) as file:
         try:
             while block := file.read(_BLOCK):
                 if not block.isascii() or decoder.getstate()[0]:
@@ -97,14 +85,6 @@ def _is_utf8(data: bytes | Path) -> bool:
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             return False
-    return True
-
-
-def _decodes(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
     return True
 
 

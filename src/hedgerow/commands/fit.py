@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +20,11 @@ from hedgerow.commands.notation import POINT
 from hedgerow.commands.options.compare import CompareOptions
 from hedgerow.commands.options.fit import FitOptions
 from hedgerow.commands.outcome import DataError, UsageError
-from hedgerow.commands.paths import MODEL, check_folder, check_out
+from hedgerow.commands.paths import MODEL, STREAM, check_folder, check_out
 from hedgerow.commands.sheet import Array, Sheet
-from hedgerow.commands.source import STDIN, read_sheet
+from hedgerow.commands.source import read_sheet
 from hedgerow.commands.spelling import known_places
-from hedgerow.commands.talk import facts, listed, number_of, say, show, what_is_said, write_json
+from hedgerow.commands.talk import facts, listed, number_of, say, show, warn, what_is_said, write_json
 from hedgerow.commands.views import labelled_rows
 from hedgerow.errors import CheckpointError
 from hedgerow.exchange.files.parameters import MAX_THREADS
@@ -53,16 +53,16 @@ _MODELS = {
     "tree": "DecisionTree",
     "random-decision": "RandomDecisionTrees",
 }
-#: Options that only some models have: option, field of `FitOptions`, parameter of the estimator.
-_OPTIONS = (
-    ("--trees", "trees", "n_estimators"),
-    ("--caution", "caution", "caution"),
-    ("--rule", "rule", "rule"),
-    ("--decision", "decision", "decision"),
-    ("--leaf-counts", "leaf_counts", "leaf_counts"),
-    ("--max-bins", "max_bins", "max_bins"),
-    ("--immutable", "immutable", "immutable_features"),
-)
+#: Options that only some models have, as they are called in `FitOptions` -> the parameter of the estimator.
+_PARAMETERS = {
+    "trees": "n_estimators",
+    "caution": "caution",
+    "rule": "rule",
+    "decision": "decision",
+    "leaf_counts": "leaf_counts",
+    "max_bins": "max_bins",
+    "immutable": "immutable_features",
+}
 
 
 def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None) -> None:
@@ -100,7 +100,7 @@ def fit(options: FitOptions, then: Callable[[Any], dict[str, Any]] | None = None
     if options.as_json:
         write_json(report)
     else:
-        show(_facts(report, kind), stderr=options.out == STDIN)
+        show(_facts(report, kind), stderr=options.out == STREAM)
 
 
 def estimator_for(options: FitOptions) -> Any:
@@ -114,10 +114,10 @@ def estimator_for(options: FitOptions) -> Any:
     estimator = model(**{name: value for name, value in given.items() if name in rows})
     if estimator.bootstrap:
         return estimator.set_params(**kind_for(options.regression).asked_of_bags)
-    for option, _, name in _OPTIONS:
+    for asked, name in _PARAMETERS.items():
         if name in told and (rows[name].needs_bags(told[name]) or rows[name].needs_rows(told[name])):
             raise UsageError(
-                f"{option} {told[name]} must be used with --model forest, got {options.model};"
+                f"{_option(asked)} {told[name]} must be used with --model forest, got {options.model};"
                 " it needs rows that trees have not seen"
             )
     return estimator
@@ -135,25 +135,36 @@ def _type_of(options: FitOptions) -> Any:
 
 def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[str, Any]:
     """Options other than the defaults -> parameters; options that the model does not have are refused."""
-    plain, told = FitOptions(data=(), target="", out=""), {}
-    for option, asked, name in _OPTIONS:
-        value = getattr(options, asked)
-        if value == getattr(plain, asked):
-            continue
-        if name not in rows:
-            raise UsageError(f"{option} must not be used with a {model}, got {value!r}; leave it out")
-        if name == "caution":
-            value = checked_caution(value, auto=rows[name].needs_bags("auto"))
-        elif name == "rule":
-            checked_rule(value)
-        elif name == "decision":
-            checked_decision(value)
-        elif name == "max_bins":
-            value = _checked_bins(value)
-        elif name == "immutable_features":
-            value = list(columns_named(value, None))
-        told[name] = value
-    return told
+    plain = FitOptions(data=(), target="", out="")
+    given = [asked for asked in _PARAMETERS if getattr(options, asked) != getattr(plain, asked)]
+    for asked in given:
+        if _PARAMETERS[asked] not in rows:
+            got = getattr(options, asked)
+            raise UsageError(f"{_option(asked)} must not be used with a {model}, got {got!r}; leave it out")
+    return {_PARAMETERS[asked]: _value_of(asked, getattr(options, asked), rows) for asked in given}
+
+
+def _value_of(asked: str, given: Any, rows: dict[str, Parameter]) -> Any:
+    """An option and what was given for it -> the value of the parameter, checked."""
+    match asked:
+        case "caution":
+            return checked_caution(given, auto=rows["caution"].needs_bags("auto"))
+        case "rule":
+            return checked_rule(given)
+        case "decision":
+            checked_decision(given)
+            return given
+        case "max_bins":
+            return _checked_bins(given)
+        case "immutable":
+            return list(columns_named(given, None))
+        case _:
+            return given
+
+
+def _option(asked: str) -> str:
+    """A field of the options -> the word on the command line."""
+    return "--" + asked.replace("_", "-")
 
 
 def _checked_bins(text: str) -> int | None:
@@ -219,7 +230,7 @@ def _honest(estimator: Any, sheet: Sheet, options: FitOptions, y: Array) -> dict
 def check_output(options: FitOptions) -> None:
     """Refuse an output that cannot work or would replace an input, before anything is read."""
     check_out(options.out, MODEL, [*options.data, options.checkpoint], force=options.force)
-    if options.out != STDIN:
+    if options.out != STREAM:
         return
     if options.as_json:
         raise UsageError("--out must be a file with --json, got - for standard output; the figures go there")
@@ -311,10 +322,8 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
     """Warn about a column that seems to name or number the rows."""
     if isinstance(column, Factors):
         if len(column.values) > max(FEW_ROWS, NAMES_ROWS * n_rows):
-            said = (
-                f"column {name!r} has {len(column.values):,} different texts in {n_rows:,} rows; if it names the rows"
-            )
-            say(f"warning: {said}, leave it out with --drop or --id", style="bold yellow")
+            many = f"{len(column.values):,} different texts in {n_rows:,} rows"
+            warn(f"column {name!r} has {many}; if it names the rows, leave it out with --drop or --id")
         return
     if n_rows <= FEW_ROWS or column.dtype.kind not in "fiu":
         return
@@ -328,14 +337,14 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
         said = "holds another whole number in every row; if it names the rows"
     else:
         return
-    say(f"warning: column {name!r} {said}, leave it out with --drop or --id", style="bold yellow")
+    warn(f"column {name!r} {said}, leave it out with --drop or --id")
 
 
 def _look_at_target(y: Array, options: FitOptions) -> None:
     """Warn about a target from which nothing sensible can be learned."""
     if len(np.unique(y)) == 1:
-        said = f"target {options.target!r} has the same value in every row, so nothing can be learned"
-        say(f"warning: {said}; was the table filtered?", style="bold yellow")
+        same = "has the same value in every row, so nothing can be learned; was the table filtered?"
+        warn(f"target {options.target!r} {same}")
     else:
         kind_for(options.regression).look_at_target(y, options.target)
 
@@ -345,7 +354,7 @@ def save_model(estimator: Any, out: str) -> None:
     from hedgerow.exchange.files import save
 
     try:
-        save(estimator, sys.stdout.buffer if out == STDIN else out)
+        save(estimator, sys.stdout.buffer if out == STREAM else out)
     except ValueError as reason:  # labels or names are longer than a file allows
         raise DataError(str(reason)) from None
     sys.stdout.buffer.flush()
@@ -353,19 +362,24 @@ def save_model(estimator: Any, out: str) -> None:
 
 def _report(estimator: Any, cells: _Cells, y: Array) -> dict[str, Any]:
     """A fitted model, the counts of its table and its target -> what the command reports."""
-    nominal, gaps = cells.nominal, cells.gaps
+    gaps = cells.gaps
     return {
         "rows": len(y),
-        "features": {
-            "all": len(nominal),
-            "numeric": nominal.count(False),
-            "nominal": nominal.count(True),
-            "with_missing": sum(gap > 0 for gap in gaps),
-        },
+        "features": feature_counts(cells.nominal) | {"with_missing": sum(gap > 0 for gap in gaps)},
         "missing_cells": sum(gaps),
         "estimator": type(estimator).__name__,
         "trees": estimator.forest_.n_trees,
     }
+
+
+def feature_counts(nominal: Sequence[bool]) -> dict[str, int]:
+    """Whether each feature is nominal -> how many there are of each kind."""
+    return {"all": len(nominal), "numeric": nominal.count(False), "nominal": nominal.count(True)}
+
+
+def feature_words(counts: dict[str, int]) -> str:
+    """How many features there are of each kind, as text."""
+    return f"{counts['all']:,}: {counts['numeric']:,} numeric, {counts['nominal']:,} nominal"
 
 
 def _n_missing(column: Array | Factors) -> int:
@@ -387,11 +401,7 @@ def _facts(report: dict[str, Any], kind: Kind) -> Any:
     gaps = f"; {number_of(report['missing_cells'], 'cell')} missing in {features['with_missing']:,}"
     rows = [
         ("rows", f"{report['rows']:,}"),
-        (
-            "features",
-            f"{features['all']:,}: {features['numeric']:,} numeric, {features['nominal']:,} nominal"
-            + (gaps if report["missing_cells"] else "; nothing missing"),
-        ),
+        ("features", feature_words(features) + (gaps if report["missing_cells"] else "; nothing missing")),
         kind.target_fact(report),
         ("model", f"{report['estimator']}, {number_of(report['trees'], 'tree')} in {report['seconds']:.2f} s"),
         ("", kind.opinion_fact(report)),
@@ -399,7 +409,7 @@ def _facts(report: dict[str, Any], kind: Kind) -> Any:
     if outside is None:
         rows.append(("out of bag", "– (every tree has seen every row; use hedgerow evaluate with other rows)"))
     else:
-        rows += kind.score_facts(outside)
+        rows += kind.score_facts(outside, "out of bag")
     if "honest" in report:
-        rows += kind.honest_facts(report["honest"])
-    return facts([*rows, ("saved to", "standard output" if report["model"] == STDIN else report["model"])])
+        rows += kind.score_facts(report["honest"], report["honest"]["by"])
+    return facts([*rows, ("saved to", "standard output" if report["model"] == STREAM else report["model"])])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Sheet
-from hedgerow.commands.talk import facts, grid, say, share
+from hedgerow.commands.talk import facts, grid, share, warn
 from hedgerow.explain.judged import cost_lines, group_lines
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.judgement import MOST_GROUPS, group_rows
@@ -44,10 +44,9 @@ def rows_of_fit(model: Any, table: Any) -> float | None:
     if found is None:
         return None
     rows = "" if found.share > ALMOST_ALL else f"about {found.share:.0%} of ".replace("%", " %")
-    say(
-        f"warning: the model was trained on {rows}these rows, so figures are better than on other rows; take others,"
-        " or fit with --folds 5 or --test-split 0.2",
-        style="bold yellow",
+    warn(
+        f"the model was trained on {rows}these rows, so figures are better than on other rows; take others, or fit with"
+        " --folds 5 or --test-split 0.2"
     )
     return found.share
 

@@ -53,12 +53,8 @@ class Kind(ABC):
         """The parameters that may change on a fitted model, in a line."""
 
     @abstractmethod
-    def score_facts(self, outside: dict[str, Any]) -> list[Fact]:
-        """Scores on rows that trees have not seen -> lines."""
-
-    @abstractmethod
-    def honest_facts(self, honest: dict[str, Any]) -> list[Fact]:
-        """Scores on rows that whole models have not seen -> lines."""
+    def score_facts(self, scores: dict[str, Any], by: str) -> list[Fact]:
+        """Scores on rows that trees or whole models have not seen, and how these were held out -> lines."""
 
     @abstractmethod
     def classes(self, model: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from hedgerow.commands.kinds import kind_of
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.back import LearnOptions
 from hedgerow.commands.outcome import DataError, UsageError
-from hedgerow.commands.paths import MODEL, check_out
-from hedgerow.commands.source import STDIN, read_model, read_sheet, require_one_stdin
+from hedgerow.commands.paths import MODEL, STREAM, check_out
+from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import facts, number_of, show, write_json
 from hedgerow.exchange.answers import Answer, AnswersFile, model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
@@ -54,13 +54,13 @@ def learn(options: LearnOptions) -> None:
     if options.as_json:
         write_json(report | {"model": options.out})
     else:
-        show(_facts(report, options), stderr=options.out == STDIN)
+        show(_facts(report, options), stderr=options.out == STREAM)
 
 
 def _read(path: str) -> AnswersFile:
     """The file of answers; refused in one sentence if it is not one."""
     try:
-        if path == STDIN:
+        if path == STREAM:
             return read_answers(sys.stdin.read())
         with open(path, encoding="utf-8") as file:
             return read_answers(file.read())
@@ -139,5 +139,5 @@ def _facts(report: dict[str, Any], options: LearnOptions) -> Any:
         lines.append(
             ("trees differ by", f"± {report['disagreement_before']:.4g} before, ± {report['disagreement']:.4g} now")
         )
-    saved = "standard output" if options.out == STDIN else options.out
+    saved = "standard output" if options.out == STREAM else options.out
     return facts([*lines, ("splits", "unchanged; only the evidence in the leaves grew"), ("saved to", saved)])

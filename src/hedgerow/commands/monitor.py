@@ -14,7 +14,7 @@ from hedgerow.commands.outcome import LookError
 from hedgerow.commands.output import write_text
 from hedgerow.commands.paths import PAGE, check_out
 from hedgerow.commands.source import read_sheet, require_one_stdin
-from hedgerow.commands.talk import number_of, write_json
+from hedgerow.commands.talk import number_of, share, write_json
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.novelty import has_novelty, novelty_of
 from hedgerow.judge.watch import STRANGE, strangers_of, traffic_of
@@ -77,15 +77,16 @@ def _checks(model: Any, table: NamedColumns, reference: NamedColumns | None) -> 
     codes = now.encode(read)
     if reference is None:
         traffic = traffic_of(now, codes)
-        checks, features = [Check("drift", _p(traffic.p_value), "", traffic.p_value)], traffic.features
+        p_value, features = traffic.p_value, traffic.features
     else:
         drift = model.drift(table, reference=reference)
-        checks, features = [Check("drift", _p(drift.p_value), "", drift.p_value)], [(f.name, f.share) for f in drift.features]  # fmt: skip  # noqa: E501
+        p_value, features = drift.p_value, [(each.name, each.share) for each in drift.features]
+    checks = [Check("drift", f"p = {p_value:.3f}", "", p_value)]
     if has_novelty(now.fitted):
         checks.append(_strangers(now, read, codes, reference))
     if kind_of(model).classes(model):
         checks.append(_left_open(model, table, reference))
-    return checks, [name for name, share in features[:NAMED] if share > 0]
+    return checks, [name for name, part in features[:NAMED] if part > 0]
 
 
 def _strangers(now: Any, read: Any, codes: Any, reference: NamedColumns | None) -> Check:
@@ -101,21 +102,16 @@ def _strangers(now: Any, read: Any, codes: Any, reference: NamedColumns | None) 
 def _left_open(model: Any, table: NamedColumns, reference: NamedColumns | None) -> Check:
     """How many rows are left open; without earlier rows it is not known how many to expect."""
     is_open = model.predict_set(table).sum(axis=1) > 1
-    said = f"{is_open.mean():.1%}".replace("%", " %")
     if reference is None:
-        return Check("left open", said, "", None)
+        return Check("left open", share(is_open.mean()), "", None)
     old = np.asarray(model.predict_set(reference).sum(axis=1) > 1)
     p_value = _more_often(int(is_open.sum()), len(is_open), int(old.sum()), len(old), "two-sided")
-    return Check("left open", said, f"{old.mean():.1%}".replace("%", " %"), p_value)
+    return Check("left open", share(is_open.mean()), share(old.mean()), p_value)
 
 
 def _more_often(new: int, of_new: int, old: int, of_old: int, side: str) -> float:
     """Two counts -> Fisher's p-value that they come from the same share."""
     return float(fisher_exact([[new, of_new - new], [old, of_old - old]], alternative=side).pvalue)
-
-
-def _p(value: float) -> str:
-    return f"p = {value:.3f}"
 
 
 def _line(report: dict[str, Any], checks: list[Check]) -> str:
@@ -133,7 +129,6 @@ def _page(report: dict[str, Any], checks: list[Check], level: float, options: Mo
     from hedgerow.explain.report.page import page_from
 
     because = [check.name for check in checks if check.p_value is not None and check.p_value <= level]
-    return page_from(
-        "monitor.html", (), {}, title=f"{options.data[0]} against {options.model}", report=report, checks=checks,
-        because=because, line=_line(report, checks), level=options.level,
-    )  # fmt: skip
+    title, line = f"{options.data[0]} against {options.model}", _line(report, checks)
+    told = {"report": report, "checks": checks, "because": because, "line": line, "level": options.level}
+    return page_from("monitor.html", (), {}, title=title, **told)

@@ -17,7 +17,7 @@ from hedgerow.commands.options.shared import Asking, Reading
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.spelling import known_places
-from hedgerow.commands.talk import facts, grid, listed, say, score, share
+from hedgerow.commands.talk import facts, grid, listed, score, share, warn
 from hedgerow.decide import decision_in_force
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import Explanation
@@ -56,7 +56,7 @@ class OfClasses(Kind):
         n_distinct = len(np.unique(y))
         if y.dtype.kind in "fiu" and n_distinct > max(FEW_ROWS, NUMBERS_ROWS * len(y)):
             said = f"target {name!r} has {n_distinct:,} different numbers in {len(y):,} rows"
-            say(f"warning: {said}; to predict a number, add --regression", style="bold yellow")
+            warn(f"{said}; to predict a number, add --regression")
 
     def summary(self, model: Any, y: Array) -> dict[str, Any]:
         """Classes, rule, caution, decision and the scores out of bag."""
@@ -81,21 +81,12 @@ class OfClasses(Kind):
         caution = f"{report['caution']:g}" + (zero if report["caution"] == 0 else "")
         return f"rule {report['rule']}, caution {caution}, decision {report['decision']}"
 
-    def score_facts(self, outside: dict[str, Any]) -> list[Fact]:
+    def score_facts(self, scores: dict[str, Any], by: str) -> list[Fact]:
         """Accuracy, u65 and determinacy."""
         return [
-            ("accuracy, out of bag", share(outside["accuracy"])),
-            ("u65, out of bag", score(outside["u65"])),
-            ("determinacy, out of bag", share(outside["determinacy"])),
-        ]
-
-    def honest_facts(self, honest: dict[str, Any]) -> list[Fact]:
-        """Accuracy, u65 and determinacy."""
-        by = honest["by"]
-        return [
-            (f"accuracy, {by}", share(honest["accuracy"])),
-            (f"u65, {by}", score(honest["u65"])),
-            (f"determinacy, {by}", share(honest["determinacy"])),
+            (f"accuracy, {by}", share(scores["accuracy"])),
+            (f"u65, {by}", score(scores["u65"])),
+            (f"determinacy, {by}", share(scores["determinacy"])),
         ]
 
     def classes(self, model: Any) -> dict[str, Any]:

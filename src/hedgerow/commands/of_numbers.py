@@ -63,18 +63,12 @@ class OfNumbers(Kind):
         """The caution, in a line."""
         return f"caution {report['caution']:g}"
 
-    def score_facts(self, outside: dict[str, Any]) -> list[Fact]:
-        """R²."""
-        return [("R², out of bag", f"{outside['r2']:.4f}")]
-
-    def honest_facts(self, honest: dict[str, Any]) -> list[Fact]:
-        """R², errors and, where there are intervals, their coverage."""
-        by = honest["by"]
-        found = [
-            (f"R², {by}", "–" if honest["r2"] is None else f"{honest['r2']:.4f}"),
-            (f"RMSE, {by}", f"{honest['root_mean_squared_error']:.6g}"),
-        ]
-        return found + ([(f"coverage, {by}", share(honest["coverage"]))] if "coverage" in honest else [])
+    def score_facts(self, scores: dict[str, Any], by: str) -> list[Fact]:
+        """R² and, if they are known, the error and the coverage of intervals."""
+        found = [(f"R², {by}", "–" if scores["r2"] is None else f"{scores['r2']:.4f}")]
+        if "root_mean_squared_error" in scores:
+            found.append((f"RMSE, {by}", f"{scores['root_mean_squared_error']:.6g}"))
+        return found + ([(f"coverage, {by}", share(scores["coverage"]))] if "coverage" in scores else [])
 
     def classes(self, model: Any) -> dict[str, Any]:
         """Nothing: a regressor has no classes."""

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from hedgerow.commands.talk import say
+from hedgerow.commands.talk import say, warn
 from hedgerow.errors import ClusterError, ModelFileError
 from hedgerow.safe.text import printable, printable_lines
 
@@ -82,7 +82,7 @@ def _wrong_word() -> Any:
 
 def _say_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     """Print a warning of the library as a sentence."""
-    say(f"warning: {message}", style="bold yellow")
+    warn(str(message))
 
 
 def _stop(code: int, reason: object, lines: tuple[str, ...] = ()) -> int:

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.talk import listed
@@ -38,7 +38,7 @@ def unpacked(data: bytes | Path) -> bytes | Path:
     }
     for begin, opener in openers.items():
         if head.startswith(begin):
-            packed = _whole(data)
+            packed = all_bytes(data)
             try:
                 with opener(io.BytesIO(packed)) as stream:
                     return _joined(pieces(stream, len(packed)))
@@ -90,14 +90,18 @@ def is_workbook(data: bytes | Path) -> bool:
 
 def first_bytes(data: bytes | Path, n_bytes: int) -> bytes:
     """The begin of a file."""
-    if isinstance(data, bytes):
-        return data[:n_bytes]
-    with open(data, "rb") as file:
+    with opened(data) as file:
         return file.read(n_bytes)
 
 
-def _whole(data: bytes | Path) -> bytes:
+def all_bytes(data: bytes | Path) -> bytes:
+    """The whole of a file."""
     return data if isinstance(data, bytes) else data.read_bytes()
+
+
+def opened(data: bytes | Path) -> BinaryIO:
+    """A file, or bytes as if they were one."""
+    return io.BytesIO(data) if isinstance(data, bytes) else open(data, "rb")
 
 
 def _archive(data: bytes | Path) -> zipfile.ZipFile:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hedgerow.commands.options.shared import Reading
     from hedgerow.commands.sheet import Sheet
 
-STDIN = STREAM
-
 
 def read_sheet(paths: Sequence[str], reading: Reading) -> Sheet:
     """Files of one table, recognised by their first bytes -> sheet, which reads its columns when asked."""
@@ -32,7 +30,7 @@ def read_sheet(paths: Sequence[str], reading: Reading) -> Sheet:
 
 def _matching(path: str) -> list[str]:
     """A path, an address, or a pattern such as ``2024-*.csv`` -> the files it stands for, sorted."""
-    if path == STDIN or "://" in path or Path(path).exists() or not has_magic(path):
+    if path == STREAM or "://" in path or Path(path).exists() or not has_magic(path):
         return [path]
     found = sorted(glob(path, recursive=True))
     if not found:
@@ -74,12 +72,12 @@ def read_model(path: str) -> Any:
 
 def model_file(path: str) -> Any:
     """A path that exists, or - -> what `hedgerow.load` takes."""
-    return io.BytesIO(_read_bytes(path, "model")) if path == STDIN else _existing(path, "model")
+    return io.BytesIO(_read_bytes(path, "model")) if path == STREAM else _existing(path, "model")
 
 
 def require_one_stdin(*paths: str | None) -> None:
     """Refuse to read two files from one standard input."""
-    if paths.count(STDIN) > 1:
+    if paths.count(STREAM) > 1:
         raise UsageError("only one of MODEL and DATA may be - (standard input), got both; save one of them to a file")
 
 
@@ -87,7 +85,7 @@ def _read_again(path: str) -> bytes | Path:
     """What can be read more than once: the path of a regular file, or all bytes of anything else."""
     if "://" in path:
         return _from_address(path)
-    if path != STDIN and (found := _existing(path, "data")).is_file():
+    if path != STREAM and (found := _existing(path, "data")).is_file():
         return found
     return _read_bytes(path, "data")
 
@@ -109,7 +107,7 @@ def _from_address(address: str) -> bytes:
 
 def _read_bytes(path: str, what: str) -> bytes:
     """All of a file."""
-    if path != STDIN:
+    if path != STREAM:
         return _existing(path, what).read_bytes()
     if sys.stdin.isatty():
         raise UsageError(f"standard input must be a file or a pipe with {what}, got a terminal; use < or |")

@@ -41,6 +41,11 @@ def say(text: str, *, style: str | None = None) -> None:
     _console(stderr=True).print(shown, soft_wrap=True)
 
 
+def warn(text: str) -> None:
+    """Print a warning on standard error."""
+    say(f"warning: {text}", style="bold yellow")
+
+
 @contextmanager
 def what_is_said() -> Iterator[list[str]]:
     """Collect sentences instead of printing them, for workers, where nobody would read them."""

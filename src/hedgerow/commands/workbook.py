@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.commands.outcome import DataError, UsageError
-from hedgerow.commands.packed import first_bytes, members
+from hedgerow.commands.packed import all_bytes, first_bytes, members
 from hedgerow.commands.talk import listed, say
 
 #: A sheet of Excel has no more rows.
@@ -37,7 +37,7 @@ def csv_from_workbook(data: bytes | Path, sheet: str | None = None) -> bytes:
         ) from None
     _refuse_huge(data)
     try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(data if isinstance(data, bytes) else data.read_bytes()))
+        book = CalamineWorkbook.from_filelike(io.BytesIO(all_bytes(data)))
         name = _name_of(book.sheet_names, sheet)
         page = book.get_sheet_by_name(name)
         rows = page.to_python()
