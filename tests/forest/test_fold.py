@@ -102,7 +102,7 @@ def test_leaves_of_one_content_share_a_number_and_no_others_do(n_classes):
     forest = fitted(n_classes)[0].forest_
     distinct = forest.distinct()
     counts = np.concatenate([forest.leaf_counts(tree) for tree in range(forest.n_trees)])
-    np.testing.assert_array_equal(forest.counts_of(distinct.examples)[distinct.of_leaf], counts)
+    np.testing.assert_array_equal(forest.evidence.table(distinct.examples)[distinct.of_leaf], counts)
     assert len(distinct.examples) == len(np.unique(counts, axis=0)) < len(counts)
 
 

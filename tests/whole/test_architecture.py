@@ -104,7 +104,7 @@ def test_one_module_knows_the_bits_of_a_node() -> None:
 def test_other_rooms_use_no_private_attributes_of_estimators() -> None:
     """Except for `judge/fitted`, which publishes a fit."""
     privates = {name for path, text in modules().items() if path.startswith("estimators/") for name in defined(text)}
-    assert "_newcomers" in privates
+    assert "_framed" in privates
     elsewhere = {
         path: privates & used(text)
         for path, text in modules().items()

@@ -27,7 +27,7 @@ struct Moves {
     std::span<const std::int32_t> contents;    // (L,): which content each leaf has
     std::span<const std::uint8_t> plausible;   // (D,): whether a row may move into leaves of this content
     const OutsideFunction* alone = nullptr;    // leaves, one of each tree -> the class that remains alone there, or -1
-    std::int64_t wanted = -1;                  // the class that shall remain; -1 for any
+    std::int64_t wanted = -1;                  // the class that is to remain; -1 for any
 
     static Moves from(const Given& given) {
         Moves moves;

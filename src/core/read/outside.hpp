@@ -12,7 +12,7 @@
 
 namespace hedgerow {
 
-// Rows of the training table that the trees outside whose bags they lie are asked about.
+// Training rows, each of which is judged only by the trees whose bags do not hold it.
 struct OutsideRows {
     const std::int64_t* rows = nullptr;     // their numbers in the table
     std::size_t n_rows_in_all = 0;
@@ -39,8 +39,8 @@ inline bool add_shares_without(const LeafView& leaves, std::int64_t leaf, std::u
     return true;
 }
 
-// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches in the trees outside
-// whose bags it lies, without the row itself; uniform when all of them are empty, NaN when there is no such tree.
+// probability[row · n_classes + class] = mean of the class shares of the leaves that the row reaches in the trees whose
+// bags do not hold it, without the row itself; uniform when all of these leaves are empty, NaN when there is no such tree.
 template <class Code>
 void average_outside(const ForestView& forest, const LeafView& leaves, const OutsideRows& outside, const Code* by_column,
                      std::size_t n_rows, std::size_t n_features, std::size_t n_threads, double* probability, Control& control) {

@@ -63,7 +63,7 @@ public:
         average_states(forest_, leaves_, table, codes.codes, codes.n_rows, codes.n_features, n_threads, probability.data.get(), control);
         return probability;
     }
-    // (m, K): the mean over the trees outside whose bags each of some rows lies, without the row itself.
+    // (m, K): for each of some rows, the mean over the trees whose bags do not hold it, without the row itself.
     template <class Code>
     OwnTable<double> average_outside(const CodeColumns<Code>& codes, std::span<const std::int64_t> rows, const OutsideRows& outside,
                                      std::span<const std::uint16_t> labels, std::size_t n_threads, Control& control) const {

@@ -1,7 +1,7 @@
 // Bag: (seed, tree, row) -> how often the row is in the bootstrap sample of the tree.
 //
 // Multiplicities are independent Poisson draws keyed by the number of the row, so any machine can compute those of any
-// block of rows again, and they are never stored. Or exactly as many rows are drawn as a bag shall hold: then the draws of a
+// block of rows again, and they are never stored. Or exactly as many rows are drawn as a bag is to hold: then the draws of a
 // tree are repeated from its key whenever its bag is made, which takes time and a byte for every row of the table.
 #pragma once
 #include <algorithm>

@@ -118,6 +118,6 @@ def checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floa
     if values.shape != (n_trees,) or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(
             f"weights must be {n_trees} finite numbers >= 0, one per tree, got {weights!r}; "
-            "give weight 0 to a tree that shall not take part"
+            "give weight 0 to a tree that is not to take part"
         )
     return values

@@ -50,7 +50,7 @@ class DoubtSums:
 
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> what leaves hold back (m, 1), or the shares of classes and q (m, K + 1)."""
-        if self.what == "epistemic":  # of the class shares, whatever the rule is
+        if self.what == "epistemic":  # of the class shares, under every rule
             shares = class_shares(counts)
             return np.column_stack([shares, entropy(shares)]) / self.n_trees
         parts = self.rule.parts(self.rule.lift(counts, setting), setting)

@@ -102,18 +102,6 @@ def concatenate(opinions: Sequence[Opinion]) -> Opinion:
     return Opinion(**joined)
 
 
-def with_rows(opinion: Opinion, rows: NDArray[np.int64], others: Opinion) -> Opinion:
-    """An opinion, some rows (m,), an opinion about m samples -> the first opinion with the second about these rows."""
-    joined: dict[str, Any] = {}
-    for field in fields(Opinion):
-        kept, put = getattr(opinion, field.name), getattr(others, field.name)
-        joined[field.name] = kept
-        if kept is not None and put is not None:
-            joined[field.name] = kept.copy()
-            joined[field.name][rows] = put
-    return Opinion(**joined)
-
-
 def opinion_from_lower(
     probability: Floats,
     lower: Floats,

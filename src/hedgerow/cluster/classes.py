@@ -11,9 +11,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.belief import resolve_rule
+from hedgerow.belief.calibrate import rows_to_learn_on
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import Bags, times_counted
+from hedgerow.judge.calibration import Sample, cannot_be_mapped, learn_on_sample, rule_key
+from hedgerow.judge.fitted import Fitted
 from hedgerow.table.sums import Spread, exact_sums_by
 from hedgerow.target.base import AboutClasses, Labels
 from hedgerow.target.class_target import weight_steps
@@ -96,14 +101,27 @@ class TableClasses(TableTarget):
         fixed = None
         if table.is_weighted or self.balances_bags:
             fixed = fixed_point_of_rows(partial(_spread_of_weights, table), balance_bag=self.balances_bags)
-        counts = np.maximum(table.class_rows, 0.5)
         tally = {
             "class_rows": tuple(table.class_rows.astype(np.float64).tolist()),
             "weight_scale": _weight_scale(table, fixed),
             "weight_unit": _weight_unit(table, fixed),
         }
         make = partial(_make, len(self.classes), fixed, self.balances_bags)
-        return Settled(settings, make, tally, AboutClasses(self.classes, counts / counts.sum()))
+        return Settled(settings, make, tally, AboutClasses.counting(self.classes, table.class_rows.astype(np.float64)))
+
+    def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64] | None:
+        """The rows for a map of probabilities.
+
+        Only the maps of rules whose probabilities are means of class shares can be learned on single training rows.
+        """
+        rule, wanted = resolve_rule(estimator.rule), estimator.calibration == "oob"
+        learns = wanted and not cannot_be_mapped(rule) and rule.plain_mean
+        return rows_to_learn_on(n_rows, n_classes) if learns else None
+
+    def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
+        """Learn the map of probabilities."""
+        learned = learn_on_sample(fitted.forest, sample, bags, n_threads)
+        fitted.learned.put("calibration", rule_key(estimator.rule), learned)
 
 
 class PartClasses(PartTarget):
@@ -151,7 +169,7 @@ class PartClasses(PartTarget):
         self, sense: str, times: NDArray[np.uint32], spans: list[tuple[int, int]], balance: Floats | None
     ) -> NDArray[np.int64]:
         """(2, spans, K): rows of each class, and their weight in units."""
-        labels, counted = self.core, _counted(sense, times.astype(np.int64))
+        labels, counted = self.core, times_counted(sense, times).astype(np.int64)
         found = np.zeros((2, len(spans), labels.n_classes), dtype=np.int64)
         amounts = [counted]
         if labels.weights is not None:
@@ -241,12 +259,3 @@ def _weights_inside(labels: Labels, times: NDArray[np.uint32], balance: Floats |
     scaled = weights.astype(np.float64) * balance[labels.numbers]
     whole = np.floor(scaled)
     return np.maximum(1, (whole + (scaled - whole >= 0.5)).astype(np.int64))  # halves are rounded up
-
-
-def _counted(sense: str, times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,): how often a leaf counts each row."""
-    if sense == "all":
-        return np.ones_like(times)
-    if sense == "inbag":
-        return times
-    return ((times > 0) if sense == "distinct" else (times == 0)).astype(np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.cluster.rows import Rows
-from hedgerow.cluster.target import TableTarget, Targets
+from hedgerow.cluster.target import TableTarget, Targets, Weighed
 from hedgerow.table import Schema, Table, read_table, read_training_table, values_of_one_kind
 from hedgerow.table.bins import Bins, Codes, bins_from_columns, encode
 from hedgerow.table.schema import Kind
@@ -72,13 +72,13 @@ def schema_of_all(parts: list[Described]) -> Schema:
 
 
 def sample_columns(
-    schema: Schema, n_rows: int, sample_rows: int, rows: Rows, kept: NDArray[np.int64] | None, first_row: int
+    schema: Schema, n_rows: int, sample_rows: int, rows: Rows, weighed: Weighed, first_row: int
 ) -> list[Array]:
     """The rows of a partition, and which have a weight above zero -> the columns of the rows that decide the cuts."""
     table = _table(rows.X, schema)
     if table is None:
         return [np.empty(0, dtype=np.int32 if nominal else np.float64) for nominal in schema.nominal]
-    weighing = np.arange(table.n_rows) if kept is None else kept
+    weighing = np.arange(table.n_rows) if weighed.rows is None else weighed.rows
     chosen = weighing[_core.sampled_rows(n_rows, sample_rows, first_row, len(weighing))]
     return [np.array(column[chosen]) for _, columns in table.column_blocks() for column in columns]
 
@@ -89,18 +89,13 @@ def find_cuts(schema: Schema, max_bins: int, gaps: bool, *samples: list[Array]) 
     return bins_from_columns(schema, [columns], None, max(1, len(columns[0])), max_bins, 1, gaps)
 
 
-def encode_rows(schema: Schema, bins: Bins, rows: Rows, kept: NDArray[np.int64] | None) -> Codes:
+def encode_rows(schema: Schema, bins: Bins, rows: Rows, weighed: Weighed) -> Codes:
     """The rows of a partition, and which have a weight above zero -> codes (p, n) of these."""
     table = _table(rows.X, schema)
     if table is None:
         return np.empty((schema.n_features, 0), dtype=bins.code_type)
     codes = encode(table, bins)
-    return codes if kept is None else np.ascontiguousarray(codes[:, kept])
-
-
-def missing_in(codes: Codes) -> NDArray[np.uint8]:
-    """Codes (p, n) -> (p,): whether a value is missing in some row."""
-    return np.asarray((codes == np.iinfo(codes.dtype).max).any(axis=1), dtype=np.uint8)
+    return codes if weighed.rows is None else np.ascontiguousarray(codes[:, weighed.rows])
 
 
 def _table(X: Any, schema: Schema) -> Table | None:

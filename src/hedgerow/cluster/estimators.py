@@ -59,10 +59,10 @@ def fit_on_cluster(
             usual.sum_bytes if sum_bytes is None else sum_bytes,
             usual.piece_bytes,
         )
-        samples = sample_on_cluster(engine, estimator, training)
+        samples = sample_on_cluster(engine, estimator, target, training)
         forest = grow_on_cluster(engine, training.plan, training.parts, training.part_rows, n_trees, limits, show)
         fitted = published(estimator, training, forest)
-        learn_on_cluster(engine, samples, estimator, training, fitted)
+        learn_on_cluster(engine, samples, estimator, target, training, fitted)
     with_fitted(estimator, fitted)
 
 

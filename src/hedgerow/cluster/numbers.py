@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import Bags
 from hedgerow.forest.rows import Grid as OriginGrid
+from hedgerow.judge.calibration import Sample
+from hedgerow.judge.fitted import Fitted
+from hedgerow.judge.intervals import learn_residuals, rows_to_judge
 from hedgerow.target.base import AboutNumbers, Numbers
 from hedgerow.target.numbers import Grid, check_poisson, find_grid, read_targets, values_of, weights_of
 
@@ -59,6 +63,15 @@ class TableNumbers(TableTarget):
             "grid": OriginGrid.of(values.low, values.high),
         }
         return Settled(settings, partial(_make, grid), tally, AboutNumbers.between(values.low, values.high))
+
+    def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64]:
+        """The rows for intervals."""
+        return rows_to_judge(n_rows)
+
+    def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
+        """Learn the residuals of which intervals are made."""
+        known = (sample.rows, sample.codes, sample.labels, bags)
+        fitted.learned.put("residuals", None, learn_residuals(fitted.forest, *known, n_threads))
 
 
 class PartNumbers(PartTarget):

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.forest.grow import GrowSettings
+from hedgerow.forest.rows import Bags
+from hedgerow.judge.calibration import Sample
+from hedgerow.judge.fitted import Fitted
 from hedgerow.table.sums import Spread, spread_of
 from hedgerow.target.base import About
 
@@ -158,6 +161,14 @@ class TableTarget(ABC):
     @abstractmethod
     def settle(self, table: WeighedTable, settings_for: Callable[[int, int], GrowSettings]) -> Settled:
         """Weighed targets of all rows, and ``settings_for(n_rows, n_classes)`` -> what parts and models need."""
+
+    @abstractmethod
+    def rows_to_learn_on(self, estimator: Any, n_rows: int, n_classes: int) -> NDArray[np.int64] | None:
+        """The numbers of the rows on which one machine would learn out of bag; None if it would learn nothing."""
+
+    @abstractmethod
+    def learn(self, estimator: Any, fitted: Fitted, sample: Sample, bags: Bags, n_threads: int) -> None:
+        """Let a fit learn what it can on these training rows, each judged by trees whose bags do not hold it."""
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cluster.describe import Described, encode_rows, find_cuts, missing_in, sample_columns, schema_of_all, see
+from hedgerow.cluster.describe import Described, encode_rows, find_cuts, sample_columns, schema_of_all, see
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.part import Part, Plan
 from hedgerow.cluster.rows import Rows
 from hedgerow.cluster.target import PartTarget, TableTarget, Weighed, WeighedTable
-from hedgerow.fit.run import MAX_ROWS
+from hedgerow.fit.settings import check_n_rows
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.rows import Origin
 from hedgerow.table import Schema
@@ -71,9 +71,7 @@ def read_on_cluster(
     """Read, check and encode a table on its workers."""
     given = engine.read("see", partial(see, target, categorical_features), partitions)
     seen: list[Described] = engine.gather(engine.each("seen", _first, given), "partition {} (see)")
-    n_seen = sum(each.n_rows for each in seen)
-    if n_seen >= MAX_ROWS:
-        raise ValueError(f"X must have fewer than 2**31 rows, got {n_seen}; train on a sample of them")
+    check_n_rows(sum(each.n_rows for each in seen))
     schema = schema_of_all(seen)
     check_some_weight(any(each.weighs for each in seen))
     target = target.known(engine, [each.told for each in seen if each.n_rows], given)
@@ -102,7 +100,7 @@ def _find_bins(
     """A sample of the rows of all partitions -> where features are cut."""
     sample_rows, most_bins = bin_limits(table.n_rows, max_bins)
     columns = (table.parts, table.first_rows)
-    samples = engine.read("sample", partial(_sample_part, schema, table.n_rows, sample_rows), partitions, *columns)
+    samples = engine.read("sample", partial(sample_columns, schema, table.n_rows, sample_rows), partitions, *columns)
     cuts = engine.one("cuts", partial(find_cuts, schema, most_bins, gaps), *samples)
     engine.wait(samples, "partition {} (sample)")
     bins: Bins = engine.fetch(cuts, "the cuts")
@@ -110,21 +108,16 @@ def _find_bins(
     return bins
 
 
-def _sample_part(
-    schema: Schema, n_rows: int, sample_rows: int, rows: Rows, weighed: Weighed, first_row: int
-) -> list[NDArray[Any]]:
-    return sample_columns(schema, n_rows, sample_rows, rows, weighed.rows, first_row)
-
-
 def _encode_part(
     schema: Schema, bins: Bins, make: Callable[[Weighed], PartTarget], rows: Rows, weighed: Weighed, first_row: int
 ) -> Part:
     """The rows of a partition, and their weighed targets -> its part of the table."""
-    return Part(first_row, encode_rows(schema, bins, rows, weighed.rows), make(weighed))
+    return Part(first_row, encode_rows(schema, bins, rows, weighed), make(weighed))
 
 
 def _missing_in(part: Part) -> NDArray[np.uint8]:
-    return missing_in(part.codes)
+    """-> (p,): whether a value of each feature is missing in some row."""
+    return np.asarray((part.codes == np.iinfo(part.codes.dtype).max).any(axis=1), dtype=np.uint8)
 
 
 def _first(given: tuple[Described, Any]) -> Described:

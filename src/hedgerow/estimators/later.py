@@ -18,7 +18,7 @@ from hedgerow.fit.settings import require_count, resolve_max_features
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
-from hedgerow.judge.newcomers import compare, newcomers
+from hedgerow.judge.newcomers import Newcomers, compare, newcomers
 from hedgerow.judge.novelty import keep_novelty, novelty_of
 from hedgerow.judge.oob import BootstrapErrors
 from hedgerow.judge.recognise import keep_marks
@@ -124,15 +124,15 @@ class LaterEstimator(TreesEstimator):
         now = answers_of(self)
         require_count("min_rows", min_rows)
         require_count("n_permutations", n_permutations)
-        classes = self.__task__.drift_classes(now.fitted, y)
-        new = self._newcomers(now, X, y, classes)
+        classes = now.drift_classes(y)
+        new = _newcomers(now, X, y, classes)
         old = None
         if reference is not None:
             pair = isinstance(reference, tuple) and len(reference) == 2
             if y is not None and not pair:
                 raise ValueError("reference must be a pair (X, y) if y is given, got X alone; pass its labels too")
             X, y_old = reference if pair else (reference, None)
-            old = self._newcomers(now, X, None if y is None else y_old, classes)
+            old = _newcomers(now, X, None if y is None else y_old, classes)
         options = {"min_rows": int(min_rows), "n_permutations": int(n_permutations), "random_state": random_state}
         return compare(now, new, old, classes, **options)
 
@@ -407,6 +407,8 @@ class LaterEstimator(TreesEstimator):
             return found
         return self._framed(X, list(found), found._fields)
 
-    def _newcomers(self, now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Any:
-        codes = now.read(X)
-        return newcomers(codes, None if y is None else self.__task__.drift_labels(y, codes.shape[1], classes))
+
+def _newcomers(now: Any, X: Any, y: Any, classes: NDArray[Any] | None) -> Newcomers:
+    """Rows and perhaps their labels, as given -> some of them, as `compare` takes them."""
+    codes = now.read(X)
+    return newcomers(codes, None if y is None else now.drift_labels(y, codes.shape[1], classes))

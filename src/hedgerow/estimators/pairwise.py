@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -69,9 +70,8 @@ class PairTask(ClassTask):
         labels = rows.target.for_core()
         for first, second in pairs_of(len(rows.target.classes)):
             kept = np.flatnonzero((labels.numbers == first) | (labels.numbers == second))
-            weights = None if labels.weights is None else labels.weights[kept]
             of_pair = (labels.numbers[kept] != first).astype(np.uint16)
-            told = Labels(of_pair, weights, labels.weight_unit, 2, balance_bag=labels.balance_bag)
+            told = replace(labels.take(kept), numbers=of_pair, n_classes=2)
             yield np.ascontiguousarray(rows.codes[:, kept]), told
 
 

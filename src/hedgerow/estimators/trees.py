@@ -1,4 +1,4 @@
-"""Trees: what all trees and forests share, for every kind of target."""
+"""Trees: a fitted tree or forest and samples -> leaves, paths and proximities, for every kind of target."""
 
 from __future__ import annotations
 

@@ -15,12 +15,8 @@ from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.fit.fields import estimator, parameter, refuse_unsettled
 from hedgerow.fit.other_parameters import NUMBER_CRITERION
-from hedgerow.fit.parameters import (
-    check_on_fitted,
-    check_parameters,
-    resolve_settings,
-)
-from hedgerow.fit.run import MAX_ROWS, Fit, grow
+from hedgerow.fit.parameters import check_on_fitted, check_parameters, resolve_settings
+from hedgerow.fit.run import Fit, grow, read_rows
 from hedgerow.fit.settings import seed_from
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.forest import Forest
@@ -31,7 +27,7 @@ from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, with_fitted
-from hedgerow.table import Table, read_table, read_training_table
+from hedgerow.table import Table
 from hedgerow.table.binned import bins_and_codes
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import AboutRows, Labels
@@ -86,18 +82,13 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
     def __answers__(self, fitted: Fitted | None = None) -> Answers:
         return Answers(self, fitted)
 
-    def _read(self, X: Any, before: Fitted | None = None) -> Table:
+    def _read(self, X: Any, before: Fitted | None = None) -> Any:
+        """Check the parameters, and read the table of a first fit or one with the columns of an earlier fit."""
         check_parameters(self)
         refuse_unsettled(self, "if there are no labels", "give a number")
-        if before:
-            table = read_table(X, before.schema)
-        else:
-            table = read_training_table(X, categorical_features=self.categorical_features)
-        if table.n_rows >= MAX_ROWS:
-            raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
-        return table
+        return read_rows(self, X, before)
 
-    def _published(
+    def _begun(
         self, X: Any, rows: TrainingRows, table: Table, bins: Bins, settings: GrowSettings, before: Fitted | None = None
     ) -> Fit:
         """Everything about a fit except its trees."""
@@ -187,7 +178,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         known = before.bins if before else None
         bins, codes = bins_and_codes(table, known, rows=kept, max_bins=self.max_bins, n_threads=n_threads)
         rows = TrainingRows.of(codes, kept, target, settings)
-        begun = self._published(X, rows, table, bins, settings, before)
+        begun = self._begun(X, rows, table, bins, settings, before)
         fitted = replace(
             begun.published(grow(begun, without_moments)),
             about=AboutRows(np.array(self.__leaf_names__), _ranges(table)),
@@ -327,7 +318,7 @@ class UnsupervisedForest(_UnlabelledTrees):
         labels = np.repeat(np.array([1, 0], dtype=np.uint16), table.n_rows)
         target = ClassTarget(np.array(self.__leaf_names__), Labels(labels, None, 1.0, 2))
         rows = TrainingRows.of(codes, None, target, settings)
-        begun = self._published(X, rows, table, bins, settings)
+        begun = self._begun(X, rows, table, bins, settings)
         return with_fitted(self, begun.published(grow(begun)))
 
     def score_samples(self, X: Any) -> Floats:
@@ -353,7 +344,13 @@ class UnsupervisedForest(_UnlabelledTrees):
 
 
 class RealAnswers(Answers):
-    """Answers about the real rows only."""
+    """Answers about the real rows only; the trees were grown on as many permuted ones."""
+
+    @property
+    def n_training_rows(self) -> int | None:
+        """The number of real rows."""
+        both = super().n_training_rows
+        return None if both is None else both // 2
 
     def training_codes(self) -> Codes:
         """(p, n) codes of the real rows; they come first, so their bags do not depend on the permuted rows."""

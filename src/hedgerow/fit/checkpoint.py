@@ -21,6 +21,7 @@ from numpy.lib.format import read_array_header_1_0, read_magic
 from numpy.typing import NDArray
 
 from hedgerow.errors import CheckpointError
+from hedgerow.fit.progress import progress_from
 from hedgerow.forest.forest import Forest, counted_rows, join_forests, some_trees
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.rows import Bags
@@ -89,7 +90,9 @@ class Checkpoint:
                 if found is None:
                     began = time.monotonic()
                     end = min(last, done + batch, self._next(done))
-                    found = grow(first_tree=done, n_trees=end - done, progress=_from(done - first_tree, progress))
+                    found = grow(
+                        first_tree=done, n_trees=end - done, progress=progress_from(done - first_tree, progress)
+                    )
                     self._write(done, found)
                     spent = max(time.monotonic() - began, 1e-6)
                     batch = max(n_threads, n_threads * int(batch * pause / spent / n_threads))
@@ -288,8 +291,3 @@ def _checksum(values: dict[str, Any]) -> int:
         data = np.ascontiguousarray(value).tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         total = zlib.crc32(data, zlib.crc32(name.encode(), total))
     return total
-
-
-def _from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
-    """Progress of a part -> progress of all trees."""
-    return None if progress is None else lambda done: progress(first + done)

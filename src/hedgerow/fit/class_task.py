@@ -1,4 +1,4 @@
-"""Class task: the steps of a fit that are special to classes."""
+"""Class task: labels as given -> the steps of a fit that are special to classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.oob import Trace, ensemble_error
 from hedgerow.table import Schema
 from hedgerow.target.class_target import ClassTarget, ReadTarget, read_class_target
-from hedgerow.target.classes import among_classes, declared_classes, first_classes, read_classes, weigh_rows
+from hedgerow.target.classes import declared_classes, first_classes, read_classes, weigh_rows
 from hedgerow.target.uncertain import read_labels
 
 
@@ -94,21 +94,6 @@ class ClassTask(Task):
             raise ValueError("y must be certain labels for partial_fit, got uncertain ones; fit all rows together")
         known = declared_classes(before.about.names, classes)
         return read_class_target(y, sample_weight, n_rows, class_weight=model.class_weight, declared=known)
-
-    def drift_classes(self, fitted: Fitted, y: Any) -> NDArray[Any]:
-        """The known classes, followed by new classes of the new rows: a new class is drift, not an error."""
-        known = fitted.about.names
-        if y is None:
-            return known
-        found = read_classes(y, len(y))[0]
-        new = [name for name in found.tolist() if name not in set(known.tolist())]
-        return np.array([*known.tolist(), *new], dtype=object) if new else known
-
-    def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
-        """Labels -> (n,): their positions among the classes."""
-        assert classes is not None
-        found, labels = read_classes(y, n_rows)
-        return np.asarray(among_classes(found, classes)[labels])
 
 
 def _with_same_classes(read: ReadTarget, before: Fitted | None) -> ReadTarget:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hedgerow.fit.parameters import check_parameters
 from hedgerow.fit.refine import settings_for_shares
-from hedgerow.fit.run import MAX_ROWS, Fit, Task, finish, fit, judged, with_shares
-from hedgerow.fit.settings import require_count
+from hedgerow.fit.run import Fit, Task, finish, fit, judged, task_of, with_shares
+from hedgerow.fit.settings import MAX_ROWS, require_count
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
 from hedgerow.forest.threads import reading_threads, thread_count
@@ -31,10 +31,10 @@ Floats = NDArray[np.float64]
 def partial_fit(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any, before: Fitted | None) -> Fitted:
     """Add the evidence of new rows to the existing leaves; the first call fits."""
     if before is None:
-        task = model.__task__ if columns_of(y) is None else model.__task__.for_outputs()
+        task = task_of(model, several=columns_of(y) is not None)
         return fit(model, X, y, sample_weight, classes=task.first_classes(classes))
     check_parameters(model)
-    task = model.__task__.for_outputs() if before.outputs else model.__task__
+    task = task_of(model, several=bool(before.outputs))
     before = with_origins(before)
     codes = _read_later(model, before, X)
     target, kept = task.read_later(model, y, sample_weight, codes.shape[1], before, classes)
@@ -57,7 +57,7 @@ def grow_more(model: Any, n: Any, X: Any, y: Any, sample_weight: Any, before: Fi
             "grow_more must be called on a forest whose trees have all counted the same rows, got a single tree, a"
             " merged forest, or one warm-started on other rows; fit another forest and merge both with hedgerow.merge"
         )
-    task = model.__task__.for_outputs() if before.outputs else model.__task__
+    task = task_of(model, several=bool(before.outputs))
     rows = _all_rows(model, task, before, X, y, sample_weight)
     settings = replace(task.settings(model, rows.target, before.schema), seed=before.seed)
     if rows.target.known is not None:

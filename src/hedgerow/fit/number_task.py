@@ -1,4 +1,4 @@
-"""Number task: the steps of a fit that are special to numbers."""
+"""Number task: numbers as given -> the steps of a fit that are special to numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from hedgerow.judge.oob import Trace
 from hedgerow.table import Schema
 from hedgerow.target.class_target import ReadTarget
 from hedgerow.target.number_target import NumberTarget, read_number_target
-from hedgerow.target.numbers import read_targets
 
 Floats = NDArray[np.float64]
 
@@ -67,10 +66,3 @@ class NumberTask(Task):
     ) -> ReadTarget:
         """Numbers of later rows."""
         return read_number_target(y, sample_weight, n_rows, before.criterion)
-
-    def drift_classes(self, fitted: Fitted, y: Any) -> None:
-        """None, because a regression has no classes."""
-
-    def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any] | None) -> Floats:
-        """Numbers as given -> (n,)."""
-        return read_targets(y, n_rows, "squared_error")

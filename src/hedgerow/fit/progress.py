@@ -34,6 +34,11 @@ def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
     return [(start, min(start + batch, last)) for start in range(first, last, batch)]
 
 
+def progress_from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
+    """What shows the progress of all trees -> what shows the progress of those after the first so many."""
+    return None if progress is None else lambda done: progress(first + done)
+
+
 def sklearn_callbacks() -> Any:
     """scikit-learn's callbacks, imported when first used: they import a terminal library, which takes 100 ms."""
     import sklearn.callback

@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from hedgerow.fit.checkpoint import Checkpoint
 from hedgerow.fit.parameters import check_parameters
-from hedgerow.fit.progress import batches, has_callbacks, progress_bar
+from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
 from hedgerow.fit.refine import refine, settings_for_shares
-from hedgerow.fit.settings import TO_BE_CHOSEN, how_to_bin, most_trees, resolve_max_features
+from hedgerow.fit.settings import TO_BE_CHOSEN, check_n_rows, how_to_bin, most_trees, resolve_max_features
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.forest.impurity import impurities_of
@@ -30,8 +31,6 @@ from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.several import columns_of
 
-#: Rows are numbered in 32 bits.
-MAX_ROWS = 2**31
 #: Number of trees of each forest that ``max_features="oob"`` tries.
 PILOT_TREES = 50
 
@@ -167,14 +166,6 @@ class Task(ABC):
     def read_later(self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> Any:
         """The target of later rows."""
 
-    @abstractmethod
-    def drift_classes(self, fitted: Fitted, y: Any) -> Any:
-        """The classes of old and new rows; None in a regression."""
-
-    @abstractmethod
-    def drift_labels(self, y: Any, n_rows: int, classes: Any) -> Any:
-        """Labels or numbers of new rows -> (n,)."""
-
 
 def fit(
     model: Any, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None, classes: Any = None
@@ -183,7 +174,7 @@ def fit(
     check_parameters(model)
     saved = None if checkpoint is None else Checkpoint(checkpoint)
     before = _earlier(model)
-    table = _read(model, X, before)
+    table = read_rows(model, X, before)
     task = _task_for(model, y, before)
     target, kept = task.read_target(model, y, sample_weight, table.n_rows, before, classes)
     settings = task.settings(model, target, table.schema)
@@ -285,15 +276,14 @@ def _earlier(model: Any) -> Fitted | None:
     return replace(before, fingerprint=before.fingerprint._replace(rows=before.rows.checksums()))
 
 
-def _read(model: Any, X: Any, before: Fitted | None) -> Table | BinnedTable:
-    """The table of a first fit, or one with the columns of an earlier fit."""
+def read_rows(model: Any, X: Any, before: Fitted | None = None) -> Any:
+    """The table of a first fit, or one with the columns of an earlier fit: a `Table` or a `BinnedTable`."""
     table: Table | BinnedTable = X
     if before:
         table = read_table(X, before.schema)
     elif not isinstance(X, BinnedTable):
         table = read_training_table(X, categorical_features=model.categorical_features)
-    if table.n_rows >= MAX_ROWS:
-        raise ValueError(f"X must have fewer than 2**31 rows, got {table.n_rows}; train on a sample of them")
+    check_n_rows(table.n_rows)
     return table
 
 
@@ -303,7 +293,12 @@ def _task_for(model: Any, y: Any, before: Fitted | None) -> Task:
     if before and len(columns) != max(1, len(before.outputs)):
         had = max(1, len(before.outputs))
         raise ValueError(f"y must have the {had} outputs of the first fit in a warm start, got {len(columns)}")
-    return model.__task__ if len(columns) == 1 else model.__task__.for_outputs()  # type: ignore[no-any-return]
+    return task_of(model, several=len(columns) > 1)
+
+
+def task_of(model: Any, *, several: bool) -> Task:
+    """The task of an estimator for y of one column or of several."""
+    return model.__task__.for_outputs() if several else model.__task__  # type: ignore[no-any-return]
 
 
 def _shared_fingerprint(model: Any, rows: TrainingRows, before: Fitted | None) -> Fingerprint | None:
@@ -385,18 +380,12 @@ def _grow_until_flat(
     """Grow stage by stage until the trees are enough, or until the largest number is reached."""
     forest: Forest | None = None
     for first, last in stages():
-        of_stage = None if progress is None else partial(_from, first, progress)
-        grown = make(first_tree=first, n_trees=last - first, progress=of_stage)
+        grown = make(first_tree=first, n_trees=last - first, progress=progress_from(first, progress))
         forest = join_forests(forest, grown) if forest else grown
         if enough(forest):
             break
     assert forest is not None
     return forest
-
-
-def _from(first: int, progress: Callable[[int], bool], done: int) -> bool:
-    """Progress of a stage -> progress of all trees."""
-    return progress(first + done)
 
 
 def _grow_with_callbacks(
@@ -427,11 +416,7 @@ def _grow_with_callbacks(
 
 def _as_attributes(begun: Fit, forest: Forest) -> dict[str, Any]:
     """The attributes that a callback sets on a copy of the estimator, so that it predicts with the trees so far."""
-    return vars(with_fitted(_Holder(), begun.published(forest)))
-
-
-class _Holder:
-    """An object on which a fit can be published."""
+    return vars(with_fitted(SimpleNamespace(), begun.published(forest)))
 
 
 # ---- what trees have counted --------------------------------------------------------------------------

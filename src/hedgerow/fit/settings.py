@@ -15,6 +15,8 @@ from sklearn.utils import check_random_state
 from hedgerow.forest.rows import MOST_DRAWS
 from hedgerow.judge.oob import MOST_TREES
 
+#: Rows are numbered in 32 bits.
+MAX_ROWS = 2**31
 NUMBER_CRITERIA = ("squared_error", "absolute_error", "poisson")
 #: What scikit-learn has called the squared error in a criterion that makes the same splits.
 FRIEDMAN_MSE = "friedman_mse"
@@ -25,8 +27,14 @@ NO_BAGS_TO_FILL = (
 )
 #: The bootstrap whose bags hold exactly so many rows.
 MULTINOMIAL = "multinomial"
-#: The result of `resolve_max_features` if out-of-bag rows shall choose.
+#: The result of `resolve_max_features` if out-of-bag rows are to choose.
 TO_BE_CHOSEN = 0
+
+
+def check_n_rows(n_rows: int) -> None:
+    """Refuse a table of more rows than can be numbered."""
+    if n_rows >= MAX_ROWS:
+        raise ValueError(f"X must have fewer than 2**31 rows, got {n_rows}; train on a sample of them")
 
 
 def most_trees(estimator: Any) -> int:

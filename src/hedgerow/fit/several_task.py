@@ -1,4 +1,4 @@
-"""Several task: the steps of a fit if y has several columns, each of which has its own task."""
+"""Several task: y of several columns -> the steps of a fit; each column has a task of its own."""
 
 from __future__ import annotations
 
@@ -69,19 +69,11 @@ class SeveralTask(Task):
 
     def first_classes(self, classes: Any) -> NoReturn:
         """Rows are not added to a model of several outputs."""
-        raise _one_output_only("partial_fit")
+        _refuse_later_rows()
 
     def read_later(self, model: Any, y: Any, sample_weight: Any, n_rows: int, before: Fitted, classes: Any) -> NoReturn:
         """Rows are not added to a model of several outputs."""
-        raise _one_output_only("partial_fit")
-
-    def drift_classes(self, fitted: Fitted, y: Any) -> NoReturn:
-        """Drift is asked of one output."""
-        raise _one_output_only("drift")
-
-    def drift_labels(self, y: Any, n_rows: int, classes: Any) -> NoReturn:
-        """Drift is asked of one output."""
-        raise _one_output_only("drift")
+        _refuse_later_rows()
 
 
 def _class_weights(model: Any, n_outputs: int) -> list[Any]:
@@ -108,5 +100,7 @@ def _each(begun: Fit) -> list[Fit]:
     return [replace(begun, rows=replace(rows, target=target)) for target in rows.target.outputs]
 
 
-def _one_output_only(what: str) -> ValueError:
-    return ValueError(f"{what} must be called on a model of one output, got one of several; use one of its `outputs_`")
+def _refuse_later_rows() -> NoReturn:
+    raise ValueError(
+        "partial_fit must be called on a model of one output, got one of several; use one of its `outputs_`"
+    )

@@ -26,7 +26,7 @@ def leaf_log_density(tree: Tree, ranges: Floats) -> Floats:
     rows, volume = tree.counts.sum(axis=1), _log_volumes(tree, ranges)
     density = np.full(len(leaves), -np.inf)
     filled = leaves[rows[leaves] > 0]
-    density[tree._payload[filled]] = np.log(rows[filled] / rows[0]) - volume[filled]
+    density[tree.nodes.payload[filled]] = np.log(rows[filled] / rows[0]) - volume[filled]
     return density
 
 

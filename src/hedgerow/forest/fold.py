@@ -261,7 +261,7 @@ class _Plan(Generic[Result]):
         own = None if judges.own_class is None else judges.own_class[first + row]
         return Reached(row, tree, leaves[row, tree], own)
 
-    # ---- few rows, and what is no fold ---------------------------------------------------------
+    # ---- few rows, and rules that are not folds ---------------------------------------------------------
 
     def leaves_reached(self, codes: Codes) -> Result:
         """For few rows: lift only the leaves they reach, in blocks of rows that fit into memory."""

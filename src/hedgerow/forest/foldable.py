@@ -1,4 +1,4 @@
-"""Foldable: what can be asked of the leaves that rows reach, such as rules, votes, and means of numbers."""
+"""Foldable: the leaves that rows reach -> an opinion of a rule, votes, or a mean of numbers."""
 
 from __future__ import annotations
 

@@ -295,10 +295,6 @@ class Forest:
         """-> (leaves of the tree, K): rows of each class in each leaf, or their weight."""
         return self.evidence.table(slice(*self.leaf_start[tree : tree + 2]), weighted=weighted)
 
-    def counts_of(self, leaves: NDArray[np.int64], *, weighted: bool = False) -> NDArray[Any]:
-        """Leaves (m,), numbered over all trees -> (m, K): rows of each class, or their weight."""
-        return self.evidence.table(leaves, weighted=weighted)
-
     def evidence_in(self, tree: int) -> Any:
         """The evidence of the leaves of a tree, as it is lifted: in a classification (leaves of the tree, K)."""
         return self.evidence.read(slice(*self.leaf_start[tree : tree + 2]))
@@ -322,7 +318,7 @@ class Forest:
             examples = self.distinct(n_threads).examples
             shares = None
             if len(examples) * self.n_classes * 8 <= SHARE_BUDGET:
-                counts = self.counts_of(examples)
+                counts = self.evidence.table(examples)
                 total = counts.sum(axis=1, dtype=np.float64)
                 shares = counts / total[:, None] if (total > 0).all() else None
             self.__dict__["_shares"] = shares

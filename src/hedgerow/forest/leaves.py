@@ -215,7 +215,7 @@ class Leaves(ABC):
         """Raise a ValueError if the arrays do not fit together; their types have been checked before."""
 
     def _check_weights(self) -> None:
-        """Raise a ValueError if weights are such as no fit makes."""
+        """Raise a ValueError if weights have a size that no fit gives them."""
         given, least = self.weights, self.LEAST_WEIGHT
         if given is not None and not (((given >= least) | (given == 0)) & (given <= MOST_WEIGHT)).all():
             raise ValueError(f"weights of leaves must be 0, or lie between {least:g} and {MOST_WEIGHT:g}, got others")

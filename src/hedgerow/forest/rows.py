@@ -25,6 +25,11 @@ SURE_SIZE = 100
 FEW_OF_MANY = 256
 
 
+def spread_evenly(n_rows: int, most: int) -> NDArray[np.int64]:
+    """-> (k,): at most so many of n rows, in ascending order; rows may be sorted, so they are spread evenly."""
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class Bags:
     """The bags of some trees: how often each row is in the bag of each tree, and which rows leaves count.
@@ -76,10 +81,7 @@ class Bags:
         """-> (m,): how often the leaves of a tree count rows `first` to ``last - 1``; None for once each."""
         if not self.draws_counts:
             return None
-        drawn = self.times(tree, first, last)
-        if self.leaf_counts == "inbag":
-            return drawn
-        return np.asarray((drawn == 0) if self.leaf_counts == "oob" else (drawn > 0), dtype=np.uint32)
+        return times_counted(self.leaf_counts, self.times(tree, first, last))
 
     @property
     def count_outside(self) -> bool:
@@ -99,6 +101,14 @@ class Bags:
             drawn = ([self.times(tree, row, row + 1)[0] for row in rows.tolist()] for tree in range(n_trees))
             return np.stack([np.array(each) == 0 for each in drawn], axis=1)
         return np.stack([self.times(tree, 0, last)[rows] == 0 for tree in range(n_trees)], axis=1)
+
+
+def times_counted(leaf_counts: str, drawn: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """How often a bag holds rows (m,) -> how often the leaves of its tree count them (m,)."""
+    if leaf_counts == "inbag":
+        return drawn
+    counted = {"all": drawn >= 0, "distinct": drawn > 0, "oob": drawn == 0}[leaf_counts]
+    return np.asarray(counted, dtype=np.uint32)
 
 
 @dataclass(frozen=True, eq=False)

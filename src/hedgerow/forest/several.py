@@ -18,6 +18,11 @@ from hedgerow.forest.rows import Origin
 Floats = NDArray[np.float64]
 
 
+def _of_first(name: str) -> Any:
+    """An attribute that is that of the first output."""
+    return property(lambda leaves: getattr(leaves.outputs[0], name))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SeveralLeaves(Leaves):
     """The evidence of leaves if rows have several outputs: the leaves of each output, all of the same trees.
@@ -51,45 +56,15 @@ class SeveralLeaves(Leaves):
         """The leaves of each output."""
         return self.outputs
 
-    @property
-    def n_classes(self) -> int:  # type: ignore[override]
-        """Of the first output."""
-        return self.outputs[0].n_classes
-
-    @property
-    def counts(self) -> NDArray[np.uint32]:  # type: ignore[override]
-        """Of the first output."""
-        return self.outputs[0].counts
-
-    @property
-    def weights(self) -> Floats | None:  # type: ignore[override]
-        """Of the first output."""
-        return self.outputs[0].weights
-
-    @property
-    def entry_start(self) -> NDArray[np.int64] | None:  # type: ignore[override]
-        """Of the first output."""
-        return self.outputs[0].entry_start
-
-    @property
-    def entry_class(self) -> NDArray[np.uint16] | None:  # type: ignore[override]
-        """Of the first output."""
-        return self.outputs[0].entry_class
-
-    @property
-    def n_leaves(self) -> int:
-        """L."""
-        return self.outputs[0].n_leaves
-
-    @property
-    def amount(self) -> Floats:
-        """(L,): weight of the rows in each leaf, the same for all outputs."""
-        return self.outputs[0].amount
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """(L,): the number of rows in each leaf, the same for all outputs."""
-        return self.outputs[0].rows
+    # The first output stands for all.
+    n_classes = _of_first("n_classes")
+    counts = _of_first("counts")
+    weights = _of_first("weights")
+    entry_start = _of_first("entry_start")
+    entry_class = _of_first("entry_class")
+    n_leaves = _of_first("n_leaves")
+    amount = _of_first("amount")
+    rows = _of_first("rows")
 
     def arrays(self) -> dict[str, Any]:
         """Name -> array; those of an output begin with its number."""

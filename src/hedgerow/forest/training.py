@@ -52,7 +52,7 @@ class TrainingRows:
 
     @classmethod
     def of(cls, all_codes: Codes, kept: NDArray[np.uint32] | None, target: Any, settings: GrowSettings) -> TrainingRows:
-        """Codes of all rows, the rows whose weight is above zero, their target, and how trees shall be grown."""
+        """Codes of all rows, the rows whose weight is above zero, their target, and how trees are to be grown."""
         codes = all_codes if kept is None else np.ascontiguousarray(all_codes[:, kept])
         return cls(codes, all_codes, kept, target, bags_of(settings, codes.shape[1]))
 
@@ -81,6 +81,10 @@ class TrainingRows:
         everything = whole if kept is None else np.concatenate([self.all_codes, codes], axis=1)
         bags = replace(self.bags, n_rows=whole.shape[1])
         return TrainingRows(whole, everything, kept, self.target.plus(target), bags)
+
+    def codes_of(self, rows: NDArray[np.int64]) -> Codes:
+        """The codes (p, m) of some rows (m,), in ascending order; no copy if these are all."""
+        return self.codes if len(rows) == self.n_rows else np.ascontiguousarray(self.codes[:, rows])
 
     def under(self, settings: GrowSettings) -> TrainingRows:
         """The same rows, with the bags of other settings."""

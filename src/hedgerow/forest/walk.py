@@ -57,7 +57,7 @@ class TreeArrays:
     def __init__(self, forest: Forest, number: int) -> None:
         self._forest, self._number = forest, number
         nodes = self.nodes = forest.structure.some(number, number + 1)
-        self._payload, self._code, self._kind = nodes.payload, nodes.code, nodes.kind
+        self._code, self._kind = nodes.code, nodes.kind
         child, flag = nodes.child, nodes.flag
         self.is_leaf: NDArray[np.bool_] = child == np.arange(len(child))
         self.is_borrowed: NDArray[np.bool_] = self.is_leaf & flag

@@ -40,6 +40,7 @@ from hedgerow.judge.variance import VarianceOf, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
 from hedgerow.table.bins import Codes
 from hedgerow.target.base import AboutClasses
+from hedgerow.target.classes import among_classes, read_classes
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +49,7 @@ class ClassAnswers(Answers):
     """The answers of a classifier under its rule, caution and decision."""
 
     kind = "classes"
+    predicts = True
     combines_leaves = True
     #: Whether opinions are discounted where rows are strangers.
     discounts = False
@@ -304,16 +306,6 @@ class ClassAnswers(Answers):
 
     # ---- out of bag ----------------------------------------------------------------------------
 
-    def rows_with_judges(self) -> TrainingRows:
-        """The training rows of a forest whose bags leave rows out; refused otherwise."""
-        rows = self.fitted.rows_with_judges
-        if rows is None:
-            raise AttributeError(
-                "oob_evidence_ must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
-                " unpickled or loaded, or warm-started on other rows or bags; fit it again"
-            )
-        return rows
-
     def oob_evidence(self) -> Evidence:
         """Evidence about the training rows from trees whose bags do not hold them, without their own counts."""
         rows = self.rows_with_judges()
@@ -348,6 +340,19 @@ class ClassAnswers(Answers):
             return np.array(trace.errors)
 
         return self.fitted.learned.get("trace", (repr(self.plain_rule), self.caution), make)
+
+    def drift_classes(self, y: Any) -> NDArray[Any]:
+        """Labels of new rows -> the known classes, followed by new ones: a new class is drift, not an error."""
+        if y is None:
+            return self.classes
+        known = self.classes.tolist()
+        new = [name for name in read_classes(y, len(y))[0].tolist() if name not in set(known)]
+        return np.array([*known, *new], dtype=object) if new else self.classes
+
+    def drift_labels(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
+        """Labels of n rows -> (n,): their positions among the classes."""
+        found, labels = read_classes(y, n_rows)
+        return np.asarray(among_classes(found, classes)[labels])
 
     def variance(self, codes: Codes) -> VarianceOf:
         """Codes (p, n) -> how much probabilities would differ with another training table."""

@@ -31,6 +31,8 @@ class Answers:
 
     #: What is predicted: "classes", "numbers", "pairs" of classes, or only which "rows" are alike.
     kind: ClassVar[str] = "rows"
+    #: Whether something is predicted; trees without labels only say which rows are alike.
+    predicts: ClassVar[bool] = False
     #: Whether answers are sums over trees of the states of leaves under a rule.
     combines_leaves: ClassVar[bool] = False
     #: Whether probabilities are mapped by what was learned on out-of-bag rows.
@@ -58,6 +60,16 @@ class Answers:
     def known_rows(self) -> TrainingRows | None:
         """The training rows, if questions about them can be answered; otherwise None."""
         return self.fitted.rows
+
+    @property
+    def n_training_rows(self) -> int | None:
+        """The number of training rows that were given; None if trees were grown on different rows."""
+        return None if self.fitted.fingerprint is None else self.fitted.fingerprint.n_rows
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """(K,): the labels; none if no classes are predicted."""
+        return np.empty(0)
 
     def table(self, X: Any, *, uncertain: bool = False) -> Table:
         """Samples -> their columns; refused, in scikit-learn's words, if these do not match.
@@ -102,6 +114,16 @@ class Answers:
     def many_threads(self, codes: Codes) -> int:
         """The number of threads for work on pairs of rows, which costs more than work on rows."""
         return self.threads(10 * codes.shape[1])
+
+    def rows_with_judges(self, asked: str = "oob_evidence_") -> TrainingRows:
+        """The training rows of a forest whose bags leave rows out; otherwise an error about what is `asked`."""
+        rows = self.fitted.rows_with_judges
+        if rows is None:
+            raise AttributeError(
+                f"{asked} must be asked of a forest fitted here with bootstrap=True, got one without a bootstrap,"
+                " unpickled or loaded, or warm-started on other rows or bags; fit it again"
+            )
+        return rows
 
     def training_codes(self) -> Codes:
         """(p, n) codes of the training rows; refused if they have not been kept."""

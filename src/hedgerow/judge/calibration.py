@@ -62,8 +62,7 @@ def learn_calibration(forest: Forest, rows: TrainingRows, rule: Rule, prior: Flo
     target = rows.target
     labels, weights = target.labels[some], None if target.sure_weights is None else target.sure_weights[some]
     if rule.plain_mean and target.blurred is None:
-        codes = rows.codes if len(some) == rows.n_rows else np.ascontiguousarray(rows.codes[:, some])
-        return learn_on_sample(forest, Sample(some, codes, labels, weights), rows.bags, n_threads)
+        return learn_on_sample(forest, Sample(some, rows.codes_of(some), labels, weights), rows.bags, n_threads)
     probability = _out_of_bag(forest, rows, rule, prior, n_threads)[some]
     probability[~rows.judges.certain[some]] = np.nan
     found = _learned(probability, labels, weights, forest.n_trees, rows.bags)

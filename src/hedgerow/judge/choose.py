@@ -56,7 +56,7 @@ def _worth(
             forest = grow_forest(
                 held_in,
                 bins,
-                _rows_of(labels, train),
+                labels.take(train),
                 replace(settings, criterion=criterion),
                 n_trees=min(n_trees, MOST_TREES),
                 n_threads=n_threads,
@@ -81,17 +81,6 @@ def _folds(numbers: NDArray[np.uint16], n_folds: int, seed: int) -> NDArray[np.i
     folds = np.empty(len(numbers), dtype=np.int64)
     folds[by_class] = np.arange(len(numbers)) % n_folds
     return folds
-
-
-def _rows_of(labels: Labels, rows: NDArray[np.int64]) -> Labels:
-    """Labels of some of the rows, given in ascending order."""
-    if labels.rows is None:
-        kept, of = rows, None
-    else:
-        kept = np.flatnonzero(np.isin(labels.rows, rows))
-        of = np.searchsorted(rows, labels.rows[kept]).astype(np.uint32)
-    weights = None if labels.weights is None else labels.weights[kept]
-    return replace(labels, numbers=labels.numbers[kept], weights=weights, rows=of)
 
 
 def feature_numbers(n_features: int) -> list[int]:

@@ -22,7 +22,7 @@ from hedgerow.forest.fold import Result, fold, fold_some
 from hedgerow.forest.foldable import Foldable, ProbabilityOf, Several, group_by_merge
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, distinct_rows
-from hedgerow.forest.rows import Judges
+from hedgerow.forest.rows import Judges, spread_evenly
 from hedgerow.judge.calibration import JudgedByOthers, cannot_be_mapped
 from hedgerow.metrics.scorers import scorer
 from hedgerow.table.bins import Codes
@@ -246,7 +246,7 @@ class Evidence:
         n_trees, n_classes = self.forest.n_trees, self.forest.n_classes
         most = min(self.n_samples, max(1, LEARNING_CELLS // (n_trees * n_classes)))
         known = np.flatnonzero(self.known)
-        rows = known[np.linspace(0, len(known) - 1, min(most, len(known))).astype(np.int64)]  # evenly: it may be sorted
+        rows = known[spread_evenly(len(known), most)]
         judge = self.may_judge[rows]
         counts = self._counts(rows) * judge[:, :, None]
         amount = self.caution if caution is None else caution

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief.calibrate import gain_of
 from hedgerow.forest.forest import Forest
-from hedgerow.forest.rows import Bags
+from hedgerow.forest.rows import Bags, spread_evenly
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Moments(NamedTuple):
 
 def rows_to_judge(n_rows: int) -> NDArray[np.int64]:
     """-> (k,): at most `MAX_ROWS` of n rows, evenly spread."""
-    return np.linspace(0, n_rows - 1, min(n_rows, MAX_ROWS)).astype(np.int64)
+    return spread_evenly(n_rows, MAX_ROWS)
 
 
 def learn_residuals(

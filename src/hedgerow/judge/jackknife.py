@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
-from hedgerow.judge.variance import BLOCK_BYTES, VarianceOf
+from hedgerow.judge.variance import VarianceOf
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -21,13 +21,11 @@ Floats = NDArray[np.float64]
 
 def jackknife_variance(forest: Forest, samples: Codes, bags: Bags, n_threads: int = 1) -> VarianceOf:
     """Samples (p, m), and the bags of the trees -> the variance of each prediction, (m,) each."""
-    if forest.n_trees < 2:
-        raise ValueError("variance must be computed for a forest of two trees or more, got one tree; grow more")
-    block = max(1, BLOCK_BYTES // (8 * bags.n_rows))
-    firsts = range(0, samples.shape[1], block)
-    parts = [_of_block(forest, np.ascontiguousarray(samples[:, i : i + block]), bags, n_threads) for i in firsts]
-    limit, between = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return VarianceOf.of(limit, between, forest.n_trees)
+
+    def of_block(part: Codes) -> tuple[Floats, Floats]:
+        return _of_block(forest, part, bags, n_threads)
+
+    return VarianceOf.in_blocks(of_block, samples, bags.n_rows, forest.n_trees)
 
 
 def _of_block(forest: Forest, samples: Codes, bags: Bags, n_threads: int) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.forest.rows import spread_evenly
 from hedgerow.judge.base import Answers
 from hedgerow.judge.drift import Drift, Sample, find_drift
 from hedgerow.table.bins import Codes
@@ -37,7 +38,7 @@ def compare(
 
 def newcomers(codes: Codes, labels: NDArray[Any] | None) -> Newcomers:
     """Codes (p, n) and labels (n,) -> at most `DRIFT_ROWS` of these rows."""
-    some = _spread(codes.shape[1])
+    some = spread_evenly(codes.shape[1], DRIFT_ROWS)
     return Newcomers(np.ascontiguousarray(codes[:, some]), None if labels is None else labels[some], some)
 
 
@@ -49,10 +50,10 @@ def _training_rows(now: Answers, labelled: bool) -> Newcomers:
             "reference must be given if a forest draws no bags or has not kept its training rows, got None; pass"
             " old rows that were not used to grow the trees"
         )
-    some = _spread(rows.n_rows)
+    some = spread_evenly(rows.n_rows, DRIFT_ROWS)
     judges = rows.bags.outside_each(now.forest.n_trees, some)
     labels = rows.target.truth[some] if labelled else None
-    return Newcomers(np.ascontiguousarray(rows.codes[:, some]), labels, some, judges)
+    return Newcomers(rows.codes_of(some), labels, some, judges)
 
 
 def _as_later(now: Answers, new: Newcomers) -> Newcomers:
@@ -65,8 +66,3 @@ def _as_later(now: Answers, new: Newcomers) -> Newcomers:
 def _sample_of(now: Answers, rows: Newcomers) -> Sample:
     nodes = now.forest.leaf_nodes(rows.codes, now.threads(rows.codes.shape[1]))
     return Sample(nodes, rows.judges, rows.labels)
-
-
-def _spread(n_rows: int) -> NDArray[np.int64]:
-    """-> at most `DRIFT_ROWS` of n rows, evenly spread."""
-    return np.linspace(0, n_rows - 1, min(n_rows, DRIFT_ROWS)).astype(np.int64)

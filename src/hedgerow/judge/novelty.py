@@ -28,6 +28,7 @@ from hedgerow.forest.hulls import (
     measure,
     measure_outside,
 )
+from hedgerow.forest.rows import spread_evenly
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.fitted import Fitted
 from hedgerow.table import Table
@@ -120,10 +121,8 @@ def keep_novelty(fitted: Fitted) -> None:
 
 def learn_novelty(forest: Forest, hulls: Hulls, rows: TrainingRows, meaning: Meaning, n_threads: int) -> Novelty:
     """Hulls and training rows -> the scores that are usual, from trees that have not seen the rows."""
-    chosen = np.arange(rows.n_rows)
-    if len(chosen) > MAX_ROWS:
-        chosen = np.linspace(0, rows.n_rows - 1, MAX_ROWS).astype(np.int64)
-    codes = np.ascontiguousarray(rows.codes[:, chosen])
+    chosen = spread_evenly(rows.n_rows, MAX_ROWS)
+    codes = rows.codes_of(chosen)
     cells = cells_of_codes(codes, hulls, meaning)
     asked = (hulls, forest, codes, cells, meaning, chosen, rows.bags, n_threads)
     by_all, by_half, number = measure_outside(*asked)

@@ -69,6 +69,7 @@ class NumberAnswers(Answers):
     """The answers of a regressor."""
 
     kind = "numbers"
+    predicts = True
     takes_uncertain = True
     is_mean: ClassVar[bool] = True
     skips_empty: ClassVar[bool] = False
@@ -100,9 +101,7 @@ class NumberAnswers(Answers):
 
         return self._over_worlds(ask(codes), codes, lambda worlds: worlds.mean(ask(worlds.codes)))
 
-    def said(self, codes: Codes) -> Floats:
-        """Codes (p, n) -> (n,): the predictions."""
-        return self.predicted(codes)
+    said = predicted  # the predictions
 
     def score(self, y: NDArray[Any], said: Floats) -> float:
         """Numbers (n,), predictions (n,) -> R²."""
@@ -287,13 +286,15 @@ class NumberAnswers(Answers):
 
     def jackknife(self, codes: Codes) -> ForestVariance:
         """Codes (p, n) -> how much predictions would differ with another training table."""
-        rows = self.fitted.rows_with_judges
-        if rows is None:
-            raise AttributeError(
-                "predict_variance must be asked of a forest fitted here with bootstrap=True, got one without a"
-                " bootstrap, unpickled or loaded, or warm-started on other rows or bags; fit it again"
-            )
+        rows = self.rows_with_judges("predict_variance")
         return jackknife_variance(self.forest, codes, rows.bags, self.threads(codes.shape[1]))
+
+    def drift_classes(self, y: Any) -> None:
+        """None, because a regression has no classes."""
+
+    def drift_labels(self, y: Any, n_rows: int, classes: None) -> Floats:
+        """Numbers of n rows as given -> (n,)."""
+        return read_targets(y, n_rows, "squared_error")
 
     @property
     def has_residuals(self) -> bool:
@@ -317,9 +318,8 @@ class NumberAnswers(Answers):
                     " or fitted on a cluster; fit again with bootstrap=True"
                 )
             some = rows_to_judge(rows.n_rows)
-            codes = rows.codes if len(some) == rows.n_rows else np.ascontiguousarray(rows.codes[:, some])
-            threads = self.threads(len(some))
-            return learn_residuals(self.forest, some, codes, rows.target.values[some], rows.bags, threads)
+            known = (some, rows.codes_of(some), rows.target.values[some], rows.bags)
+            return learn_residuals(self.forest, *known, self.threads(len(some)))
 
         return self.fitted.learned.get("residuals", None, make)
 
@@ -341,12 +341,7 @@ class NumberAnswers(Answers):
         """(T,): out-of-bag error of the forest after each tree."""
 
         def make() -> Floats:
-            rows = self.fitted.rows_with_judges
-            if rows is None:
-                raise AttributeError(
-                    "oob_trace_ must be asked of a forest that still has its training rows and bags, got one"
-                    " without a bootstrap, loaded, merged or warm-started on other rows; fit with bootstrap=True"
-                )
+            rows = self.rows_with_judges("oob_trace_")
             trace = number_trace(rows)
             trace.extend(self.forest, self.threads(rows.n_rows))
             return np.array(trace.errors)
@@ -355,10 +350,8 @@ class NumberAnswers(Answers):
 
     def oob_errors(self) -> BootstrapErrors:
         """How wrong the forest and its trees are about rows inside and outside the bags."""
-        ensemble = float(self.oob_trace()[-1])  # refused without training rows
-        rows = self.fitted.rows_with_judges
-        assert rows is not None
-        return number_errors(self.forest, rows, ensemble, self.threads(rows.n_rows))
+        rows = self.rows_with_judges("oob_errors_")
+        return number_errors(self.forest, rows, float(self.oob_trace()[-1]), self.threads(rows.n_rows))
 
     def judged(self) -> Fitted:
         """The fit, with what it reports on out-of-bag rows."""

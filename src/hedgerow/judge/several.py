@@ -18,6 +18,21 @@ from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
 
+#: Questions whose answer is a list, with the answer of an ordinary model for each output.
+LISTED = (
+    "bounds",
+    "confidence",
+    "evidence",
+    "interval",
+    "jackknife",
+    "mass",
+    "probability",
+    "quantiles",
+    "sets",
+    "uncertainty",
+    "variance",
+)
+
 
 def answers_for(kind: type[Any], model: Any, fitted: Fitted | None) -> Any:
     """The class of answers of one output, an estimator, perhaps a fit -> the answers, of one output or of several."""
@@ -59,7 +74,7 @@ class SeveralAnswers(Answers):
         return self.fitted.rows if self.outputs[0].known_rows is not None else None
 
     @property
-    def classes(self) -> list[NDArray[Any]]:
+    def classes(self) -> list[NDArray[Any]]:  # type: ignore[override]
         """The classes of each output."""
         return [output.classes for output in self.outputs]
 
@@ -72,26 +87,6 @@ class SeveralAnswers(Answers):
         labels, sets = zip(*(output.labels_and_sets(codes) for output in self.outputs), strict=True)
         return side_by_side(list(labels)), list(sets)
 
-    def probability(self, codes: Codes) -> list[Floats]:
-        """Codes (p, n) -> for each output (n, K)."""
-        return [output.probability(codes) for output in self.outputs]
-
-    def confidence(self, codes: Codes) -> list[Floats]:
-        """Codes (p, n) -> for each output (n,): the probability of the label."""
-        return [output.confidence(codes) for output in self.outputs]
-
-    def sets(self, codes: Codes) -> list[NDArray[np.bool_]]:
-        """Codes (p, n) -> for each output (n, K): the classes that remain."""
-        return [output.sets(codes) for output in self.outputs]
-
-    def bounds(self, codes: Codes) -> list[Floats]:
-        """Codes (p, n) -> for each output (n, K, 2), or (n, 2) in a regression."""
-        return [output.bounds(codes) for output in self.outputs]
-
-    def uncertainty(self, codes: Codes) -> list[Any]:
-        """Codes (p, n) -> how uncertain each output is."""
-        return [output.uncertainty(codes) for output in self.outputs]
-
     def doubt(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n,): the mean over outputs of how doubtful each sample is."""
         return np.asarray(np.mean([output.doubt(codes) for output in self.outputs], axis=0))
@@ -100,25 +95,9 @@ class SeveralAnswers(Answers):
         """Codes (p, n) -> (n, m): the predicted numbers."""
         return np.column_stack([output.predicted(codes) for output in self.outputs])
 
-    def variance(self, codes: Codes) -> list[Any]:
-        """Codes (p, n) -> the variances of each output."""
-        return [output.variance(codes) for output in self.outputs]
-
-    def jackknife(self, codes: Codes) -> list[Any]:
-        """Codes (p, n) -> for each output, how much predictions would differ with another training table."""
-        return [output.jackknife(codes) for output in self.outputs]
-
     def standard_deviation(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n, m)."""
         return np.column_stack([output.standard_deviation(codes) for output in self.outputs])
-
-    def interval(self, codes: Codes, *how: Any) -> list[Floats]:
-        """Codes (p, n), coverage and method -> for each output (n, 2)."""
-        return [output.interval(codes, *how) for output in self.outputs]
-
-    def quantiles(self, codes: Codes | None, *how: Any) -> list[Floats]:
-        """Codes (p, n), quantiles and how they are found -> for each output (n, q)."""
-        return [output.quantiles(codes, *how) for output in self.outputs]
 
     def quantile_ranks(self, codes: Codes | None, y: Any, *how: Any) -> Floats:
         """Codes (p, n), numbers (n, m) and how they are ranked -> (n, m)."""
@@ -130,14 +109,6 @@ class SeveralAnswers(Answers):
         return np.column_stack(
             [each.quantile_ranks(codes, column, *how) for each, column in zip(self.outputs, numbers.T, strict=True)]
         )
-
-    def evidence(self, codes: Codes) -> list[Any]:
-        """Codes (p, n) -> for each output the evidence of the leaves that samples reach."""
-        return [output.evidence(codes) for output in self.outputs]
-
-    def mass(self, codes: Codes, model: str, alpha: float, ordinal: bool) -> list[Floats]:
-        """Codes (p, n) -> for each output (n, 2**K)."""
-        return [output.mass(codes, model, alpha, ordinal) for output in self.outputs]
 
     def judged(self) -> Fitted:
         """The fit, with what it reports on out-of-bag rows, for each output and for all outputs together."""
@@ -175,6 +146,8 @@ class SeveralAnswers(Answers):
         return float(judge(side_by_side(truth), side_by_side(said)))
 
     def __getattr__(self, name: str) -> Any:
+        if name in LISTED:
+            return lambda *asked: [getattr(output, name)(*asked) for output in self.outputs]
         raise AttributeError(
             f"{name} must be asked of a model of one output, got one of {len(self.fitted.outputs)}; use one of its"
             " `outputs_`, which are ordinary models of the same trees"

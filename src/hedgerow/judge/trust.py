@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion
-from hedgerow.belief.opinion import opinion_from_bounds, with_rows
+from hedgerow.belief.opinion import opinion_from_bounds
+from hedgerow.forest.blocks import with_rows
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.novelty import NoveltyOf, has_novelty, novelty_of

@@ -11,7 +11,7 @@ taken out of their counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -41,8 +41,23 @@ class VarianceOf(NamedTuple):
     limit: Floats
 
     @classmethod
-    def of(cls, limit: Floats, between: Floats, n_trees: int) -> VarianceOf:
-        """The variance that all trees have in common, and that between them -> all parts."""
+    def in_blocks(
+        cls,
+        of_block: Callable[[Codes], tuple[Floats, Floats]],
+        samples: Codes,
+        cells: int,
+        n_trees: int,
+    ) -> VarianceOf:
+        """Samples (p, m), of which each takes so many cells of memory -> all parts.
+
+        `of_block` computes, for some samples, the variance that all trees have in common and that between them.
+        """
+        if n_trees < 2:
+            raise ValueError("variance must be computed for a forest of two trees or more, got one tree; grow more")
+        block = max(1, BLOCK_BYTES // (8 * cells))
+        firsts = range(0, samples.shape[1], block)
+        parts = [of_block(np.ascontiguousarray(samples[:, first : first + block])) for first in firsts]
+        limit, between = (np.concatenate(each) for each in zip(*parts, strict=True))
         tree = limit + between
         correlation = np.divide(limit, tree, out=np.zeros_like(tree), where=tree > 0)
         return cls(limit + between / n_trees, tree, correlation, limit)
@@ -52,20 +67,16 @@ def forest_variance(
     forest: Forest, samples: Codes, codes: Codes, labels: NDArray[np.uint16], bags: Bags, n_threads: int = 1
 ) -> VarianceOf:
     """Samples (p, m), training rows (p, n) with labels (n,) and bags -> variance of each probability, (m, K) each."""
-    if forest.n_trees < 2:
-        raise ValueError("variance must be computed for a forest of two trees or more, got one tree; grow more")
     if forest.weights is not None and bags.count_outside:
         raise ValueError(
             f"leaf_counts must be 'inbag' or 'distinct' for the variance of a weighted forest, got"
             f" {bags.leaf_counts!r}; the weight of single rows is not kept"
         )
-    block = max(1, BLOCK_BYTES // (8 * len(labels) * forest.n_classes))
-    parts = []
-    for first in range(0, samples.shape[1], block):
-        part = np.ascontiguousarray(samples[:, first : first + block])
-        parts.append(_variance_of_block(forest, part, codes, labels, bags, n_threads))
-    limit, between = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return VarianceOf.of(limit, between, forest.n_trees)
+
+    def of_block(part: Codes) -> tuple[Floats, Floats]:
+        return _variance_of_block(forest, part, codes, labels, bags, n_threads)
+
+    return VarianceOf.in_blocks(of_block, samples, len(labels) * forest.n_classes, forest.n_trees)
 
 
 def _variance_of_block(

@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.stats import betabinom
 
 from hedgerow.forest.around import node_around
+from hedgerow.forest.rows import spread_evenly
 from hedgerow.forest.walk import TreeArrays
 from hedgerow.judge.base import Answers
 from hedgerow.judge.novelty import learned_novelty, novelty_of
@@ -55,7 +56,7 @@ def traffic_of(now: Answers, codes: Codes, seed: int = 0) -> Traffic:
     distributed like chi-squared. Its distribution without a shift is drawn by giving the rows of the batch normal
     weights instead of ones, and widened for the chance in the training rows.
     """
-    some = np.linspace(0, codes.shape[1] - 1, min(codes.shape[1], MOST_ROWS)).astype(np.int64)
+    some = spread_evenly(codes.shape[1], MOST_ROWS)
     nodes = now.forest.leaf_nodes(np.ascontiguousarray(codes[:, some]), now.threads(len(some)))
     n_rows, columns, values, excess = len(some), [], [], np.zeros(now.meaning.schema.n_features)
     offset, known, beyond = 0, np.inf, 0.0

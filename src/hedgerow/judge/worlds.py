@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion
-from hedgerow.belief.opinion import concatenate, opinion_from_bounds, with_rows
+from hedgerow.belief.opinion import concatenate, opinion_from_bounds
+from hedgerow.forest.blocks import with_rows
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.unknown import Unknown
 from hedgerow.table import Table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ FINEST_WEIGHT = 2.0**-24
 class Target(Protocol):
     """The labels or numbers of n training rows, and all that depends on which of the two they are.
 
-    `ClassTarget` and `NumberTarget` are of one output, `SeveralTarget` is of several.
+    `ClassTarget` and `NumberTarget` are of one output. `SeveralTarget` is made of these; less can be asked of it.
     """
 
     @property
@@ -107,7 +107,7 @@ class About:
         return other
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], tuple[float, float] | None]:
-        """How many of n training rows each class has, as far as is known, and the extremes of a regression."""
+        """How many of n training rows each class has, as far as it is known, and the extremes of a regression."""
         return (float(n_rows),), None
 
     def named(self, target: Target) -> NDArray[Any]:
@@ -251,6 +251,15 @@ class Labels(ForCore):
 
     #: Whether leaves predict a number.
     of_numbers: ClassVar[bool] = False
+
+    def take(self, rows: NDArray[Any]) -> Labels:
+        """The labels of some rows; in ascending order if rows can have several labels."""
+        kept, of = rows, None
+        if self.rows is not None:
+            kept = np.flatnonzero(np.isin(self.rows, rows))
+            of = np.searchsorted(rows, self.rows[kept]).astype(np.uint32)
+        weights = None if self.weights is None else self.weights[kept]
+        return replace(self, numbers=self.numbers[kept], weights=weights, rows=of)
 
     def told(self, criterion: Any) -> dict[str, Any]:
         """The labels, and what the criterion is called in the core, with its parameters."""

@@ -106,9 +106,8 @@ class ClassTarget:
 
     def take(self, rows: NDArray[Any]) -> ClassTarget:
         """The target of some rows of certain class, in the order given."""
-        core, weights = self.core, None if self.weights is None else self.weights[rows]
-        held = None if core.weights is None else core.weights[rows]
-        return replace(self, core=replace(core, numbers=core.numbers[rows], weights=held), weights=weights)
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, core=self.core.take(rows), weights=weights)
 
     def plus(self, later: ClassTarget) -> ClassTarget:
         """The target of these rows followed by later rows, whose `classes` are all classes known by then."""

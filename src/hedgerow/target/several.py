@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,11 +35,6 @@ class SeveralTarget:
         return int(self.outputs[0].n_rows)
 
     @property
-    def truth(self) -> NDArray[Any]:
-        """(n, m): what is to be predicted, which is class numbers in a classification."""
-        return np.column_stack([output.truth for output in self.outputs])
-
-    @property
     def identity(self) -> NDArray[Any]:
         """An array that is equal for two tables with the same labels or numbers."""
         return np.column_stack([output.identity for output in self.outputs])
@@ -60,27 +54,9 @@ class SeveralTarget:
         """The target in the form in which the core takes it."""
         return Several(tuple(output.for_core() for output in self.outputs))
 
-    def take(self, rows: NDArray[Any]) -> SeveralTarget:
-        """The target of some rows, in the order given."""
-        return SeveralTarget(tuple(output.take(rows) for output in self.outputs))
-
-    def plus(self, later: SeveralTarget) -> SeveralTarget:
-        """The target of these rows followed by later rows."""
-        pairs = zip(self.outputs, later.outputs, strict=True)
-        return SeveralTarget(tuple(output.plus(more) for output, more in pairs))
-
     def weighing(self) -> Weighing:
         """How weights of later rows are rounded."""
         return self.outputs[0].weighing()  # type: ignore[no-any-return]
-
-    def losses(self, answer: Any, rows: NDArray[Any]) -> Floats:
-        """Answers of a forest about each output of some rows -> (r,): how wrong they are, the mean over outputs."""
-        each = [output.losses(said, rows) for output, said in zip(self.outputs, answer, strict=True)]
-        return np.asarray(np.mean(each, axis=0))
-
-    def standard_error(self, error: float, losses: Floats, n_rows: int) -> float:
-        """The standard error of the mean of the losses so far."""
-        return float(losses.std() / math.sqrt(max(1, len(losses))))
 
 
 def columns_of(y: Any) -> list[Any] | None:

@@ -24,7 +24,7 @@ _CACHED = 1 << 14
 
 
 def row_products(rows: Floats, matrix: Floats) -> Floats:
-    """Rows (n, m), a matrix (m, k) -> their product (n, k); each row has the same bits whatever the other rows are.
+    """Rows (n, m), a matrix (m, k) -> their product (n, k); the bits of a row do not depend on the other rows.
 
     The sums go along m. Those of BLAS go in an order that depends on n.
     """

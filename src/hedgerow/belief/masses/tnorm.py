@@ -40,7 +40,7 @@ def combine_log_weights(one: Floats, other: Floats, dependence: float) -> Floats
 
 
 def _with_less_weight(mass: Floats, logs: Floats, change: Floats) -> Floats:
-    """(n, 2^K), the log-weights it shall have, their change <= 0 -> (n, 2^K).
+    """(n, 2^K), the log-weights it is to have, their change <= 0 -> (n, 2^K).
 
     A lower weight means one more simple mass, with exp(change) on the frame and the rest on its set. Combining these
     one by one subtracts nothing, so the mass of the frame keeps its digits, however small it gets.

@@ -12,8 +12,7 @@ from hedgerow.exchange.export.code_forest import forest_code
 from hedgerow.exchange.export.describe import Split, split_of, tree_of
 from hedgerow.exchange.export.spelling import are_doubles, c_number, c_strings, python_tuple, python_value
 from hedgerow.forest.fold import node_evidence
-from hedgerow.forest.moments import Moments
-from hedgerow.forest.walk import Tree
+from hedgerow.forest.walk import NumberTree, Tree
 
 #: Branches at this depth become functions of their own, because parsers limit nesting.
 DEEPEST = 24
@@ -105,11 +104,13 @@ def export_code(tree: Any, *, language: str = "python", name: str = "tree") -> s
             "language must be 'python' or 'c' for a Tree, got 'javascript'; pass the estimator of the tree"
         )
     found = tree_of(tree)
-    languages: dict[str, tuple[type[_Language], type[_Language]]] = {
-        "python": (_Python, _PythonNumbers),
-        "c": (_C, _CNumbers),
+    languages: dict[tuple[str, type[Tree]], type[_Language]] = {
+        ("python", Tree): _Python,
+        ("python", NumberTree): _PythonNumbers,
+        ("c", Tree): _C,
+        ("c", NumberTree): _CNumbers,
     }
-    spelling: _Language = languages[language][isinstance(found.evidence, Moments)](found, name)
+    spelling = languages[language, type(found)](found, name)
     functions = [line for start in _starts(found) for line in _function(found, start, spelling)]
     return "\n".join([*spelling.head(), *functions, *spelling.tail()]) + "\n"
 

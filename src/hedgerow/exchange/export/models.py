@@ -17,7 +17,7 @@ def exported(model: Any, formats: Mapping[str, _Format]) -> tuple[Any, _Format]:
     """A fitted tree or forest, how each kind of answers is written -> its answers, and how these are written."""
     wanted = "forest must be a fitted classifier or regressor of hedgerow"
     now = answers_of(model, wanted)
-    if now.kind == "rows":
+    if not now.predicts:
         raise TypeError(f"{wanted}, got {type(model).__name__}")
     if now.kind not in formats:
         raise NotImplementedError(

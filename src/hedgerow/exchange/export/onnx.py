@@ -256,7 +256,7 @@ def _tree_ensemble(recorder: Recorder, fitted: Fitted, features: str, of_leaf: N
     """Features (n, p), state number of each leaf (L,) -> (n, T): state number of the leaf reached in each tree."""
     nodes, leaves, roots = _Nodes(fitted.schema), _Leaves(), []
     for number, tree in enumerate(fitted.trees()):
-        leaf = np.where(tree.is_leaf, tree._payload, 0)  # a subset split has the place of its words there
+        leaf = np.where(tree.is_leaf, tree.nodes.payload, 0)  # a subset split has the place of its words there
         root, states = len(nodes), of_leaf[leaf + fitted.forest.leaf_start[number]]
         for question in questions_of(tree):
             nodes.add(question, root, partial(leaves.add, number, states))

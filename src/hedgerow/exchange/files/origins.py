@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import checked_number
 from hedgerow.exchange.files.values import Array, Arrays, take
-from hedgerow.fit.run import MAX_ROWS
+from hedgerow.fit.settings import MAX_ROWS
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import MOST_WEIGHT, Leaves
 from hedgerow.forest.moments import LaterMoments, Moments, check_moments

@@ -12,7 +12,7 @@ from hedgerow.exchange.files.forests import forest_from_arrays, forest_to_arrays
 from hedgerow.exchange.files.parameters import Decoder
 from hedgerow.exchange.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
 from hedgerow.exchange.files.values import Arrays, Once
-from hedgerow.fit.run import MAX_ROWS
+from hedgerow.fit.settings import MAX_ROWS
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
 from hedgerow.forest.training import Fingerprint
