@@ -16,5 +16,5 @@ They share `paths` (what is read and written -> refused if something would be lo
 numbers, categories, labels; errors by line and column), `delimited` and `parquet` (bytes -> sheet), `match` (a sheet
 and a model -> the table the model expects), `source` (a path or ``-`` -> bytes or a model), `output` (answers -> CSV,
 JSON lines, Parquet), `talk` (figures and messages -> text for people), `outcome` (an error -> one sentence and an
-exit code). `options` has a class for each command, with all that it can be asked; `cli` names the commands.
+exit code). `options` has a class for each command, with all its options; `cli` lists the commands.
 """

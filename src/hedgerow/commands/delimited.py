@@ -28,7 +28,7 @@ from hedgerow.table import Factors
 #: Texts that usually stand for a missing value in CSV files.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "#N/A"})
 DELIMITERS = (",", ";", "\t", "|")
-#: Nothing special was asked about a file.
+#: How a file is read if no option says otherwise.
 READING = Reading()
 
 #: A smaller file is read by Python in less time than it takes to import pyarrow.
@@ -193,7 +193,7 @@ def _suspect_header(names: tuple[str, ...]) -> None:
 
 
 def _delimiter(head: str) -> str:
-    """The begin of a text -> the delimiter that splits its header into most parts; of equals, the first one.
+    """The beginning of a text -> the delimiter that splits its header into most parts; of equals, the first one.
 
     Spreadsheets may name it in a line of its own: ``sep=;``.
     """

@@ -9,7 +9,7 @@ from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.packed import all_bytes, first_bytes, opened
 from hedgerow.commands.talk import say
 
-#: Marks at the begin of a file; longer ones first, because one begins with another.
+#: Marks at the beginning of a file; longer ones first, because one begins with another.
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",

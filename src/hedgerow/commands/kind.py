@@ -1,4 +1,4 @@
-"""Kind: what the commands do in one way for classes and in another for numbers."""
+"""Kind: a model and a table -> what the commands do with them, in one way for classes and in another for numbers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.commands.options.evaluate import EvaluateOptions
+from hedgerow.commands.options.predict import PredictOptions
 from hedgerow.commands.options.shared import Asking, Reading
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.judge.columns import Columns
@@ -91,7 +92,7 @@ class Kind(ABC):
         """The file of --costs -> costs, None if it was not given; refused where there are no classes."""
 
     @abstractmethod
-    def answers(self, model: Any, table: Any, coverage: float | None) -> Columns:
+    def answers(self, model: Any, table: Any, options: PredictOptions) -> Columns:
         """A model and the table it expects -> its answers."""
 
     @abstractmethod
@@ -109,3 +110,25 @@ class Kind(ABC):
     @abstractmethod
     def evaluation(self, tally: Any, coverage: float | None) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """A tally -> figures for JSON, and the tables people read."""
+
+    # ---- hedgerow queue and learn ----------------------------------------------------------------
+
+    @abstractmethod
+    def said(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
+        """What the model says about each row, in a few words."""
+
+    @abstractmethod
+    def labels(self, model: Any, answers: list[Any]) -> Array:
+        """What a reader has answered about some rows (m,) -> what the model is to learn (m,)."""
+
+    @abstractmethod
+    def doubt(self, model: Any, table: NamedColumns) -> Array:
+        """How doubtful each row is (n,)."""
+
+    @abstractmethod
+    def learned(self, before: Array, after: Array, rows: Array) -> dict[str, Any]:
+        """Doubt about all rows before and after some of them (m,) were learned -> what changed."""
+
+    @abstractmethod
+    def learned_facts(self, report: dict[str, Any]) -> list[Fact]:
+        """The same in lines."""

@@ -6,9 +6,9 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.commands.fit import save_model
+from hedgerow.commands.kind import Kind
 from hedgerow.commands.kinds import kind_of
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.back import LearnOptions
@@ -16,7 +16,7 @@ from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.paths import MODEL, STREAM, check_out
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import facts, number_of, show, write_json
-from hedgerow.exchange.answers import Answer, AnswersFile, model_mark, read_answers, table_mark
+from hedgerow.exchange.answers import AnswersFile, model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
@@ -42,19 +42,21 @@ def learn(options: LearnOptions) -> None:
     rows = np.array([each.row for each in usable])
     if rows.max() >= sheet.n_rows:
         raise DataError(f"ANSWERS must be about the {sheet.n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
-    before = _doubt(model, table)
+    kind = kind_of(model)
+    before = kind.doubt(model, table)
     try:
-        model.partial_fit(table.some(rows), _labels(model, usable))
+        model.partial_fit(table.some(rows), kind.labels(model, [each.answer for each in usable]))
     except ValueError as reason:
         raise DataError(
             f"MODEL must be able to count the rows of ANSWERS, got some that it refuses: {reason}"
         ) from None
-    report = _report(held, usable, rows, before, _doubt(model, table), model)
+    report = {"answers": len(usable), "left_out": len(held.answers) - len(usable), "rows": len(before)}
+    report |= kind.learned(before, kind.doubt(model, table), rows)
     save_model(model, options.out)
     if options.as_json:
         write_json(report | {"model": options.out})
     else:
-        show(_facts(report, options), stderr=options.out == STREAM)
+        show(_facts(report, kind, options), stderr=options.out == STREAM)
 
 
 def _read(path: str) -> AnswersFile:
@@ -82,62 +84,11 @@ def _check_marks(held: AnswersFile, model: Any, table: NamedColumns, options: Le
         )
 
 
-def _labels(model: Any, answers: list[Answer]) -> NDArray[Any]:
-    """Answers -> classes, or numbers."""
-    known = kind_of(model).classes(model).get("classes")
-    if known is None:
-        return np.array([each.answer for each in answers], dtype=np.float64)
-    places = [each.answer for each in answers]
-    wrong = [place for place in places if not (isinstance(place, int) and 0 <= place < len(known))]
-    if wrong:
-        raise DataError(f"ANSWERS must name one of the {len(known)} classes of the model, got {wrong[0]!r}")
-    return np.asarray(model.classes_[np.array(places, dtype=np.int64)])
-
-
-def _doubt(model: Any, table: NamedColumns) -> NDArray[Any]:
-    """(n,): whether rows are undecided; of a regressor, how much trees differ, as a standard deviation."""
-    if kind_of(model).classes(model):
-        return np.asarray(model.predict_set(table).sum(axis=1) > 1)
-    return np.asarray(np.sqrt(model.predict_uncertainty(table).epistemic))
-
-
-def _report(
-    held: AnswersFile, usable: list[Answer], rows: NDArray[Any], before: NDArray[Any], after: NDArray[Any], model: Any
-) -> dict[str, Any]:
-    """Answers and the doubt about all rows before and after -> what changed."""
-    said = {"answers": len(usable), "left_out": len(held.answers) - len(usable), "rows": len(before)}
-    if not kind_of(model).classes(model):
-        return said | {"disagreement_before": float(before[rows].mean()), "disagreement": float(after[rows].mean())}
-    return said | {
-        "undecided_before": int(before.sum()),
-        "undecided": int(after.sum()),
-        "answered_and_undecided_before": int(before[rows].sum()),
-        "answered_and_undecided": int(after[rows].sum()),
-        "others_decided": int((before & ~after).sum() - (before & ~after)[rows].sum()),
-    }
-
-
-def _facts(report: dict[str, Any], options: LearnOptions) -> Any:
+def _facts(report: dict[str, Any], kind: Kind, options: LearnOptions) -> Any:
     """What changed -> the table people read."""
     counted = f"{report['answers']:,}"
     if report["left_out"]:
         counted += f" ({number_of(report['left_out'], 'case')} without an answer left out)"
-    lines = [("answers counted", counted)]
-    if "undecided" in report:
-        lines += [
-            (
-                "of these undecided",
-                f"{report['answered_and_undecided_before']:,} before, {report['answered_and_undecided']:,} now",
-            ),
-            (
-                "all rows undecided",
-                f"{report['undecided_before']:,} before, {report['undecided']:,} now, of {report['rows']:,}",
-            ),
-            ("others now decided", f"{report['others_decided']:,}"),
-        ]
-    else:
-        lines.append(
-            ("trees differ by", f"± {report['disagreement_before']:.4g} before, ± {report['disagreement']:.4g} now")
-        )
+    lines = [("answers counted", counted), *kind.learned_facts(report)]
     saved = "standard output" if options.out == STREAM else options.out
     return facts([*lines, ("splits", "unchanged; only the evidence in the leaves grew"), ("saved to", saved)])

@@ -1,4 +1,4 @@
-"""Of classes: what the commands do where a model predicts classes, with sets and bounds."""
+"""Of classes: a model that predicts classes -> what the commands say about its classes, sets and bounds."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.belief import resolve_rule
-from hedgerow.commands.costs import read_costs
+from hedgerow.commands.costs import read_costs, with_actions
 from hedgerow.commands.judgement import cost_grid, two_class_facts
 from hedgerow.commands.kind import FEW_ROWS, Fact, Kind
 from hedgerow.commands.match import checked_caution, checked_decision, checked_rule
 from hedgerow.commands.options.evaluate import EvaluateOptions
+from hedgerow.commands.options.predict import PredictOptions
 from hedgerow.commands.options.shared import Asking, Reading
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
@@ -23,7 +24,7 @@ from hedgerow.errors import ModelFileError
 from hedgerow.explain import Explanation
 from hedgerow.explain.words import name_some, percents
 from hedgerow.judge.answer import answers_of
-from hedgerow.judge.columns import ClassColumns, class_columns
+from hedgerow.judge.columns import Columns, class_columns
 from hedgerow.judge.costs import Costs
 from hedgerow.judge.judgement import ClassJudgement, judge_classes
 from hedgerow.judge.outside import oob_tally
@@ -157,9 +158,11 @@ class OfClasses(Kind):
         """The file of --costs -> costs; None if it was not given."""
         return None if path is None else read_costs(path, model.classes_, reading)
 
-    def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> ClassColumns:
-        """Label, set, bounds, uncertainty and, if the model knows its training rows, novelty of each row."""
-        return class_columns(answers_of(model), table)
+    def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> Columns:
+        """Label, set, bounds, uncertainty and, if they are known, novelty and the cheapest action of each row."""
+        now, costs = answers_of(model), self.costs(model, options.costs, options)
+        found = class_columns(now, table)
+        return found if costs is None else with_actions(found, now.opinion(now.read(table)), costs)
 
     def undecided(self, n_rows: int) -> str:
         """How many rows are undecided."""
@@ -167,7 +170,7 @@ class OfClasses(Kind):
 
     def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
         """The undecided rows."""
-        return np.flatnonzero(model.predict_set(table).sum(axis=1) > 1)
+        return np.flatnonzero(self.doubt(model, table))
 
     def overview(self, found: list[Explanation]) -> Any:
         """Where the doubt about each row comes from, and what would settle it."""
@@ -184,6 +187,53 @@ class OfClasses(Kind):
         """Metrics of labels and sets, and the confusion matrix."""
         report, confusion = tally.figures(), tally.confusion()
         return report | {"confusion": _plain(confusion)}, (_metric_facts(report), "", _matrix(confusion))
+
+    # ---- hedgerow queue and learn ----------------------------------------------------------------
+
+    def said(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
+        """The classes that remain, and the most probable one."""
+        sets, probability = model.predict_set(table), model.predict_proba(table)
+        return [
+            {
+                "it_could_be": [str(name) for name in model.classes_[chosen].tolist()],
+                "most_probable": str(model.classes_[shares.argmax()]),
+                "probability": round(float(shares.max()), 4),
+            }
+            for chosen, shares in zip(sets, probability, strict=True)
+        ]
+
+    def labels(self, model: Any, answers: list[Any]) -> Array:
+        """Numbers of classes -> classes."""
+        known = model.classes_
+        wrong = [place for place in answers if not (isinstance(place, int) and 0 <= place < len(known))]
+        if wrong:
+            raise DataError(f"ANSWERS must name one of the {len(known)} classes of the model, got {wrong[0]!r}")
+        return np.asarray(known[np.array(answers, dtype=np.int64)])
+
+    def doubt(self, model: Any, table: NamedColumns) -> NDArray[np.bool_]:
+        """(n,): whether rows are undecided."""
+        return np.asarray(model.predict_set(table).sum(axis=1) > 1)
+
+    def learned(self, before: Array, after: Array, rows: Array) -> dict[str, Any]:
+        """How many rows were and are undecided."""
+        decided = before & ~after
+        return {
+            "undecided_before": int(before.sum()),
+            "undecided": int(after.sum()),
+            "answered_and_undecided_before": int(before[rows].sum()),
+            "answered_and_undecided": int(after[rows].sum()),
+            "others_decided": int(decided.sum() - decided[rows].sum()),
+        }
+
+    def learned_facts(self, report: dict[str, Any]) -> list[Fact]:
+        """How many rows were and are undecided, in lines."""
+        of_these = f"{report['answered_and_undecided_before']:,} before, {report['answered_and_undecided']:,} now"
+        of_all = f"{report['undecided_before']:,} before, {report['undecided']:,} now, of {report['rows']:,}"
+        return [
+            ("of these undecided", of_these),
+            ("all rows undecided", of_all),
+            ("others now decided", f"{report['others_decided']:,}"),
+        ]
 
 
 def _positive(judged: ClassJudgement, asked: str | None) -> int:

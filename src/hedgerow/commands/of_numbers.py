@@ -1,4 +1,4 @@
-"""Of numbers: what the commands do where a model predicts numbers, with intervals and bounds of the mean."""
+"""Of numbers: a model that predicts numbers -> what the commands say about its numbers, intervals and bounds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.commands.kind import Fact, Kind
 from hedgerow.commands.match import checked_caution
 from hedgerow.commands.options.evaluate import EvaluateOptions
+from hedgerow.commands.options.predict import PredictOptions
 from hedgerow.commands.options.shared import Asking, Reading
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.sheet import Array, Sheet
@@ -120,9 +121,10 @@ class OfNumbers(Kind):
         if path is not None:
             raise UsageError(f"--costs must be used with a classifier, got a {type(model).__name__}; leave it out")
 
-    def answers(self, model: Any, table: NamedColumns, coverage: float | None) -> NumberColumns:
+    def answers(self, model: Any, table: NamedColumns, options: PredictOptions) -> NumberColumns:
         """Prediction, interval, bounds of the mean, standard deviations and, if it is known, novelty of each row."""
-        return number_columns(answers_of(model), table, coverage)
+        self.costs(model, options.costs, options)
+        return number_columns(answers_of(model), table, options.coverage)
 
     def undecided(self, n_rows: int) -> str:
         """Nothing: a number is not a set of classes."""
@@ -152,6 +154,30 @@ class OfNumbers(Kind):
         if "coverage" in report:
             report["asked_coverage"] = COVERAGE if coverage is None else coverage
         return report, (_error_facts(report),)
+
+    # ---- hedgerow queue and learn ----------------------------------------------------------------
+
+    def said(self, model: Any, table: NamedColumns) -> list[dict[str, Any]]:
+        """The prediction, and how much trees differ."""
+        pairs = zip(model.predict(table).tolist(), self.doubt(model, table).tolist(), strict=True)
+        return [{"prediction": value, "trees_differ_by": spread} for value, spread in pairs]
+
+    def labels(self, model: Any, answers: list[Any]) -> Floats:
+        """Numbers as they are."""
+        return np.array(answers, dtype=np.float64)
+
+    def doubt(self, model: Any, table: NamedColumns) -> Floats:
+        """(n,): how much trees differ, as a standard deviation."""
+        return np.asarray(np.sqrt(model.predict_uncertainty(table).epistemic))
+
+    def learned(self, before: Array, after: Array, rows: Array) -> dict[str, Any]:
+        """How much trees differed and differ."""
+        return {"disagreement_before": float(before[rows].mean()), "disagreement": float(after[rows].mean())}
+
+    def learned_facts(self, report: dict[str, Any]) -> list[Fact]:
+        """How much trees differed and differ, in a line."""
+        said = f"± {report['disagreement_before']:.4g} before, ± {report['disagreement']:.4g} now"
+        return [("trees differ by", said)]
 
 
 def _error_facts(report: dict[str, Any]) -> Any:

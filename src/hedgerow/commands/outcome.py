@@ -33,7 +33,7 @@ class DataError(Exception):
 
 
 def enter(app: Any, words: list[str]) -> int:
-    """Run the words of a command line -> exit code; whatever goes wrong, only text reaches the terminal."""
+    """Run the words of a command line -> exit code; if something goes wrong, only text reaches the terminal."""
     try:
         return int(app(words, standalone_mode=False) or FINE)
     except Exception as error:

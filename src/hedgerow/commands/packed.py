@@ -89,7 +89,7 @@ def is_workbook(data: bytes | Path) -> bool:
 
 
 def first_bytes(data: bytes | Path, n_bytes: int) -> bytes:
-    """The begin of a file."""
+    """The first bytes of a file."""
     with opened(data) as file:
         return file.read(n_bytes)
 

@@ -122,7 +122,7 @@ def _local(address: str) -> str:
 
 
 def _is_same(out: str, path: str) -> bool:
-    """Whether both are one file, by whatever names and links."""
+    """Whether both are the same file, perhaps by other names or links."""
     known = _identity(path)
     return (known is not None and _identity(out) == known) or (path != STREAM and _resolved(out) == _resolved(path))
 
@@ -143,7 +143,7 @@ def _resolved(path: str) -> str:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """A path, or - for standard input -> what tells its file from all others; None if there is none."""
+    """A path, or - for standard input -> what tells its file from all others; None if no such file exists."""
     if path == STREAM:
         return _file_at(0)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.commands.costs import with_actions
 from hedgerow.commands.kinds import kind_of, model_asked
 from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.predict import PredictOptions
@@ -13,7 +12,6 @@ from hedgerow.commands.paths import check_out
 from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_sheet, require_one_stdin
 from hedgerow.commands.talk import number_of, say
-from hedgerow.judge.answer import answers_of as answers_about
 from hedgerow.judge.columns import Columns
 
 
@@ -40,10 +38,4 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Colum
     kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in asked))
     prepare_for(model, sheet, texts=kept)
     table = table_for(model, sheet, tuple(name for name, _ in asked), allow_missing=options.allow_missing_columns)
-    answers = kind_of(model).answers(model, table, options.coverage)
-    costs = kind_of(model).costs(model, options.costs, options)
-    if costs is None:
-        return answers, kept
-    now = answers_about(model)
-    opinion = now.opinion(now.encode(now.table(table)))
-    return with_actions(answers, opinion, costs), kept
+    return kind_of(model).answers(model, table, options), kept

@@ -27,7 +27,9 @@ def queue(options: QueueOptions) -> None:
     names = sheet.cells(options.id)[rows].tolist() if options.id else [None] * len(rows)
     cases = [
         {"rank": place + 1, "row": int(row) + 1, "name": None if name is None else str(name)} | said
-        for place, (row, name, said) in enumerate(zip(rows, names, _said(model, table.some(rows)), strict=True))
+        for place, (row, name, said) in enumerate(
+            zip(rows, names, kind_of(model).said(model, table.some(rows)), strict=True)
+        )
     ]
     if options.as_json:
         write_json(cases)
@@ -37,23 +39,6 @@ def queue(options: QueueOptions) -> None:
         grid("Ask about these first", heads, [[_cell(case[head]) for head in heads] for case in cases], left=len(heads))
     )
     say("to answer them, open a report of this table, mark the cases, save, and use hedgerow learn")
-
-
-def _said(model: Any, table: Any) -> list[dict[str, Any]]:
-    """What the model says about each row."""
-    if kind_of(model).classes(model):
-        sets, probability = model.predict_set(table), model.predict_proba(table)
-        return [
-            {
-                "it_could_be": [str(name) for name in model.classes_[chosen].tolist()],
-                "most_probable": str(model.classes_[shares.argmax()]),
-                "probability": round(float(shares.max()), 4),
-            }
-            for chosen, shares in zip(sets, probability, strict=True)
-        ]
-    predicted, parts = model.predict(table), model.predict_uncertainty(table)
-    pairs = zip(predicted.tolist(), np.sqrt(parts.epistemic).tolist(), strict=True)
-    return [{"prediction": value, "trees_differ_by": spread} for value, spread in pairs]
 
 
 def _cell(value: Any) -> str:

@@ -41,7 +41,7 @@ class Sheet(ABC):
     n_rows: int
     missing: frozenset[str]  # texts that stand for a missing value
     typed: bool  # whether the file says which columns are numbers
-    reading: Reading  # what was asked about the file
+    reading: Reading  # the options about how files are read
     dates: frozenset[str] = frozenset()  # columns of dates, which are days since 1970
 
     @abstractmethod

@@ -25,6 +25,15 @@ MOST_RULES = 3
 NAMED_CATEGORIES = 4
 
 
+class Case(NamedTuple):
+    """A training row and its weight in a prediction."""
+
+    row: int
+    label: Any
+    weight: float
+    values: dict[str, Any]
+
+
 @dataclass(frozen=True, eq=False)
 class KnownRows:
     """The training rows, with as much as is known about them.
@@ -52,14 +61,10 @@ class KnownRows:
             return meaning.of_row(self.columns, row)
         return {name: meaning.value_of_code(j, int(self.codes[j, row])) for j, name in enumerate(meaning.names)}
 
-
-class Case(NamedTuple):
-    """A training row and its weight in a prediction."""
-
-    row: int
-    label: Any
-    weight: float
-    values: dict[str, Any]
+    def case(self, now: ClassAnswers | NumberAnswers, row: int, weight: float) -> Case:
+        """One row, its weight in a prediction -> the case; its label is None if it is not known."""
+        label = None if self.labels is None else self.labels[row]
+        return Case(row, None if label is None else plain(label), weight, self.values(now, row))
 
 
 def training_rows(now: ClassAnswers | NumberAnswers, train: Any = None, y_train: Any = None) -> KnownRows | None:
@@ -95,18 +100,16 @@ def nearest_cases(question: Question, training: KnownRows, k: int) -> list[list[
     found = []
     for near, heavy in zip(rows, weights, strict=True):
         pairs = [(int(row), float(weight)) for row, weight in zip(near, heavy, strict=True) if row >= 0]
-        found.append([_case(now, training, row, weight) for row, weight in pairs])
+        found.append([training.case(now, row, weight) for row, weight in pairs])
     return found
 
 
 def leaf_rules(question: Question, row: int) -> list[str]:
     """The weightiest leaf of each class that remains, in words: the conditions on its path, and its rows."""
     now, counts = question.now, question.counts[row]
-    order = np.argsort(-question.opinion.probability[row], kind="stable")
-    likely = [int(k) for k in order if question.chosen[row, k]]
     nodes = question.leaf_nodes[row]
     told: list[str] = []
-    for label in likely[:MOST_RULES]:
+    for label in question.likely(row)[:MOST_RULES]:
         others = np.delete(counts, label, axis=1)
         lead = counts[:, label] - (others.max(axis=1) if others.shape[1] else 0)
         tree = int(lead.argmax())
@@ -176,12 +179,6 @@ def count_words(counts: Array, labels: list[Any]) -> str:
     return ", ".join(said + (["others"] if len(order) > 4 else [])) or "no case"
 
 
-def _case(now: ClassAnswers, training: KnownRows, row: int, weight: float) -> Case:
-    known = training.labels is not None and training.labels[row] is not None
-    label = plain(training.labels[row]) if known and training.labels is not None else None
-    return Case(row, label, weight, training.values(now, row))
-
-
 def _bags(now: ClassAnswers | NumberAnswers) -> Bags:
     """Which rows leaves count; if trees were grown on different rows, all rows that reach the leaf."""
     return Bags() if now.fitted.fingerprint is None else now.bags()
@@ -202,7 +199,7 @@ def _categories(tree: Tree, node: int, position: int, known: list[Any]) -> set[A
 
 
 def _words(tree: Tree, feature: int, bounds: list[float] | None, allowed: set[Any] | None, missing: bool) -> str:
-    """Bounds or categories of a feature -> a condition; empty if there is none."""
+    """Bounds or categories of a feature -> a condition; empty if nothing is excluded."""
     name = tree.name_of(feature)
     if missing:
         return f"{name} missing"

@@ -85,7 +85,7 @@ def smallest_change(
     time_limit : float
         After this many seconds the best change so far is returned, with its bound.
     wanted : int, optional
-        The class that shall remain; by default any class.
+        The class that is to remain; by default any class.
 
     Returns
     -------

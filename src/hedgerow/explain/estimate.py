@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.explain.cases import Case, KnownRows, number, training_rows
-from hedgerow.explain.explanation import finite
-from hedgerow.explain.question import Array, read_columns
+from hedgerow.explain.explanation import Explained, finite
+from hedgerow.explain.question import Array, missing_features, read_columns
 from hedgerow.explain.shap import ShapValues, explain_values
 from hedgerow.explain.words import joined, name_some
 from hedgerow.forest.proximity import weight_table
@@ -50,7 +50,7 @@ class Adds(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
+class Estimate(Explained):
     """Why a regressor predicts this number for one sample. Made by ``forest.explain(X)``.
 
     Attributes
@@ -103,11 +103,6 @@ class Estimate:
     name: str | None = None
 
     @property
-    def title(self) -> str:
-        """The number of the row, and its name if it has one."""
-        return f"Row {self.row}" if self.name is None else f"Row {self.row} ({self.name})"
-
-    @property
     def sentence(self) -> str:
         """The prediction, its interval and what it rests on, in one or two sentences."""
         said = f"It is about {number(self.prediction)}"
@@ -152,18 +147,6 @@ class Estimate:
 
         return text_from_estimate(self)
 
-    def to_html(self) -> str:
-        """The explanation as a self-contained fragment of HTML; every name and value is escaped."""
-        from hedgerow.explain.html import html_from
-
-        return html_from(self)
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def __repr__(self) -> str:
-        return f"Estimate({self.title}: {self.sentence})"
-
 
 def estimates(
     now: NumberAnswers,
@@ -192,6 +175,8 @@ def estimates_of(
     coverage: float = COVERAGE,
 ) -> Iterator[Estimate]:
     """Samples that have been read: columns (n,) each and codes (p, n) -> an explanation of each."""
+    if training is not None and training.labels is not None:
+        training = replace(training, labels=np.asarray(training.labels, dtype=np.float64))
     with_shap = len(now.forest.nodes) <= MOST_NODES if shap is None else shap
     for first in range(0, codes.shape[1], BLOCK):
         part = np.ascontiguousarray(codes[:, first : first + BLOCK])
@@ -230,7 +215,7 @@ def _block(
             disagreement=math.sqrt(parts.epistemic[row]),
             leaf_rows=float(sizes[row]),
             rests=rests,
-            missing=_missing(now, codes, row),
+            missing=[now.meaning.names[j] for j in missing_features(now, codes[:, row])],
             outside=_outside(now, columns, row),
             values=now.meaning.of_row(columns, row),
             cases=near,
@@ -249,7 +234,7 @@ def _behind(
         part = slice(table.indptr[row], table.indptr[row + 1])
         rows, weights = table.indices[part], table.data[part]
         heavy = np.lexsort((rows, -weights))[:cases]
-        near = [_case(now, training, int(rows[at]), float(weights[at])) for at in heavy]
+        near = [training.case(now, int(rows[at]), float(weights[at])) for at in heavy]
         found.append((_rests(rows, weights, training), near))
     return found
 
@@ -258,17 +243,12 @@ def _rests(rows: Array, weights: Floats, training: KnownRows) -> RestsOn | None:
     """Training rows and their weights in a prediction -> how many they are, and where their targets lie."""
     if training.labels is None or not len(rows):
         return None
-    targets = np.asarray(training.labels, dtype=np.float64)[rows]
+    targets = training.labels[rows]
     order = np.argsort(targets, kind="stable")
     passed = np.cumsum(weights[order]) / weights.sum()
     at = np.minimum(np.searchsorted(passed, [0.1, 0.9]), len(rows) - 1)
     low, high = targets[order][at].tolist()
     return RestsOn(len(rows), float(weights.sum() ** 2 / (weights**2).sum()), low, high)
-
-
-def _case(now: NumberAnswers, training: KnownRows, row: int, weight: float) -> Case:
-    target = None if training.labels is None else float(training.labels[row])
-    return Case(row, target, weight, training.values(now, row))
 
 
 def _added(now: NumberAnswers, codes: Codes) -> tuple[ShapValues, ShapValues]:
@@ -285,12 +265,6 @@ def _of_row(now: NumberAnswers, adds: tuple[ShapValues, ShapValues], row: int) -
     prediction, width = adds
     base = {"prediction": float(prediction.base), "width": float(width.base)}
     return Adds(list(now.meaning.names), prediction.values[row].tolist(), width.values[row].tolist(), base)
-
-
-def _missing(now: NumberAnswers, codes: Codes, row: int) -> list[str]:
-    """Features that trees ask about and whose values one sample lacks."""
-    used = now.forest.used_features
-    return [now.meaning.names[j] for j in used[codes[used, row] == now.meaning.missing_code].tolist()]
 
 
 def _outside(now: NumberAnswers, columns: list[Array], row: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -68,8 +69,37 @@ class SettledBy(NamedTuple):
     change: dict[str, Any] | None
 
 
+class Explained:
+    """What explanations of classes and of numbers share: a title, and how notebooks show them."""
+
+    row: int
+    name: str | None
+
+    @property
+    def title(self) -> str:
+        """The number of the row, and its name if it has one."""
+        return f"Row {self.row}" if self.name is None else f"Row {self.row} ({self.name})"
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The answer and where its doubt comes from."""
+
+    def to_html(self) -> str:
+        """The explanation as a self-contained fragment of HTML; every name and value is escaped."""
+        from hedgerow.explain.html import html_from
+
+        return html_from(self)  # type: ignore[arg-type]
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title}: {self.sentence})"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Explained):
     """Why a forest gives its answer for one sample, and what would settle it. Made by ``forest.explain(X)``.
 
     Attributes
@@ -125,11 +155,6 @@ class Explanation:
     unknown: list[str] = field(default_factory=list)
 
     @property
-    def title(self) -> str:
-        """The number of the row, and its name if it has one."""
-        return f"Row {self.row}" if self.name is None else f"Row {self.row} ({self.name})"
-
-    @property
     def likely(self) -> list[Any]:
         """The classes that remain, the most probable first."""
         return sorted(self.set, key=lambda label: -self.probability[self.classes.index(label)])
@@ -182,18 +207,6 @@ class Explanation:
         from hedgerow.explain.text import text_from_explanation
 
         return text_from_explanation(self)
-
-    def to_html(self) -> str:
-        """The explanation as a self-contained fragment of HTML; every name and value is escaped."""
-        from hedgerow.explain.html import html_from
-
-        return html_from(self)
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def __repr__(self) -> str:
-        return f"Explanation({self.title}: {self.sentence})"
 
 
 def _settle(settle: SettledBy) -> dict[str, Any]:

@@ -6,19 +6,20 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hedgerow.explain.cases import class_words, value_words
 from hedgerow.explain.estimate import Estimate
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.text import (
-    UNITS,
     WALL,
     added_features,
+    added_rows,
     by_bounds,
+    case_rows,
     decision_words,
     rests_words,
+    shap_rows,
+    shap_title,
     shown_classes,
     shown_features,
-    signed,
 )
 from hedgerow.explain.words import percents, settle_words
 
@@ -81,14 +82,14 @@ def _body(explanation: Explanation | Estimate) -> str:
     start = f"<h3>{escape(explanation.title)}</h3><p>{escape(explanation.sentence)}</p>"
     if isinstance(explanation, Estimate):
         rests = _section("What it rests on", _list(rests_words(explanation)))
-        near = _section("Nearest training cases", _cases(explanation, added_features(explanation)))
+        near = _section("Nearest training cases", _cases(explanation, added_features(explanation), "target"))
         return start + rests + near + _added(explanation)
     parts = [
         start,
         _intervals(explanation),
         _section("Where the doubt comes from", _doubt(explanation)),
         _section("What would settle it", _list(settle_words(explanation))),
-        _section("Nearest training cases", _cases(explanation, shown_features(explanation))),
+        _section("Nearest training cases", _cases(explanation, shown_features(explanation), "class")),
         _section("The weightiest leaf of each class that remains", _list(explanation.rules)),
         _shap(explanation),
     ]
@@ -129,58 +130,24 @@ def _doubt(explanation: Explanation) -> str:
     return f"<table>{''.join(bars)}</table>" if bars else ""
 
 
-def _cases(explanation: Explanation | Estimate, names: list[str]) -> str:
+def _cases(explanation: Explanation | Estimate, names: list[str], truth: str) -> str:
     if explanation.cases is None:
         return "<p>Not known: the model does not hold its training rows.</p>"
     if not explanation.cases:
         return ""
-    right = tuple(range(3, 3 + len(names)))
-    what = "target" if isinstance(explanation, Estimate) else "class"
-    head = f"<th>row</th><th>weight</th><th>{what}</th>" + "".join(
-        f'<th class="n">{escape(name)}</th>' for name in names
-    )
-    own = _row("this", "", "", *(value_words(explanation.values[name]) for name in names), right=right)
-    rows = [
-        _row(
-            case.row,
-            f"{case.weight:.3f}",
-            "?" if case.label is None else value_words(case.label),
-            *(value_words(case.values[name]) for name in names),
-            right=right,
-        )
-        for case in explanation.cases
-    ]
-    return f'<div class="wide"><table><tr>{head}</tr>{own}{"".join(rows)}</table></div>'
+    return _table(case_rows(explanation, names, truth), right=tuple(range(3, 3 + len(names))))
 
 
 def _added(estimate: Estimate) -> str:
-    adds = estimate.adds
-    if adds is None:
-        return ""
-    rows = []
-    for name in added_features(estimate):
-        at = adds.features.index(name)
-        words = f"{name} = {value_words(estimate.values[name])}"
-        rows.append(_row(words, signed(adds.prediction[at]), signed(adds.width[at]), right=(1, 2)))
-    head = '<tr><th></th><th class="n">prediction</th><th class="n">width of its bounds</th></tr>'
+    rows = added_rows(estimate)
     title = "What each value adds to the prediction, and to the width of its bounds"
-    return _section(title, f'<div class="wide"><table>{head}{"".join(rows)}</table></div>' if rows else "")
+    return _section(title, _table([["", "prediction", "width of its bounds"], *rows], right=(1, 2)) if rows else "")
 
 
 def _shap(explanation: Explanation) -> str:
-    shap = explanation.shap
-    if shap is None:
-        return ""
-    title = f"What each value adds to the {UNITS[shap.unit]} of {class_words(explanation.label)}"
-    rows = []
-    for name in shown_features(explanation):
-        at = shap.features.index(name)
-        width = [f"{shap.width[at]:+.3f}"] if shap.width else []
-        words = f"{name} = {value_words(explanation.values[name])}"
-        rows.append(_row(words, f"{shap.label[at]:+.3f}", *width, right=(1, 2)))
-    wide = '<th class="n">width of the interval</th>' if shap.width else ""
-    head = f'<tr><th></th><th class="n">label</th>{wide}</tr>'
-    return _section(title, f'<div class="wide"><table>{head}{"".join(rows)}</table></div>' if rows else "")
+    rows = shap_rows(explanation)
+    head = ["", "label", "width of the interval"][: len(rows[0])] if rows else []
+    return _section(shap_title(explanation), _table([head, *rows], right=(1, 2)) if rows else "")
 
 
 def _section(title: str, body: str) -> str:
@@ -189,6 +156,13 @@ def _section(title: str, body: str) -> str:
 
 def _list(lines: list[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>" if lines else ""
+
+
+def _table(rows: list[list[str]], right: tuple[int, ...]) -> str:
+    """A head and rows -> a table that scrolls if it is too wide; columns in `right` are aligned right."""
+    head, *others = (_row(*cells, right=right) for cells in rows)
+    head = head.replace("<td", "<th").replace("</td>", "</th>")
+    return f'<div class="wide"><table>{head}{"".join(others)}</table></div>'
 
 
 def _row(*cells: Any, right: tuple[int, ...] = ()) -> str:

@@ -159,7 +159,7 @@ class _Again:
         self.fitted = now.fitted
         if self.fitted.forest.weights is not None:
             raise ValueError("forest must be fitted without weights of rows or classes, got weights; fit without them")
-        if now.kind == "rows":
+        if not now.predicts:
             raise ValueError(f"forest must be a classifier or a regressor, got {forest!r}, which has no labels")
         self.statistic, self.n_threads, self.alpha = statistic, threads_of(forest), forest.ccp_alpha
         n_features, n_rows = rows.codes.shape

@@ -79,10 +79,20 @@ class Question:
         """Feature name -> value of one sample."""
         return self.now.meaning.of_row(self.columns, row)
 
+    def likely(self, row: int) -> list[int]:
+        """The labels of the classes that remain for one sample, the most probable first."""
+        order = np.argsort(-self.opinion.probability[row], kind="stable")
+        return [int(k) for k in order if self.chosen[row, k]]
+
     def missing(self, row: int) -> list[int]:
         """Features that trees ask about and whose values one sample lacks."""
-        used = self.now.forest.used_features
-        return [int(j) for j in used[self.codes[used, row] == self.now.meaning.missing_code]]
+        return missing_features(self.now, self.codes[:, row])
+
+
+def missing_features(now: ClassAnswers | NumberAnswers, codes: Codes) -> list[int]:
+    """One sample (p,) -> the features that trees ask about and whose values it lacks."""
+    used = now.forest.used_features
+    return [int(j) for j in used[codes[used] == now.meaning.missing_code]]
 
 
 def counts_of(now: ClassAnswers, codes: Codes) -> Floats:

@@ -63,7 +63,7 @@ def confirmed_cases(question: Question, rows: NDArray[np.int64]) -> list[list[Co
         one by one, larger ones by bisection. Bisection is exact if each case adds to the margin of its class, as under
         every mean and under belief.
     """
-    pairs = [(row, label) for row in rows.tolist() for label in _likely(question, row)]
+    pairs = [(row, label) for row in rows.tolist() for label in question.likely(row)[:MOST_CLASSES]]
     if not pairs:
         return [[] for _ in rows]
     sample, label = np.array(pairs).T
@@ -140,12 +140,6 @@ def measure_first(question: Question, row: int, marginals: Marginals) -> list[Me
         left = doubt_from_counts(counts, now.setting.caution, tree_shares=tree_shares(now)).total.mean()
         found.append((Measurement(feature, len(decided) / len(alone), label), float(left)))
     return [each for each, left in sorted(found, key=lambda pair: (-pair[0].settles, pair[1]))]
-
-
-def _likely(question: Question, row: int) -> list[int]:
-    """The classes that remain, the most probable first."""
-    order = np.argsort(-question.opinion.probability[row], kind="stable")
-    return [int(k) for k in order if question.chosen[row, k]][:MOST_CLASSES]
 
 
 def _alone_at(now: ClassAnswers, counts: Floats, cautions: Floats) -> NDArray[np.int64]:

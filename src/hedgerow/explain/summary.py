@@ -113,13 +113,11 @@ def describe(model: Any, *, doubt: bool = True) -> Summary:
 
 def _data(now: Any) -> dict[str, str]:
     """What the training table was like."""
-    schema, drawn = now.fitted.schema, now.fitted.fingerprint
+    schema, n_rows, names = now.fitted.schema, now.n_training_rows, now.classes.tolist()
     nominal = sum(schema.nominal)
-    names = now.fitted.about.names.tolist()
-    tables = len(names) if now.kind == "rows" else 1  # an unsupervised forest has permuted the table once more
-    rows = "rows not known" if drawn is None else f"{drawn.n_rows // tables:,} rows"
+    rows = "rows not known" if n_rows is None else f"{n_rows:,} rows"
     facts = {"trained on": f"{rows}, {schema.n_features:,} features" + (f", {nominal:,} nominal" if nominal else "")}
-    if now.kind != "rows" and now.kind != "numbers":
+    if names:
         more = f" … and {len(names) - MOST_CLASSES:,} more" if len(names) > MOST_CLASSES else ""
         facts["classes"] = f"{len(names):,}: {', '.join(map(str, names[:MOST_CLASSES]))}{more}"
     return facts
@@ -162,7 +160,7 @@ def _doubt(now: Any) -> dict[str, str]:
 
 def _importances(now: Any) -> tuple[tuple[str, float], ...]:
     """The features that matter most; none for trees without labels, which were grown on noise."""
-    if now.kind == "rows" or now.fitted.criterion is None:
+    if not now.predicts or now.fitted.criterion is None:
         return ()
     shares = np.nan_to_num(now.fitted.importances().mean(axis=0))
     order = np.argsort(-shares, kind="stable")[:MOST_FEATURES]

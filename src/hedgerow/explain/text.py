@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from hedgerow.decide import all_decisions
@@ -31,7 +32,7 @@ def text_from_explanation(explanation: Explanation) -> str:
         _intervals(explanation),
         _section("Where the doubt comes from", _doubt(explanation)),
         _section("What would settle it", _settle(explanation)),
-        _section("Nearest training cases", _cases(explanation)),
+        _section("Nearest training cases", _cases(explanation, shown_features, "class")),
         _section(
             "The weightiest leaf of each class that remains",
             [_wrapped(rule, "  ", "    ") for rule in explanation.rules],
@@ -46,7 +47,7 @@ def text_from_estimate(estimate: Estimate) -> str:
     parts = [
         _wrapped(f"{estimate.title}: {estimate.sentence}", ""),
         _section("What it rests on", [_wrapped(line, "  - ", "    ") for line in rests_words(estimate)]),
-        _section("Nearest training cases", _cases(estimate)),
+        _section("Nearest training cases", _cases(estimate, added_features, "target")),
         _section("What each value adds to the prediction, and to the width of its bounds", _adds(estimate)),
     ]
     return printable_lines("\n\n".join(part for part in parts if part)) + "\n"
@@ -155,15 +156,32 @@ def _settle(explanation: Explanation) -> list[str]:
 
 def _adds(estimate: Estimate) -> list[str]:
     """A table: what the weightiest features add to the prediction and to the width of its bounds."""
-    adds = estimate.adds
+    rows = added_rows(estimate, _cell)
+    return _table([["", "prediction", "width"], *rows], left=(0,)) if rows else []
+
+
+def added_rows(estimate: Estimate, cell: Callable[[str], str] = str) -> list[list[str]]:
+    """The weightiest features -> name and value, what these add to the prediction, and to the width of its bounds."""
+    adds, rows = estimate.adds, []
     if adds is None:
         return []
-    rows = [["", "prediction", "width"]]
     for name in added_features(estimate):
         at = adds.features.index(name)
-        words = f"{_cell(name)} = {_cell(value_words(estimate.values[name]))}"
+        words = f"{cell(name)} = {cell(value_words(estimate.values[name]))}"
         rows.append([words, signed(adds.prediction[at]), signed(adds.width[at])])
-    return _table(rows, left=(0,)) if len(rows) > 1 else []
+    return rows
+
+
+def shap_rows(explanation: Explanation, cell: Callable[[str], str] = str) -> list[list[str]]:
+    """The weightiest features -> name and value, what these add to the label and, if it is known, to the width."""
+    shap, rows = explanation.shap, []
+    if shap is None:
+        return []
+    for name in shown_features(explanation):
+        at = shap.features.index(name)
+        words = f"{cell(name)} = {cell(value_words(explanation.values[name]))}"
+        rows.append([words, f"{shap.label[at]:+.3f}", *([f"{shap.width[at]:+.3f}"] if shap.width else [])])
+    return rows
 
 
 def signed(value: float) -> str:
@@ -171,8 +189,8 @@ def signed(value: float) -> str:
     return f"{'-' if value < 0 else '+'}{number(abs(value))}"
 
 
-def _cases(explanation: Explanation | Estimate) -> list[str]:
-    """A table: this sample, and below it the cases."""
+def _cases(explanation: Any, features: Callable[[Any, int], list[str]], truth: str) -> list[str]:
+    """A table: this sample, and below it the cases, with as many values as fit; `truth` is what is known of cases."""
     if explanation.cases is None:
         return [
             "  not known: the model does not hold its training rows; pass them as train (--train on the command line)"
@@ -180,31 +198,25 @@ def _cases(explanation: Explanation | Estimate) -> list[str]:
     if not explanation.cases:
         return []
     for most in range(MOST_FEATURES, 0, -1):
-        names = (
-            added_features(explanation, most)
-            if isinstance(explanation, Estimate)
-            else shown_features(explanation, most)
-        )
-        lines = _case_table(explanation, explanation.cases, names)
+        lines = _table(case_rows(explanation, features(explanation, most), truth, _cell), left=(0, 2))
         if max(map(len, lines)) <= WIDTH:
             break
     return lines
 
 
-def _case_table(explanation: Explanation | Estimate, cases: list[Case], names: list[str]) -> list[str]:
-    """This sample and the cases, with some of their values."""
-    head = ["row", "weight", "target" if isinstance(explanation, Estimate) else "class", *map(_cell, names)]
-    own = ["this", "", "", *(_cell(value_words(explanation.values[name])) for name in names)]
-    rows = [
-        [
-            str(case.row),
-            f"{case.weight:.3f}",
-            _cell("?" if case.label is None else value_words(case.label)),
-            *(_cell(value_words(case.values[name])) for name in names),
-        ]
-        for case in cases
-    ]
-    return _table([head, own, *rows], left=(0, 2))
+def case_rows(
+    explanation: Explanation | Estimate, names: list[str], truth: str, cell: Callable[[str], str] = str
+) -> list[list[str]]:
+    """Some features -> a head, this sample and the nearest cases, with the values of these features."""
+
+    def values(of: Explanation | Estimate | Case) -> list[str]:
+        return [cell(value_words(of.values[name])) for name in names]
+
+    rows = [["row", "weight", truth, *map(cell, names)], ["this", "", "", *values(explanation)]]
+    for case in explanation.cases or ():
+        label = "?" if case.label is None else value_words(case.label)
+        rows.append([str(case.row), f"{case.weight:.3f}", cell(label), *values(case)])
+    return rows
 
 
 def _shap(explanation: Explanation) -> tuple[str, list[str]]:
@@ -212,19 +224,20 @@ def _shap(explanation: Explanation) -> tuple[str, list[str]]:
     shap = explanation.shap
     if shap is None:
         return "", []
-    what = UNITS[shap.unit]
-    title = f"What each value adds to the {what} of {class_words(explanation.label)}" + (", and to the width of its interval" if shap.width else "")  # fmt: skip  # noqa: E501
-    rows = [["", "label", *(["width"] if shap.width else [])]]
+    title = shap_title(explanation) + (", and to the width of its interval" if shap.width else "")
+    rows = [["", "label", *(["width"] if shap.width else [])], *shap_rows(explanation, _cell)]
     shown = shown_features(explanation)
-    for name in shown:
-        at = shap.features.index(name)
-        cells = [f"{_cell(name)} = {_cell(value_words(explanation.values[name]))}", f"{shap.label[at]:+.3f}"]
-        rows.append([*cells, *([f"{shap.width[at]:+.3f}"] if shap.width else [])])
     rest = [at for at, name in enumerate(shap.features) if name not in shown]
     if rest:
         cells = [f"{len(rest)} others", f"{sum(shap.label[at] for at in rest):+.3f}"]
         rows.append([*cells, *([f"{sum(shap.width[at] for at in rest):+.3f}"] if shap.width else [])])
     return title, _table(rows, left=(0,))
+
+
+def shap_title(explanation: Explanation) -> str:
+    """What the table of SHAP values shows."""
+    unit = "" if explanation.shap is None else UNITS[explanation.shap.unit]
+    return f"What each value adds to the {unit} of {class_words(explanation.label)}"
 
 
 def _section(title: str, lines: list[str]) -> str:

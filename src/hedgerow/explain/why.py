@@ -98,19 +98,13 @@ def explain(
     ['overlap', 'few', 'disagree', 'missing', 'outside']
     """
     now = answers_of(forest)
-    if isinstance(now, NumberAnswers):
-        about_classes = {"immutable": immutable, "increasing": increasing, "decreasing": decreasing, "wanted": wanted}
-        return _named(_estimates(now, X, about_classes, train, y_train, cases, shap, coverage), X)
-    if not now.combines_leaves:
+    if now.kind not in _KINDS:
         raise TypeError(
             f"forest must be a tree or forest with leaves of its own, got {type(forest).__name__}; explain its members"
         )
-    if coverage is not None:
-        raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; leave it out: sets have none")
-    columns, codes = read_columns(now, X)
-    limits = limits_of(now, immutable, increasing, decreasing)
-    asked = {"cases": cases, "shap": shap, "limits": limits, "wanted": wanted, "time_limit": time_limit}
-    return _named(explain_codes(forest, now, columns, codes, training_rows(now, train, y_train), **asked), X)
+    asked = {"train": train, "y_train": y_train, "cases": cases, "shap": shap, "coverage": coverage}
+    of_classes = {"immutable": immutable, "increasing": increasing, "decreasing": decreasing, "wanted": wanted}
+    return _named(_KINDS[now.kind](forest, now, X, **asked, time_limit=time_limit, of_classes=of_classes), X)
 
 
 def _named(found: list[Any], X: Any) -> list[Any]:
@@ -119,23 +113,46 @@ def _named(found: list[Any], X: Any) -> list[Any]:
     return found if names is None else [replace(each, name=name) for each, name in zip(found, names, strict=True)]
 
 
-def _estimates(
-    now: NumberAnswers,
+def _of_classes(
+    forest: Any,
+    now: ClassAnswers,
     X: Any,
-    about_classes: dict[str, Any],
+    *,
     train: Any,
     y_train: Any,
-    cases: int,
-    shap: bool | None,
     coverage: float | None,
+    of_classes: dict[str, Any],
+    **asked: Any,
+) -> list[Explanation]:
+    """Samples of a classifier -> explanations; a coverage is refused."""
+    if coverage is not None:
+        raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; leave it out: sets have none")
+    columns, codes = read_columns(now, X)
+    wanted = of_classes.pop("wanted")
+    asked |= {"wanted": wanted, "limits": limits_of(now, **of_classes)}
+    return explain_codes(forest, now, columns, codes, training_rows(now, train, y_train), **asked)
+
+
+def _of_numbers(
+    forest: Any,
+    now: NumberAnswers,
+    X: Any,
+    *,
+    coverage: float | None,
+    time_limit: float | None,
+    of_classes: dict[str, Any],
+    **asked: Any,
 ) -> list[Estimate]:
     """Samples of a regressor -> explanations; arguments that are about classes are refused."""
-    for name, value in about_classes.items():
+    for name, value in of_classes.items():
         if value is not None and value != ():
             raise ValueError(f"{name} must be left out for a regressor, got {value!r}; it is about classes")
-    _check_numbers(cases, None)
-    asked = {"train": train, "y_train": y_train, "cases": cases, "shap": shap}
+    _check_numbers(asked["cases"], None)
     return estimates(now, X, **asked, coverage=COVERAGE if coverage is None else coverage)
+
+
+#: How the answers of each kind are explained.
+_KINDS: dict[str, Any] = {"classes": _of_classes, "numbers": _of_numbers}
 
 
 def explain_codes(

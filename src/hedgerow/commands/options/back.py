@@ -1,4 +1,4 @@
-"""Back: what `hedgerow learn`, `queue` and `monitor` can be asked."""
+"""Back: words after `hedgerow learn`, `queue` and `monitor` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.commands.options.shared import Asking, Data, Id, Model, Reading, W
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions(Reading, Writing):
-    """What `hedgerow learn` was asked."""
+    """The options of `hedgerow learn`."""
 
     model: Model
     answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="File of answers that a report has saved.")]
@@ -24,7 +24,7 @@ class LearnOptions(Reading, Writing):
 
 @dataclass(frozen=True, kw_only=True)
 class QueueOptions(Asking, Writing):
-    """What `hedgerow queue` was asked."""
+    """The options of `hedgerow queue`."""
 
     model: Model
     data: Data
@@ -34,7 +34,7 @@ class QueueOptions(Asking, Writing):
 
 @dataclass(frozen=True, kw_only=True)
 class MonitorOptions(Asking, Writing):
-    """What `hedgerow monitor` was asked."""
+    """The options of `hedgerow monitor`."""
 
     model: Model
     data: Data

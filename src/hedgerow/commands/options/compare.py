@@ -1,4 +1,4 @@
-"""Compare: what `hedgerow compare` can be asked."""
+"""Compare: words after `hedgerow compare` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.commands.options.shared import Data, Drop, IdLeftOut, Jobs, Nomina
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(Reading, Talking):
-    """What `hedgerow compare` was asked."""
+    """The options of `hedgerow compare`."""
 
     data: Data
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Column with the classes or targets.")]

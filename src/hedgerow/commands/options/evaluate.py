@@ -1,4 +1,4 @@
-"""Evaluate: what `hedgerow evaluate` can be asked."""
+"""Evaluate: words after `hedgerow evaluate` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.commands.options.shared import By, CostsFile, Data, Measuring, Mod
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(Measuring, Talking):
-    """What `hedgerow evaluate` was asked."""
+    """The options of `hedgerow evaluate`."""
 
     model: Model
     data: Data

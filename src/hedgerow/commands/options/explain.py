@@ -1,4 +1,4 @@
-"""Explain: what `hedgerow explain` can be asked."""
+"""Explain: words after `hedgerow explain` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.commands.options.shared import Asking, Data, Id, Immutable, Model,
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions(Asking, Writing):
-    """What `hedgerow explain` was asked."""
+    """The options of `hedgerow explain`."""
 
     model: Model
     data: Data

@@ -1,4 +1,4 @@
-"""Files: what `hedgerow inspect` and `hedgerow verify` can be asked."""
+"""Files: words after `hedgerow inspect` and `hedgerow verify` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from hedgerow.commands.options.shared import Model, Talking
 
 @dataclass(frozen=True, kw_only=True)
 class FileOptions(Talking):
-    """What a command about a model file was asked."""
+    """The options of a command about a model file."""
 
     model: Model

@@ -1,4 +1,4 @@
-"""Fit: what `hedgerow fit` can be asked."""
+"""Fit: words after `hedgerow fit` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hedgerow.commands.options.shared import (
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(Reading, Writing):
-    """What `hedgerow fit` was asked."""
+    """The options of `hedgerow fit`."""
 
     data: Data
     target: Annotated[

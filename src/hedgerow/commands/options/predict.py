@@ -1,4 +1,4 @@
-"""Predict: what `hedgerow predict` can be asked."""
+"""Predict: words after `hedgerow predict` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.commands.options.shared import CostsFile, Data, Measuring, Model, 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(Measuring, Writing):
-    """What `hedgerow predict` was asked."""
+    """The options of `hedgerow predict`."""
 
     model: Model
     data: Data

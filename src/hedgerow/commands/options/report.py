@@ -1,4 +1,4 @@
-"""Report: what `hedgerow report` can be asked."""
+"""Report: words after `hedgerow report` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hedgerow.commands.options.shared import (
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(Asking, Writing):
-    """What `hedgerow report` was asked."""
+    """The options of `hedgerow report`."""
 
     model: Model
     data: Data

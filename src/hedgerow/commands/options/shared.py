@@ -1,4 +1,4 @@
-"""Shared: options that several commands take."""
+"""Shared: words after several commands -> the options that these share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Study: what `hedgerow demo` and `hedgerow reproduce` can be asked."""
+"""Study: words after `hedgerow demo` and `hedgerow reproduce` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.commands.options.shared import Writing
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(Writing):
-    """What `hedgerow demo` was asked."""
+    """The options of `hedgerow demo`."""
 
     seed: Annotated[int, typer.Option(help="Seed of the forest and of the split of the data.")] = 0
     out: Annotated[
@@ -24,7 +24,7 @@ class DemoOptions(Writing):
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions(Writing):
-    """What `hedgerow reproduce` was asked."""
+    """The options of `hedgerow reproduce`."""
 
     paper: Annotated[str, typer.Argument(help="zhang-2021, busch-2021, sutton-2012, or lectures.")]
     study: Annotated[str | None, typer.Option(help="A question the paper leaves open: forests, of busch-2021.")] = None

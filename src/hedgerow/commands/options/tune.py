@@ -1,4 +1,4 @@
-"""Tune: what `hedgerow tune` can be asked."""
+"""Tune: words after `hedgerow tune` -> the options of the command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.commands.options.shared import CostsFile
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOptions(FitOptions):
-    """What `hedgerow tune` was asked: what `hedgerow fit` can be asked, and what to try."""
+    """The options of `hedgerow tune`: those of `hedgerow fit`, and what to try."""
 
     by: Annotated[
         Literal["u65", "u80", "accuracy", "cost", "risk"],
