@@ -15,7 +15,7 @@ from hedgerow.commands.match import checked_caution, checked_decision, checked_r
 from hedgerow.commands.options.evaluate import EvaluateOptions
 from hedgerow.commands.options.predict import PredictOptions
 from hedgerow.commands.options.shared import Asking, Reading
-from hedgerow.commands.outcome import UsageError
+from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.spelling import known_places
 from hedgerow.commands.talk import facts, grid, listed, score, share, warn
