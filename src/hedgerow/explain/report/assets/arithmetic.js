@@ -90,7 +90,7 @@ function disagreement(probability, squares, total) {
   return total > 0 ? Math.max(squares / total - square, 0) : 0;
 }
 
-/* Numbers from one place to another, as an array; four times as fast as Array.from of a part. */
+/* Numbers from one place to another, as an array. */
 function part(values, from, to) {
   const found = new Array(to - from);
   for (let i = from; i < to; i++) found[i - from] = values[i];
