@@ -27,6 +27,7 @@ from hedgerow import (
     _core,
 )
 from hedgerow.belief import combine, contour_from_mass, mass_from_sets, merge_states, pignistic_from_mass
+from hedgerow.criteria import BeliefGain
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets
@@ -474,3 +475,10 @@ def test_labels_may_be_text():
     model = RandomForestClassifier(10, random_state=0).fit(X, sets)
     assert model.classes_.tolist() == names.tolist()
     assert model.score(X, names[Y]) > 0.9
+
+
+def test_labels_are_refined_before_lam_is_chosen():
+    model = RandomForestClassifier(6, criterion=BeliefGain(lam="auto"), label_rounds=2, random_state=0)
+    model.fit(X, blur(Y, 0.5))
+    assert fitted_of(model).criterion.is_settled
+    assert model.score(X, Y) > 0.9

@@ -35,12 +35,14 @@ def refine(
     """Codes (p, n) of the rows -> shares (n, K) after at most `rounds` rounds; certain labels stay certain.
 
     Rows are judged by trees with bags, even if the estimator has no bootstrap: a tree that was grown on a row would
-    only repeat its label. Class weights are not used, because they say nothing about the class of a row.
+    only repeat its label. Class weights are not used, because they say nothing about the class of a row. If the
+    criterion has a parameter that is still to be chosen, the rounds use the middle of its range.
     """
     contour, shares = blurred.labels.contour, blurred.labels.shares
     unsure = ~blurred.labels.certain
     bag_mean = settings.bag_mean or 1.0
-    judges = replace(settings, bag_mean=bag_mean, leaf_counts="inbag")
+    candidates = settings.criterion.candidates()
+    judges = replace(settings, bag_mean=bag_mean, leaf_counts="inbag", criterion=candidates[len(candidates) // 2])
     outside = Judges(Bags(settings.seed, bag_mean, codes.shape[1]))
     for _ in range(rounds):
         labels = blurred.spread(shares, by_class=False)
