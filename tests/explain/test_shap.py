@@ -323,7 +323,7 @@ def test_values_of_a_regressor_are_what_their_definition_says():
     trees, codes = forest.trees_, answers_of(forest).read(X)
     leaves = [np.zeros((tree.n_leaves, 1)) for tree in trees]
     for held, tree in zip(leaves, trees, strict=True):
-        held[tree._payload[tree.is_leaf], 0] = tree.value[tree.is_leaf, 0, 0] / len(trees)
+        held[tree.nodes.payload[tree.is_leaf], 0] = tree.value[tree.is_leaf, 0, 0] / len(trees)
     missing = np.iinfo(codes.dtype).max
     found = shap_values(forest, X[:5])
     for row in range(5):

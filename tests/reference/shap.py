@@ -86,7 +86,7 @@ def trees_for_shap(trees: list[Tree], values: list[Floats]) -> list[dict[str, An
         left = tree.first_child
         right = np.where(left < 0, -1, left + 1)
         held = np.zeros((tree.n_nodes, leaves.shape[1]))
-        held[tree.is_leaf] = leaves[tree._payload[tree.is_leaf]]
+        held[tree.is_leaf] = leaves[tree.nodes.payload[tree.is_leaf]]
         made.append(
             {
                 "children_left": left,
@@ -110,7 +110,7 @@ def cover_of(tree: Tree) -> Floats:
 def _by_path(tree: Tree, leaves: Floats, codes: NDArray[Any], missing: int, known: frozenset[int], node: int) -> Floats:
     """-> (K,): the mean value of the leaves below a node."""
     if tree.is_leaf[node]:
-        return leaves[tree._payload[node]]
+        return leaves[tree.nodes.payload[node]]
     first, feature = int(tree.first_child[node]), int(tree.feature[node])
     if feature in known:
         return _by_path(tree, leaves, codes, missing, known, first + _side(tree, node, int(codes[feature]), missing))
