@@ -54,9 +54,21 @@ Box<double, n_axes> box_of(const OutBox<n_axes>& array) {
     for (std::size_t axis = 0; axis < n_axes; ++axis) box.shape[axis] = array.shape(axis);
     return box;
 }
-// Codes are stored feature after feature.
+// Codes of one or of two bytes, stored feature after feature. A function that takes them is defined once for both, because
+// it takes nanobind's headers longer to define it than the compiler to compile what it does.
+using InCodes = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
 template <class Code>
-CodeColumns<Code> columns_of(const InTable<Code>& codes) { return {codes.data(), codes.shape(0), codes.shape(1)}; }
+CodeColumns<Code> columns_of(const InCodes& codes) {
+    if (codes.dtype() != nb::dtype<Code>()) throw nb::next_overload();
+    return {static_cast<const Code*>(codes.data()), codes.shape(0), codes.shape(1)};
+}
+// visit(columns of codes as they are)
+template <class Visit>
+auto with_codes(const InCodes& codes, Visit&& visit) {
+    if (codes.dtype() == nb::dtype<std::uint8_t>()) return visit(columns_of<std::uint8_t>(codes));
+    return visit(columns_of<std::uint16_t>(codes));
+}
 
 // The values of a dictionary by name, and the objects that keep its arrays alive.
 struct Values {

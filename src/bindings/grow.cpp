@@ -7,56 +7,58 @@
 namespace hedgerow {
 namespace {
 
-template <class Code>
-nb::dict grow(const InTable<Code>& codes, const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t first_tree,
+nb::dict grow(const InCodes& codes, const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t first_tree,
               std::size_t n_trees, std::size_t n_threads, const nb::object& progress, const std::optional<nb::dict>& below) {
     const Values cut(bins), judged(target), how(options);
     std::optional<Values> nodes;
     if (below) nodes.emplace(*below);
     return to_dict(without_gil([&](Control& control) {
-        return grow_forest(columns_of(codes), cut.given, judged.given, how.given, nodes ? &nodes->given : nullptr,
-                           {first_tree, n_trees, n_threads}, control);
+        return with_codes(codes, [&](const auto& columns) {
+            return grow_forest(columns, cut.given, judged.given, how.given, nodes ? &nodes->given : nullptr,
+                               {first_tree, n_trees, n_threads}, control);
+        });
     }, progress));
 }
 
 // The rows of a part that reach some nodes of the top of a tree: rows, times, start.
-template <class Code>
-nb::tuple arrived_of(const InTable<Code>& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
+nb::tuple arrived_of(const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
                      const In<std::uint64_t>& set_words, const In<std::int32_t>& place, std::size_t n_places, std::uint64_t seed,
                      std::uint64_t tree, std::size_t n_rows, double bag_mean, std::size_t first_row, bool outside) {
     const TreeView top{reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), true};
     Arrived found = without_gil([&](Control&) {
-        return find_arrived(top, columns_of(codes), {span_of(place), n_places}, Bag(seed, tree, n_rows, bag_mean), first_row, outside);
+        return with_codes(codes, [&](const auto& columns) {
+            return find_arrived(top, columns, {span_of(place), n_places}, Bag(seed, tree, n_rows, bag_mean), first_row, outside);
+        });
     });
     return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.times)), to_numpy(std::move(found.start)));
 }
 
-template <class Code, class Cell>
-nb::object histograms(const InTable<Code>& codes, const In<std::int64_t>& n_bins, const In<std::uint32_t>& rows,
+template <class Cell>
+nb::object histograms(const InCodes& codes, const In<std::int64_t>& n_bins, const In<std::uint32_t>& rows,
                       const In<std::int64_t>& row_start, const std::optional<In<std::uint16_t>>& labels, const In<Cell>& amounts,
                       const std::optional<In<Cell>>& sums, std::uint32_t n_cells, const In<std::int64_t>& start,
                       const In<std::uint32_t>& features) {
     const RowAmounts<Cell> given{span_of(row_start), span_of(rows), span_of(amounts), span_of(sums), span_of(labels), n_cells};
     return to_numpy(without_gil([&](Control&) {
-        return sum_bins(columns_of(codes), span_of(n_bins), given, {span_of(start), span_of(features)});
+        return with_codes(codes, [&](const auto& columns) {
+            return sum_bins(columns, span_of(n_bins), given, {span_of(start), span_of(features)});
+        });
     }));
 }
 
 }  // namespace
 
 void define_growing(nb::module_& module) {
-    for_each_code([&]<class Code>(Code) {
-        module.def("grow", &grow<Code>, "codes"_a.noconvert(), "bins"_a, "target"_a, "options"_a, "first_tree"_a, "n_trees"_a,
-                   "n_threads"_a, "progress"_a.none(), "below"_a.none());
-        module.def("arrived", &arrived_of<Code>, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "place"_a,
-                   "n_places"_a, "seed"_a, "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a, "outside"_a);
-        const auto define_histograms = [&]<class Cell>(Cell) {
-            module.def("histograms", &histograms<Code, Cell>, "codes"_a.noconvert(), "n_bins"_a, "rows"_a, "row_start"_a,
-                       "labels"_a.none(), "amounts"_a.noconvert(), "sums"_a.none(), "n_cells"_a, "start"_a, "features"_a);
-        };
-        define_histograms(std::uint32_t{});
-        define_histograms(double{});
-    });
+    module.def("grow", &grow, "codes"_a.noconvert(), "bins"_a, "target"_a, "options"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
+               "progress"_a.none(), "below"_a.none());
+    module.def("arrived", &arrived_of, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "place"_a, "n_places"_a, "seed"_a,
+               "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a, "outside"_a);
+    const auto define_histograms = [&]<class Cell>(Cell) {
+        module.def("histograms", &histograms<Cell>, "codes"_a.noconvert(), "n_bins"_a, "rows"_a, "row_start"_a, "labels"_a.none(),
+                   "amounts"_a.noconvert(), "sums"_a.none(), "n_cells"_a, "start"_a, "features"_a);
+    };
+    define_histograms(std::uint32_t{});
+    define_histograms(double{});
 }
 
 }  // namespace hedgerow

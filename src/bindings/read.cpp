@@ -12,72 +12,80 @@
 namespace hedgerow {
 namespace {
 
+// work(codes, control), without the GIL.
+template <class Work>
+auto reading(const InCodes& codes, Work&& work) {
+    return without_gil([&](Control& control) { return with_codes(codes, [&](const auto& columns) { return work(columns, control); }); });
+}
+// The same for work that takes much longer than a copy of the codes; it is compiled for codes of two bytes only.
+template <class Work>
+auto reading_wide(const InCodes& codes, Work&& work) {
+    return reading(codes, [&](const auto& columns, Control& control) { return work(WideCodes(columns).columns(), control); });
+}
+
 // A reader, and the arrays it reads.
 class HeldReader {
 public:
     explicit HeldReader(const nb::kwargs& arrays) : values_(arrays), reader_(values_.given) {}
 
-    template <class Code>
-    nb::object average(const InTable<Code>& codes, std::size_t n_threads) const {
-        return to_numpy(without_gil([&](Control& control) { return reader_.average(columns_of(codes), n_threads, control); }));
-    }
-    template <class Code>
-    nb::object average_known(const InTable<Code>& codes, const InTable<double>& shares, const In<std::int32_t>& distinct,
-                             std::size_t n_threads) const {
-        return to_numpy(without_gil([&](Control& control) {
-            return reader_.average_known(columns_of(codes), table_of(shares), span_of(distinct), n_threads, control);
+    nb::object average(const InCodes& codes, std::size_t n_threads) const {
+        return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.average(columns, n_threads, control);
         }));
     }
-    template <class Code>
-    nb::object average_outside(const InTable<Code>& codes, const In<std::int64_t>& rows, std::size_t n_rows, std::uint64_t seed,
+    nb::object average_known(const InCodes& codes, const InTable<double>& shares, const In<std::int32_t>& distinct,
+                             std::size_t n_threads) const {
+        return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.average_known(columns, table_of(shares), span_of(distinct), n_threads, control);
+        }));
+    }
+    nb::object average_outside(const InCodes& codes, const In<std::int64_t>& rows, std::size_t n_rows, std::uint64_t seed,
                                double bag_mean, const std::optional<In<std::uint16_t>>& labels, std::size_t n_threads) const {
         const OutsideRows outside{rows.data(), n_rows, seed, bag_mean, pointer_to(labels)};
         const auto of_rows = labels ? span_of(*labels) : std::span<const std::uint16_t>{};
-        return to_numpy(without_gil([&](Control& control) {
-            return reader_.average_outside(columns_of(codes), span_of(rows), outside, of_rows, n_threads, control);
+        return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.average_outside(columns, span_of(rows), outside, of_rows, n_threads, control);
         }));
     }
     nb::tuple distinct(std::size_t n_threads) const {
         auto [examples, distinct] = without_gil([&](Control& control) { return reader_.distinct(n_threads, control); });
         return nb::make_tuple(to_numpy(std::move(examples)), to_numpy(std::move(distinct)));
     }
-    template <class Code>
-    nb::object leaves(const InTable<Code>& codes, std::size_t n_threads, bool as_nodes) const {
-        return to_numpy(without_gil([&](Control& control) { return reader_.leaves(columns_of(codes), n_threads, as_nodes, control); }));
+    nb::object leaves(const InCodes& codes, std::size_t n_threads, bool as_nodes) const {
+        return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.leaves(columns, n_threads, as_nodes, control);
+        }));
     }
-    template <class Code>
-    nb::object path_most(const InTable<Code>& codes, const InTable<double>& amounts, std::size_t n_threads) const {
-        return to_numpy(without_gil([&](Control& control) {
-            return reader_.path_most(columns_of(codes), table_of(amounts), n_threads, control);
+    nb::object path_most(const InCodes& codes, const InTable<double>& amounts, std::size_t n_threads) const {
+        return to_numpy(reading_wide(codes, [&](const auto& columns, Control& control) {
+            return reader_.path_most(columns, table_of(amounts), n_threads, control);
         }));
     }
     nb::object covers(const In<double>& amounts) const { return to_numpy(reader_.covers(span_of(amounts))); }
-    template <class Code>
-    nb::object mixed_counts(const InTable<Code>& codes, const In<double>& covers, const In<std::uint8_t>& gapless, bool pooled,
+    nb::object mixed_counts(const InCodes& codes, const In<double>& covers, const In<std::uint8_t>& gapless, bool pooled,
                             std::size_t n_threads) const {
         const Branching branching{span_of(covers), span_of(gapless), pooled};
-        return to_numpy(without_gil([&](Control& control) { return reader_.mixed_counts(columns_of(codes), branching, n_threads, control); }));
-    }
-    template <class Code>
-    nb::object mixed_states(const InTable<Code>& codes, const InTable<double>& states, const In<double>& rows, const In<double>& covers,
-                            const In<std::uint8_t>& gapless, bool pooled, std::size_t n_threads) const {
-        const Branching branching{span_of(covers), span_of(gapless), pooled};
-        return to_numpy(without_gil([&](Control& control) {
-            return reader_.mixed_states(columns_of(codes), table_of(states), span_of(rows), branching, n_threads, control);
+        return to_numpy(reading_wide(codes, [&](const auto& columns, Control& control) {
+            return reader_.mixed_counts(columns, branching, n_threads, control);
         }));
     }
-    template <class Code>
-    nb::object marks(const InTable<Code>& codes, const InTable<std::int32_t>& drawn, const In<std::int64_t>& n_bins,
+    nb::object mixed_states(const InCodes& codes, const InTable<double>& states, const In<double>& rows, const In<double>& covers,
+                            const In<std::uint8_t>& gapless, bool pooled, std::size_t n_threads) const {
+        const Branching branching{span_of(covers), span_of(gapless), pooled};
+        return to_numpy(reading_wide(codes, [&](const auto& columns, Control& control) {
+            return reader_.mixed_states(columns, table_of(states), span_of(rows), branching, n_threads, control);
+        }));
+    }
+    nb::object marks(const InCodes& codes, const InTable<std::int32_t>& drawn, const In<std::int64_t>& n_bins,
                      const In<std::uint8_t>& nominal, std::uint64_t seed, double bag_mean, std::size_t first_tree, std::size_t n_threads) const {
         const Bags bags{seed, bag_mean, codes.shape(1), first_tree};
-        return to_numpy(without_gil([&](Control& control) {
-            return reader_.marks(columns_of(codes), table_of(drawn), span_of(n_bins), span_of(nominal), bags, n_threads, control);
+        return to_numpy(reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.marks(columns, table_of(drawn), span_of(n_bins), span_of(nominal), bags, n_threads, control);
         }));
     }
     // bags: None, or the rows of the training table, their number, and the seed, the mean and the first tree of the bags.
     using Drawn = std::tuple<In<std::int64_t>, std::size_t, std::uint64_t, double, std::size_t>;
-    template <class Code>
-    nb::tuple strangeness(const InTable<Code>& codes, const InTable<double>& cells, const InTable<std::int32_t>& places,
+    nb::tuple strangeness(const InCodes& codes, const InTable<double>& cells, const InTable<std::int32_t>& places,
                           const In<std::int32_t>& features, const In<std::uint8_t>& nominal, const In<std::int64_t>& n_bins,
                           const InTable<Mark>& marks, const InTable<double>& low, const InTable<double>& high, const In<double>& spread,
                           const In<double>& absent, const In<std::int64_t>& start, const In<double>& missing, const In<double>& present,
@@ -91,8 +99,8 @@ public:
             training = span_of(std::get<0>(*bags));
             drawn = {std::get<2>(*bags), std::get<3>(*bags), std::get<1>(*bags), std::get<4>(*bags)};
         }
-        Strange found = without_gil([&](Control& control) {
-            return reader_.strangeness(columns_of(codes), hulls, table_of(cells), training, drawn, n_threads, control);
+        Strange found = reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.strangeness(columns, hulls, table_of(cells), training, drawn, n_threads, control);
         });
         const auto as_tuple = [](Scores& scores) {
             return nb::make_tuple(to_numpy(std::move(scores.total)), to_numpy(std::move(scores.single)), to_numpy(std::move(scores.place)));
@@ -101,67 +109,64 @@ public:
     }
     // out_of_bag: None, or the seed and the mean of the bags, and the labels of rows that leaves have counted, or None.
     using Outside = std::tuple<std::uint64_t, double, std::optional<In<std::uint16_t>>>;
-    template <class Code>
-    void fold(const InTable<Code>& codes, const InTable<double>& states, const std::optional<In<std::int32_t>>& distinct, int merge,
+    void fold(const InCodes& codes, const InTable<double>& states, const std::optional<In<std::int32_t>>& distinct, int merge,
               std::size_t first_tree, std::size_t n_trees, const std::optional<In<double>>& tree_weights,
               const std::optional<Outside>& out_of_bag, std::size_t n_threads, const OutTable<double>& merged) const {
         const StatesGiven given{table_of(states), pointer_to(distinct), first_tree, n_trees, pointer_to(tree_weights)};
         std::optional<OutOfBag> outside;
         if (out_of_bag) outside = {std::get<0>(*out_of_bag), std::get<1>(*out_of_bag), pointer_to(std::get<2>(*out_of_bag))};
-        without_gil([&](Control& control) {
-            reader_.fold(columns_of(codes), given, static_cast<Merge>(merge), outside, n_threads, table_of(merged), control);
+        reading(codes, [&](const auto& columns, Control& control) {
+            reader_.fold(columns, given, static_cast<Merge>(merge), outside, n_threads, table_of(merged), control);
         });
     }
-    template <class Code>
-    void explain(const InTable<Code>& codes, const InTable<double>& states, std::size_t first_tree, std::size_t n_trees,
-                 const In<double>& covers, const std::optional<InTable<Code>>& background, std::size_t most, std::size_t n_threads,
+    void explain(const InCodes& codes, const InTable<double>& states, std::size_t first_tree, std::size_t n_trees,
+                 const In<double>& covers, const std::optional<InCodes>& background, std::size_t most, std::size_t n_threads,
                  const OutBox<3>& values, const std::optional<OutBox<4>>& pairs) const {
         const StatesGiven given{table_of(states), nullptr, first_tree, n_trees, nullptr};
-        const auto others = background ? columns_of(*background) : CodeColumns<Code>{};
         const auto to_pairs = pairs ? box_of<4>(*pairs) : Box<double, 4>{};
         without_gil([&](Control& control) {
-            reader_.explain(columns_of(codes), given, span_of(covers), others, most, n_threads, box_of<3>(values), to_pairs, control);
+            with_codes(codes, [&]<class Code>(const CodeColumns<Code>& columns) {
+                const auto others = background ? columns_of<Code>(*background) : CodeColumns<Code>{};
+                reader_.explain(columns, given, span_of(covers), others, most, n_threads, box_of<3>(values), to_pairs, control);
+            });
         });
     }
-    template <class Code>
-    nb::tuple smallest_change(const InTable<Code>& codes, double seconds, const nb::kwargs& arrays) const {
+    nb::tuple smallest_change(const InCodes& codes, double seconds, const nb::kwargs& arrays) const {
         const Values values(arrays);
-        Change found = without_gil([&](Control& control) { return reader_.smallest_change(columns_of(codes), values.given, seconds, control); });
+        Change found = reading(codes, [&](const auto& columns, Control& control) {
+            return reader_.smallest_change(columns, values.given, seconds, control);
+        });
         return nb::make_tuple(to_numpy(std::move(found.codes)), found.label, found.cost, found.bound, found.finished);
     }
     nb::object leaf_shares(const In<double>& covers) const { return to_numpy(reader_.leaf_shares(span_of(covers))); }
 
-    template <class Code>
-    void permute(const InTable<Code>& codes, const In<std::uint16_t>& labels, int worth, bool counted, std::uint64_t seed,
+    void permute(const InCodes& codes, const In<std::uint16_t>& labels, int worth, bool counted, std::uint64_t seed,
                  double bag_mean, const In<std::int64_t>& features, const In<std::int64_t>& start, std::uint64_t key,
                  std::size_t n_repeats, std::size_t n_threads, const OutTable<double>& decrease) const {
         const Permuting how{seed, bag_mean, span_of(features), span_of(start), key, n_repeats};
-        without_gil([&](Control& control) {
-            reader_.permute(columns_of(codes), span_of(labels), static_cast<Worth>(worth), counted, how, n_threads, table_of(decrease),
+        reading_wide(codes, [&](const auto& columns, Control& control) {
+            reader_.permute(columns, span_of(labels), static_cast<Worth>(worth), counted, how, n_threads, table_of(decrease),
                             control);
         });
     }
-    template <class Code>
-    void permute_numbers(const InTable<Code>& codes, const In<double>& targets, const In<double>& predicted, std::uint64_t seed,
+    void permute_numbers(const InCodes& codes, const In<double>& targets, const In<double>& predicted, std::uint64_t seed,
                          double bag_mean, const In<std::int64_t>& features, const In<std::int64_t>& start, std::uint64_t key,
                          std::size_t n_repeats, std::size_t n_threads, const OutTable<double>& decrease) const {
         const Permuting how{seed, bag_mean, span_of(features), span_of(start), key, n_repeats};
-        without_gil([&](Control& control) {
-            reader_.permute_numbers(columns_of(codes), span_of(targets), span_of(predicted), how, n_threads, table_of(decrease), control);
+        reading_wide(codes, [&](const auto& columns, Control& control) {
+            reader_.permute_numbers(columns, span_of(targets), span_of(predicted), how, n_threads, table_of(decrease), control);
         });
     }
-    template <class Code>
-    void gains(const InTable<Code>& codes, const In<std::uint16_t>& labels, std::uint64_t seed, double bag_mean,
+    void gains(const InCodes& codes, const In<std::uint16_t>& labels, std::uint64_t seed, double bag_mean,
                std::size_t n_threads, const OutTable<double>& gains) const {
-        without_gil([&](Control& control) {
-            reader_.gains(columns_of(codes), span_of(labels), seed, bag_mean, n_threads, table_of(gains), control);
+        reading_wide(codes, [&](const auto& columns, Control& control) {
+            reader_.gains(columns, span_of(labels), seed, bag_mean, n_threads, table_of(gains), control);
         });
     }
-    template <class Code>
-    void gains_numbers(const InTable<Code>& codes, const In<double>& targets, std::uint64_t seed, double bag_mean,
+    void gains_numbers(const InCodes& codes, const In<double>& targets, std::uint64_t seed, double bag_mean,
                        std::size_t n_threads, const OutTable<double>& gains) const {
-        without_gil([&](Control& control) {
-            reader_.gains_numbers(columns_of(codes), span_of(targets), seed, bag_mean, n_threads, table_of(gains), control);
+        reading_wide(codes, [&](const auto& columns, Control& control) {
+            reader_.gains_numbers(columns, span_of(targets), seed, bag_mean, n_threads, table_of(gains), control);
         });
     }
     void first_uses(const In<std::int64_t>& depth, const OutTable<double>& first) const {
@@ -257,35 +262,33 @@ void define_reading(nb::module_& module) {
         .def("covers", &HeldReader::covers, "amounts"_a)
         .def("first_uses", &HeldReader::first_uses, "depth"_a, "first"_a.noconvert())
         .def("leaf_shares", &HeldReader::leaf_shares, "covers"_a);
-    for_each_code([&]<class Code>(Code) {
-        const auto codes = "codes"_a.noconvert();
-        const auto decrease = "decrease"_a.noconvert(), gains = "gains"_a.noconvert();
-        reader.def("average", &HeldReader::average<Code>, codes, "n_threads"_a)
-            .def("average_known", &HeldReader::average_known<Code>, codes, "shares"_a, "distinct"_a, "n_threads"_a)
-            .def("average_outside", &HeldReader::average_outside<Code>, codes, "rows"_a, "n_rows"_a, "seed"_a, "bag_mean"_a,
-                 "labels"_a.none(), "n_threads"_a)
-            .def("leaves", &HeldReader::leaves<Code>, codes, "n_threads"_a, "as_nodes"_a)
-            .def("mixed_counts", &HeldReader::mixed_counts<Code>, codes, "covers"_a, "gapless"_a, "pooled"_a, "n_threads"_a)
-            .def("mixed_states", &HeldReader::mixed_states<Code>, codes, "states"_a, "rows"_a, "covers"_a, "gapless"_a, "pooled"_a,
-                 "n_threads"_a)
-            .def("marks", &HeldReader::marks<Code>, codes, "drawn"_a, "n_bins"_a, "nominal"_a, "seed"_a, "bag_mean"_a, "first_tree"_a,
-                 "n_threads"_a)
-            .def("strangeness", &HeldReader::strangeness<Code>, codes, "cells"_a, "places"_a, "features"_a, "nominal"_a, "n_bins"_a,
-                 "marks"_a, "low"_a, "high"_a, "spread"_a, "absent"_a, "start"_a, "missing"_a, "present"_a, "far"_a, "bags"_a.none(),
-                 "n_threads"_a)
-            .def("fold", &HeldReader::fold<Code>, codes, "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
-                 "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
-            .def("explain", &HeldReader::explain<Code>, codes, "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
-                 "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
-            .def("path_most", &HeldReader::path_most<Code>, codes, "amounts"_a, "n_threads"_a)
-            .def("smallest_change", &HeldReader::smallest_change<Code>, codes, "seconds"_a, "arrays"_a)
-            .def("permute", &HeldReader::permute<Code>, codes, "labels"_a, "worth"_a, "counted"_a, "seed"_a, "bag_mean"_a,
-                 "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
-            .def("permute_numbers", &HeldReader::permute_numbers<Code>, codes, "targets"_a, "predicted"_a, "seed"_a, "bag_mean"_a,
-                 "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
-            .def("gains", &HeldReader::gains<Code>, codes, "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains)
-            .def("gains_numbers", &HeldReader::gains_numbers<Code>, codes, "targets"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains);
-    });
+    const auto codes = "codes"_a.noconvert();
+    const auto decrease = "decrease"_a.noconvert(), gains = "gains"_a.noconvert();
+    reader.def("average", &HeldReader::average, codes, "n_threads"_a)
+        .def("average_known", &HeldReader::average_known, codes, "shares"_a, "distinct"_a, "n_threads"_a)
+        .def("average_outside", &HeldReader::average_outside, codes, "rows"_a, "n_rows"_a, "seed"_a, "bag_mean"_a,
+             "labels"_a.none(), "n_threads"_a)
+        .def("leaves", &HeldReader::leaves, codes, "n_threads"_a, "as_nodes"_a)
+        .def("mixed_counts", &HeldReader::mixed_counts, codes, "covers"_a, "gapless"_a, "pooled"_a, "n_threads"_a)
+        .def("mixed_states", &HeldReader::mixed_states, codes, "states"_a, "rows"_a, "covers"_a, "gapless"_a, "pooled"_a,
+             "n_threads"_a)
+        .def("marks", &HeldReader::marks, codes, "drawn"_a, "n_bins"_a, "nominal"_a, "seed"_a, "bag_mean"_a, "first_tree"_a,
+             "n_threads"_a)
+        .def("strangeness", &HeldReader::strangeness, codes, "cells"_a, "places"_a, "features"_a, "nominal"_a, "n_bins"_a,
+             "marks"_a, "low"_a, "high"_a, "spread"_a, "absent"_a, "start"_a, "missing"_a, "present"_a, "far"_a, "bags"_a.none(),
+             "n_threads"_a)
+        .def("fold", &HeldReader::fold, codes, "states"_a, "distinct"_a.none(), "merge"_a, "first_tree"_a, "n_trees"_a,
+             "tree_weights"_a.none(), "out_of_bag"_a.none(), "n_threads"_a, "merged"_a.noconvert())
+        .def("explain", &HeldReader::explain, codes, "states"_a, "first_tree"_a, "n_trees"_a, "covers"_a,
+             "background"_a.noconvert().none(), "most"_a, "n_threads"_a, "values"_a.noconvert(), "pairs"_a.noconvert().none())
+        .def("path_most", &HeldReader::path_most, codes, "amounts"_a, "n_threads"_a)
+        .def("smallest_change", &HeldReader::smallest_change, codes, "seconds"_a, "arrays"_a)
+        .def("permute", &HeldReader::permute, codes, "labels"_a, "worth"_a, "counted"_a, "seed"_a, "bag_mean"_a,
+             "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
+        .def("permute_numbers", &HeldReader::permute_numbers, codes, "targets"_a, "predicted"_a, "seed"_a, "bag_mean"_a,
+             "features"_a, "start"_a, "key"_a, "n_repeats"_a, "n_threads"_a, decrease)
+        .def("gains", &HeldReader::gains, codes, "labels"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains)
+        .def("gains_numbers", &HeldReader::gains_numbers, codes, "targets"_a, "seed"_a, "bag_mean"_a, "n_threads"_a, gains);
     nb::class_<HeldEntries>(module, "NodeEntries")
         .def(nb::init<const In<std::uint64_t>&, const In<std::int32_t>&, const In<std::int64_t>&, const In<std::uint16_t>&,
                       const In<double>&>(),

@@ -22,7 +22,6 @@ namespace hedgerow {
 
 #ifdef HEDGEROW_VECTORS
 
-template <class Code>
 class FewRows {
 public:
     using Row = NumberRow;
@@ -48,7 +47,7 @@ public:
 
     // Looks at up to four features of that node, and stores the best threshold in `best` if it is better.
     // -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle them
-    std::uint32_t look(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
+    std::uint32_t look(const AnyView& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row* rows, std::uint32_t, const Target& target, Split& best) {
         if (n_rows_ > max_rows) return declined;
         for (std::uint32_t f = 0; f < n_numbers; ++f)
@@ -66,15 +65,17 @@ private:
     static constexpr float error = 16 * 16 * 0x1.0p-24f;
 
     template <int n_registers>
-    std::uint32_t look_at(const CodeView<Code>& view, const std::uint32_t* numbers, std::uint32_t n_numbers, const Row* rows,
+    std::uint32_t look_at(const AnyView& either, const std::uint32_t* numbers, std::uint32_t n_numbers, const Row* rows,
                           const Target& target, Split& best) {
         constexpr std::uint32_t width = 4 * n_registers;
         std::int32_t codes[lanes * width];
         float highest[lanes * width];  // an upper bound of the score of each candidate
-        for (std::uint32_t i = 0; i < width; ++i) {
-            const Code* row = view.codes + rows[i < n_rows_ ? i : 0].offset * view.row_stride;  // a row may come twice
-            for (std::uint32_t f = 0; f < n_numbers; ++f) codes[f * width + i] = row[numbers[f] * view.feature_stride];
-        }
+        either.visit([&](const auto& view) {
+            for (std::uint32_t i = 0; i < width; ++i) {
+                const auto* row = view.codes + rows[i < n_rows_ ? i : 0].offset * view.row_stride;  // a row may come twice
+                for (std::uint32_t f = 0; f < n_numbers; ++f) codes[f * width + i] = row[numbers[f] * view.feature_stride];
+            }
+        });
         // A lower bound of the best score, at least the score that must be beaten.
         Floats lowest = Floats{} + static_cast<float>(best.score * scale_ * scale_) * (1 - 0x1.0p-16f);
         std::uint32_t n_varying = 0;
@@ -153,7 +154,6 @@ private:
 
 #else
 
-template <class Code>
 class FewRows;
 
 #endif

@@ -15,6 +15,7 @@
 #include "core/grow/rows.hpp"
 #include "core/grow/search.hpp"
 #include "core/grow/write.hpp"
+#include "core/kit/apart.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/bag.hpp"
@@ -58,17 +59,18 @@ struct Start {
 };
 
 // Each thread has one, whose memory is used for one tree after another.
-template <class Code, class Row, class Source>
+template <class Row, class Source>
 class Grower {
 public:
-    using Search = NodeSearch<Code, Row>;
+    using Search = NodeSearch<Row>;
     using LeafBuilder = typename Source::LeafBuilder;
     using Leaves = typename LeafBuilder::Leaves;
 
-    Grower(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, std::unique_ptr<Search> search,
+    Grower(const AnyTable& table, const Source& source, const GrowOptions& options, std::unique_ptr<Search> search,
            Control& control, bool calling_thread)
         : table_(table), source_(source), options_(options), search_(std::move(search)), rows_(table), control_(control),
-          calling_thread_(calling_thread) {}
+          calling_thread_(calling_thread), value_amount_(std::size_t{table.missing()} + 1), value_rows_(std::size_t{table.missing()} + 1),
+          occupied_(table.wide) {}
 
     Grown<Leaves> grow(std::uint64_t tree_number) {
         const Bag bag(options_.seed, tree_number, table_.n_rows, options_.bag_mean);
@@ -136,7 +138,7 @@ private:
     }
 
     // Splits the node with the largest gain next, until the tree has enough leaves.
-    void grow_best_first(const Frame& root) {
+    HEDGEROW_APART void grow_best_first(const Frame& root) {
         std::priority_queue<Candidate> frontier;
         std::uint32_t n_ends = 1;  // number of leaves if growing stopped now
         settle(root);
@@ -162,7 +164,7 @@ private:
     }
 
     // A new node: a leaf if it may not be split, otherwise it waits on the stack.
-    void settle(const Frame& frame) {
+    HEDGEROW_APART void settle(const Frame& frame) {
         writer_.reach(frame.depth);
         const bool is_end = must_end(options_, frame, n_rows_in(frame), frame.size()) || (!options_.is_blind() && is_pure(frame));
         if (is_end) make_leaf(frame); else stack_.push_back(frame);
@@ -183,7 +185,7 @@ private:
         return true;
     }
 
-    void make_leaf(const Frame& frame) {
+    HEDGEROW_APART void make_leaf(const Frame& frame) {
         writer_.leaf(frame.node);
         leaves_->open_leaf();
         const Row *inside = rows_.inside(frame), *outside = rows_.outside(frame);
@@ -195,7 +197,7 @@ private:
 
     // ---- splits -----------------------------------------------------------------------------------------
 
-    void apply(const Frame& frame, const Split& split) {
+    HEDGEROW_APART void apply(const Frame& frame, const Split& split) {
         const std::uint32_t child = writer_.add_children(2);
         Frame left = frame, right = frame;
         left.node = child;
@@ -214,12 +216,14 @@ private:
 
     void apply_threshold(const Frame& frame, const Split& split, std::uint32_t child, Frame& left, Frame& right) {
         bool missing_left = split.missing_left;
-        const auto goes_right = [&](Code code) {
-            return static_cast<Code>(code + missing_left) > split.threshold + missing_left;
+        const auto goes_right = [&] {
+            return [missing_left, bound = split.threshold + missing_left]<class Code>(Code code) {
+                return static_cast<Code>(code + missing_left) > bound;
+            };
         };
-        left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
+        left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right());
         if (!split.missing_seen) missing_left = 2 * left.size() > frame.size();
-        left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
+        left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right());
         writer_.split(frame.node, Node::split_at(split.threshold, split.feature, missing_left, child));
     }
 
@@ -227,15 +231,17 @@ private:
         const std::uint32_t n_categories = table_.features[split.feature].n_bins;
         write_subset(split, false, n_categories, left_bits_);
         bool missing_left = split.missing_left;
-        const auto goes_right = [&, bits = left_bits_.data()](Code code) {
-            return code == missing_code<Code> ? !missing_left : !((bits[code >> 6] >> (code & 63)) & 1);
+        const auto goes_right = [&] {
+            return [missing_left, bits = left_bits_.data()]<class Code>(Code code) {
+                return code == missing_code<Code> ? !missing_left : !((bits[code >> 6] >> (code & 63)) & 1);
+            };
         };
-        left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right);
+        left.end = right.begin = rows_.divide_inside(frame, split.feature, goes_right());
         // Categories that do not occur in the node, and missing values if there are none in it, go to the larger side.
         const bool larger_left = 2 * left.size() > frame.size();
         if (larger_left) write_subset(split, larger_left, n_categories, left_bits_);
         if (!split.missing_seen) missing_left = larger_left;
-        left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right);
+        left.outside_end = right.outside_begin = rows_.divide_outside(frame, split.feature, goes_right());
         words_.clear();
         const std::uint32_t form = store_subset(left_bits_, n_categories, words_);
         writer_.split(frame.node, Node::split_subset(form, split.feature, missing_left, child), words_);
@@ -255,18 +261,19 @@ private:
         return false;
     }
 
-    bool try_drawn_value(const Frame& frame, std::uint32_t number, Draws& draws) {
+    HEDGEROW_APART bool try_drawn_value(const Frame& frame, std::uint32_t number, Draws& draws) {
         DrawnValue drawn(draws, static_cast<std::uint64_t>(rows_.amount(frame)));
-        const CodeView<Code>& view = rows_.view(frame);
         const Row* rows = rows_.inside(frame);
-        for (std::uint32_t i = 0; i < frame.size(); ++i) {
-            const Code code = view.at(rows[i].offset, number);
-            occupied_.mark(code);
-            value_amount_[code] += static_cast<std::uint64_t>(rows[i].amount());
-            ++value_rows_[code];
-        }
-        occupied_.drain(table_.features[number].n_bins, [&](Code code) {
-            if (code == missing_code<Code>) drawn.miss(value_amount_[code], value_rows_[code]);
+        rows_.view(frame).visit([&](const auto& view) {
+            for (std::uint32_t i = 0; i < frame.size(); ++i) {
+                const auto code = view.at(rows[i].offset, number);
+                occupied_.mark(code);
+                value_amount_[code] += static_cast<std::uint64_t>(rows[i].amount());
+                ++value_rows_[code];
+            }
+        });
+        occupied_.drain(table_.features[number].n_bins, [&](std::uint32_t code) {
+            if (code == table_.missing()) drawn.miss(value_amount_[code], value_rows_[code]);
             else drawn.pass(code, value_amount_[code], value_rows_[code]);
             value_amount_[code] = value_rows_[code] = 0;
         });
@@ -279,11 +286,11 @@ private:
     // One child for each category and one for missing values; a path uses a nominal feature only once.
     bool try_multiway(const Frame& frame, std::uint32_t number) {
         if (used_.has(frame.used, number)) return false;
-        const CodeView<Code>& view = rows_.view(frame);
+        const AnyView& any = rows_.view(frame);
         const std::uint32_t n_categories = table_.features[number].n_bins;
-        const auto child_of = [&](const Row& row) -> std::uint32_t {
-            const Code code = view.at(row.offset, number);
-            return code == missing_code<Code> ? n_categories : code;
+        const auto child_of = [&](const Row& row) {
+            const std::uint32_t code = any.visit([&](const auto& view) { return std::uint32_t{view.at(row.offset, number)}; });
+            return code == table_.missing() ? n_categories : code;
         };
         child_rows_.assign(n_categories + 1, 0);
         for (std::uint32_t i = 0; i < frame.size(); ++i) ++child_rows_[child_of(rows_.inside(frame)[i])];
@@ -308,20 +315,20 @@ private:
                         [&](std::uint32_t node) { make_leaf({frame, frame, node}); });
     }
 
-    const CodeTable<Code>& table_;
+    const AnyTable table_;
     const Source& source_;
     const GrowOptions& options_;
     std::unique_ptr<Search> search_;
-    TreeRows<Code, Row> rows_;
+    TreeRows<Row> rows_;
     Control& control_;
     bool calling_thread_;
 
     std::vector<Frame> stack_;
     UsedFeatures used_;
     std::vector<std::uint32_t> child_rows_;
-    Zeroed<std::uint64_t> value_amount_{std::size_t{missing_code<Code>} + 1};
-    Zeroed<std::uint32_t> value_rows_{std::size_t{missing_code<Code>} + 1};
-    Occupancy<Code> occupied_;
+    Zeroed<std::uint64_t> value_amount_;
+    Zeroed<std::uint32_t> value_rows_;
+    Occupancy occupied_;
     std::vector<std::uint64_t> left_bits_, words_;  // of a subset: as bits, and as it is stored
 
     TreeWriter writer_;

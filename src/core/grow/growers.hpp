@@ -1,6 +1,6 @@
 // Growers: a table and a target -> a forest, on several threads.
 //
-// There are twenty targets, each searched for codes of one and of two bytes; bytes.cpp and words.cpp are compiled in parallel.
+// There are sixteen targets, each with a search of its own; classes.cpp and numbers.cpp are compiled in parallel.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "core/grow/forest.hpp"
 #include "core/grow/grow.hpp"
 #include "core/grow/pack.hpp"
+#include "core/kit/apart.hpp"
 #include "core/kit/parallel.hpp"
 #include "core/rows/codes.hpp"
 #include "core/targets/targets.hpp"
@@ -19,20 +20,22 @@
 namespace hedgerow {
 
 // A search for each thread.
-template <class Code, class Row>
-using MakeSearch = std::function<std::unique_ptr<NodeSearch<Code, Row>>()>;
+template <class Row>
+using MakeSearch = std::function<std::unique_ptr<NodeSearch<Row>>()>;
 
-// The searches for a target; table, options and target must live as long as they do.
-template <class Code, class Target>
-MakeSearch<Code, typename Target::Row> searches_for(const CodeTable<Code>& table, const GrowOptions& options, const Target& target) {
-    return [&] { return std::make_unique<RowSearch<Code, Target>>(table.features, options, target); };
+// The searches for a target; the features of the table, options and target must live as long as they do.
+template <class Target>
+MakeSearch<typename Target::Row> searches_for(const AnyTable& table, const GrowOptions& options, const Target& target) {
+    return [&features = table.features, wide = table.wide, &options, &target] {
+        return std::make_unique<RowSearch<Target>>(features, wide, options, target);
+    };
 }
 
 // Grows trees by their numbers or, if nodes are given, the parts of trees below them.
-template <class Code, class Row, class Source>
-auto grow_trees(const CodeTable<Code>& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
-                const WhichTrees& which, const MakeSearch<Code, Row>& make_search, Control& control) {
-    using OneGrower = Grower<Code, Row, Source>;
+template <class Row, class Source>
+HEDGEROW_APART auto grow_trees(const AnyTable& table, const Source& source, const GrowOptions& options, const std::vector<Start>& starts,
+                               const WhichTrees& which, const MakeSearch<Row>& make_search, Control& control) {
+    using OneGrower = Grower<Row, Source>;
     const std::size_t n_tasks = starts.empty() ? which.n_trees : starts.size();
     std::vector<std::optional<Grown<typename OneGrower::Leaves>>> trees(n_tasks);
     std::vector<std::unique_ptr<OneGrower>> growers(which.n_threads);
@@ -43,6 +46,29 @@ auto grow_trees(const CodeTable<Code>& table, const Source& source, const GrowOp
     });
     return trees;
 }
+
+struct ToGrow {
+    const AnyTable& table;
+    const Given& target;
+    const GrowOptions& options;
+    const std::vector<Start>& starts;
+    const WhichTrees& which;
+    Control& control;
+};
+
+// Labels or numbers, and what else is known -> the arrays of a forest.
+template <class Source>
+Fields grow_on(const Source& source, const ToGrow& asked) {
+    source.check(asked.table.n_rows);
+    return with_criterion(source, asked.target, asked.table.n_rows, [&]<class Target>(const Target& target, const Source&) {
+        const MakeSearch<typename Target::Row> searches = searches_for(asked.table, asked.options, target);
+        return pack_trees(grow_trees(asked.table, source, asked.options, asked.starts, asked.which, searches, asked.control), source,
+                          asked.options.leaf_rules());
+    });
+}
+extern template Fields grow_on(const Labels&, const ToGrow&);
+extern template Fields grow_on(const Numbers&, const ToGrow&);
+extern template Fields grow_on(const Several&, const ToGrow&);
 
 template <class Code>
 Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Given& target, const Given& given,
@@ -58,11 +84,7 @@ Fields grow_forest(const CodeColumns<Code>& codes, const Given& bins, const Give
     }
     std::vector<Code> by_row;
     table.lay_out(by_row);
-    return with_target(target, table.n_rows, [&](const auto& chosen, const auto& source) {
-        source.check(table.n_rows);
-        const auto searches = searches_for(table, options, chosen);
-        return pack_trees(grow_trees(table, source, options, starts, which, searches, control), source, options.leaf_rules());
-    });
+    return with_source(target, [&](const auto& source) { return grow_on(source, {table, target, options, starts, which, control}); });
 }
 
 }  // namespace hedgerow

@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/grow/occupancy.hpp"
 #include "core/grow/split.hpp"
+#include "core/kit/apart.hpp"
 #include "core/kit/vectors.hpp"
 #include "core/kit/zeroed.hpp"
 #include "core/rows/codes.hpp"
@@ -23,32 +25,35 @@ namespace hedgerow {
 
 #ifdef HEDGEROW_VECTORS
 
-template <class Code, class Criterion>
+template <class Criterion>
 class PairSearch {
 public:
     using Row = CountedRow;
     using Target = ClassPair<Criterion>;
     static constexpr std::uint32_t declined = 0xffffffff;
 
+    // wide: whether codes have two bytes.
+    HEDGEROW_APART explicit PairSearch(bool wide)
+        : n_codes_(wide ? n_codes<std::uint16_t> : n_codes<std::uint8_t>), bins_(lanes * n_codes_), sums_(lanes * (n_codes_ + 4)),
+          order_(lanes * (n_codes_ + 4) + 1), marks_{Occupancy(wide), Occupancy(wide), Occupancy(wide), Occupancy(wide)} {}
+    HEDGEROW_APART ~PairSearch() {}
+
     void enter(const Row*, std::uint32_t, const Target&) {}
 
     // Looks at up to four features of a node that the target has entered, and stores the best threshold in `best` if
     // it is better. -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle them
-    std::uint32_t look(const CodeView<Code>& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
+    std::uint32_t look(const AnyView& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row* rows, std::uint32_t n_rows, Target& target, Split& best) {
         for (std::uint32_t f = 0; f < n_numbers; ++f)
             if (features[numbers[f]].nominal || features[numbers[f]].has_missing || features[numbers[f]].n_bins > max_bins)
                 return declined;
         const Node node{view, features, numbers, rows, n_rows, target};
-        switch (n_numbers) {
-            case 1: return look_at<1>(node, best);
-            case 2: return look_at<2>(node, best);
-            case 3: return look_at<3>(node, best);
-            default: return look_at<4>(node, best);
-        }
+        if (n_rows > few_rows || target.node_amount() > few_amount) return sum_bins(node, n_numbers, best);
+        return n_rows <= 8 ? compare_rows<1>(node, n_numbers, best) : compare_rows<2>(node, n_numbers, best);
     }
 
 private:
+    template <class Code>
     static constexpr std::size_t n_codes = std::size_t{missing_code<Code>} + 1;
     static constexpr std::uint32_t lanes = 4;             // features looked at together
     static constexpr std::uint32_t max_bins = 0x7fff;     // a code is compared as a signed number of 16 bits
@@ -58,7 +63,7 @@ private:
     static constexpr std::int64_t exact_in_float = 4096;  // the product of two counts up to this is exact in a float
 
     struct Node {
-        const CodeView<Code>& view;
+        const AnyView& any;
         const std::vector<Feature>& features;
         const std::uint32_t* numbers;
         const Row* rows;
@@ -66,30 +71,38 @@ private:
         Target& target;
     };
 
-    template <int n_numbers>
-    std::uint32_t look_at(const Node& node, Split& best) {
-        if (node.n_rows > few_rows || node.target.node_amount() > few_amount) return sum_bins<n_numbers>(node, best);
-        return node.n_rows <= 8 ? compare_rows<n_numbers, 1>(node, best) : compare_rows<n_numbers, 2>(node, best);
+    // The loops over rows are compiled for each number of features and both sizes of codes: visit(number of features, view)
+    template <class Visit>
+    static void for_rows(const Node& node, std::uint32_t n_numbers, Visit&& visit) {
+        node.any.visit([&](const auto& view) {
+            switch (n_numbers) {
+                case 1: visit(std::integral_constant<int, 1>{}, view); break;
+                case 2: visit(std::integral_constant<int, 2>{}, view); break;
+                case 3: visit(std::integral_constant<int, 3>{}, view); break;
+                default: visit(std::integral_constant<int, 4>{}, view); break;
+            }
+        });
     }
 
     // ---- a few rows: every pair of them is compared -------------------------------------------------------
 
     // Every row is a candidate: "codes up to mine go left". One register has the left counts of eight candidates; the
     // counts of both classes are the two bytes of a number.
-    template <int n_numbers, int n_registers>
-    std::uint32_t compare_rows(const Node& node, Split& best) {
+    template <int n_registers>
+    HEDGEROW_APART std::uint32_t compare_rows(const Node& node, std::uint32_t n_numbers, Split& best) {
         constexpr std::uint32_t width = 8 * n_registers;
-        std::int16_t codes[n_numbers * width], left[n_numbers * width], amounts[width];
-        const Code* columns[n_numbers];
-        for (int f = 0; f < n_numbers; ++f) columns[f] = node.view.column(node.numbers[f]);
-        for (std::uint32_t i = 0; i < width; ++i) {
-            const Row& row = node.rows[i < node.n_rows ? i : 0];  // a candidate may come more than once
-            amounts[i] = static_cast<std::int16_t>(row.multiplicity << (8 * row.label));
-            for (int f = 0; f < n_numbers; ++f)
-                codes[f * width + i] = static_cast<std::int16_t>(columns[f][row.offset * node.view.row_stride]);
-        }
+        std::int16_t codes[lanes * width], left[lanes * width], amounts[width];
+        for_rows(node, n_numbers, [&]<class Code>(auto n, const CodeView<Code>& view) {
+            const Code* columns[n];
+            for (int f = 0; f < n; ++f) columns[f] = view.column(node.numbers[f]);
+            for (std::uint32_t i = 0; i < width; ++i) {
+                const Row& row = node.rows[i < node.n_rows ? i : 0];  // a candidate may come more than once
+                amounts[i] = static_cast<std::int16_t>(row.multiplicity << (8 * row.label));
+                for (int f = 0; f < n; ++f) codes[f * width + i] = static_cast<std::int16_t>(columns[f][row.offset * view.row_stride]);
+            }
+        });
         std::uint32_t n_varying = 0;
-        for (int f = 0; f < n_numbers; ++f)
+        for (std::uint32_t f = 0; f < n_numbers; ++f)
             n_varying += count_left<n_registers>(codes + f * width, amounts, node.n_rows, left + f * width);
         const std::int64_t at = best_candidate(left, codes, n_numbers * width, width, node.target, best);
         if (at < 0) return n_varying;
@@ -142,11 +155,10 @@ private:
 
     // ---- more rows: a histogram per feature ---------------------------------------------------------------
 
-    template <int n_numbers>
-    std::uint32_t sum_bins(const Node& node, Split& best) {
-        fill<n_numbers>(node);
-        std::uint32_t ends[n_numbers], n_places = 0, n_varying = 0;
-        for (int f = 0; f < n_numbers; ++f) {
+    HEDGEROW_APART std::uint32_t sum_bins(const Node& node, std::uint32_t n_numbers, Split& best) {
+        for_rows(node, n_numbers, [&](auto n, const auto& view) { fill<n>(node, view); });
+        std::uint32_t ends[lanes], n_places = 0, n_varying = 0;
+        for (std::uint32_t f = 0; f < n_numbers; ++f) {
             const std::uint32_t n_occupied = list(f, node.features[node.numbers[f]].n_bins, node.n_rows, n_places);
             n_varying += n_occupied > 1;
             // The register is filled up with places that leave nothing on the right, which never win.
@@ -162,11 +174,11 @@ private:
     }
 
     // Several features in one pass: while one sum waits for memory, the others go on.
-    template <int n_numbers>
-    void fill(const Node& node) {
+    template <int n_numbers, class Code>
+    void fill(const Node& node, const CodeView<Code>& view) {
         const Code* columns[n_numbers];
-        for (int f = 0; f < n_numbers; ++f) columns[f] = node.view.column(node.numbers[f]);
-        const std::size_t stride = node.view.row_stride;
+        for (int f = 0; f < n_numbers; ++f) columns[f] = view.column(node.numbers[f]);
+        const std::size_t stride = view.row_stride;
         std::uint64_t* bins = bins_.data();
         const auto add_rows = [&](auto&& mark) {
             for (std::uint32_t i = 0; i < node.n_rows; ++i) {
@@ -175,7 +187,7 @@ private:
                 for (int f = 0; f < n_numbers; ++f) {
                     const Code code = columns[f][row.offset * stride];
                     mark(f, code);
-                    bins[f * n_codes + code] += amount;
+                    bins[f * n_codes<Code> + code] += amount;
                 }
             }
         };
@@ -184,25 +196,25 @@ private:
     }
 
     // Lists the occupied bins of a lane from `start` on, with their running sums, and clears them. -> how many there are
-    std::uint32_t list(int lane, std::uint32_t n_bins, std::uint32_t n_rows, std::uint32_t start) {
-        std::uint64_t* bins = bins_.data() + lane * n_codes;
+    std::uint32_t list(std::uint32_t lane, std::uint32_t n_bins, std::uint32_t n_rows, std::uint32_t start) {
+        std::uint64_t* bins = bins_.data() + lane * n_codes_;
         std::uint64_t* sums = sums_.data() + start;
         std::uint16_t* order = order_.data() + start;
         std::uint64_t sum = 0;
         std::uint32_t n = 0;
-        const auto take = [&](Code code) {
-            order[n] = code;
+        const auto take = [&](std::uint32_t code) {
+            order[n] = static_cast<std::uint16_t>(code);
             sums[n] = sum += bins[code];
         };
         if (n_rows < dense_node) {
-            marks_[lane].drain(n_bins, [&](Code code) {
+            marks_[lane].drain(n_bins, [&](std::uint32_t code) {
                 take(code);
                 bins[code] = 0;
                 ++n;
             });
         } else {
             for (std::uint32_t code = 0; code < n_bins; ++code) {
-                take(static_cast<Code>(code));
+                take(code);
                 n += bins[code] != 0;
                 bins[code] = 0;
             }
@@ -282,16 +294,16 @@ private:
         best.missing_left = best.missing_seen = false;
     }
 
-    Zeroed<std::uint64_t> bins_{lanes * n_codes};
-    Zeroed<std::uint64_t> sums_{lanes * (n_codes + 4)};
-    Zeroed<std::uint16_t> order_{lanes * (n_codes + 4) + 1};
-    Occupancy<Code> marks_[lanes];
+    std::size_t n_codes_;
+    Zeroed<std::uint64_t> bins_, sums_;
+    Zeroed<std::uint16_t> order_;
+    Occupancy marks_[lanes];
     std::vector<float> rough_;
 };
 
 #else
 
-template <class Code, class Criterion>
+template <class Criterion>
 class PairSearch;
 
 #endif

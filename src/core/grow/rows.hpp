@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <vector>
 
+#include "core/kit/apart.hpp"
 #include "core/rows/bag.hpp"
 #include "core/rows/codes.hpp"
 #include "core/targets/target.hpp"
@@ -24,10 +26,10 @@ struct RowSpan {
 };
 
 // Each grower has one, whose memory is used for one tree after another.
-template <class Code, class Row>
+template <class Row>
 class TreeRows {
 public:
-    explicit TreeRows(const CodeTable<Code>& table) : table_(table) {
+    explicit TreeRows(const AnyTable& table) : table_(table) {
         // A row-major table that fits into the cache is read directly; a larger one column by column until compacted.
         views_[0] = table.by_row.codes && table.n_rows <= level_rows[1] ? table.by_row : table.by_column;
     }
@@ -69,7 +71,7 @@ public:
 
     const Row* inside(const RowSpan& span) const { return inside_.data() + span.begin; }
     const Row* outside(const RowSpan& span) const { return outside_.data() + span.outside_begin; }
-    const CodeView<Code>& view(const RowSpan& span) const { return views_[span.level]; }
+    const AnyView& view(const RowSpan& span) const { return views_[span.level]; }
     std::int64_t amount(const RowSpan& span) const {
         std::int64_t sum = 0;
         for (std::uint32_t i = span.begin; i < span.end; ++i) sum += inside_[i].amount();
@@ -84,24 +86,25 @@ public:
         // It does not pay for a handful of rows, or if most of the rows around would be copied.
         const std::uint64_t around = span.level == 0 ? table_.n_rows : level_rows[span.level];
         if (level == span.level || !table_.by_row.codes || span.size() < 32 || 4 * std::uint64_t{span.size()} > around) return;
-        const CodeView<Code> source = span.level == 0 ? table_.by_row : views_[span.level];
-        const std::size_t stride = padded_width<Code>(table_.n_features());
+        const AnyView source = span.level == 0 ? table_.by_row : views_[span.level];
+        const std::size_t n_bytes = table_.by_row.row_stride * source.code_size();  // a multiple of 8
         const std::size_t n_rows = std::size_t{span.size()} + span.outside_size();
-        std::vector<Code>& buffer = copies_[level];
-        if (buffer.size() < n_rows * stride) buffer.resize(n_rows * stride);
-        copy_codes(source, inside_.data() + span.begin, span.size(), 0, buffer.data(), stride);
-        copy_codes(source, outside_.data() + span.outside_begin, span.outside_size(), span.size(), buffer.data(), stride);
-        views_[level] = {buffer.data(), stride, 1};
+        std::vector<std::byte>& buffer = copies_[level];
+        if (buffer.size() < n_rows * n_bytes) buffer.resize(n_rows * n_bytes);
+        copy_codes(source, inside_.data() + span.begin, span.size(), 0, buffer.data(), n_bytes);
+        copy_codes(source, outside_.data() + span.outside_begin, span.outside_size(), span.size(), buffer.data(), n_bytes);
+        views_[level] = table_.by_row;
+        views_[level].codes = buffer.data();
         span.level = level;
     }
 
     // Puts the rows that go left first and keeps the order on each side. -> where the right side begins
     template <class GoesRight>
-    std::uint32_t divide_inside(const RowSpan& span, std::uint32_t feature, GoesRight&& goes_right) {
+    std::uint32_t divide_inside(const RowSpan& span, std::uint32_t feature, GoesRight goes_right) {
         return divide(inside_, span.begin, span.end, view(span), feature, goes_right);
     }
     template <class GoesRight>
-    std::uint32_t divide_outside(const RowSpan& span, std::uint32_t feature, GoesRight&& goes_right) {
+    std::uint32_t divide_outside(const RowSpan& span, std::uint32_t feature, GoesRight goes_right) {
         return divide(outside_, span.outside_begin, span.outside_end, view(span), feature, goes_right);
     }
     // Puts the rows in the bag in the order of their children, whose numbers of rows are known. -> where each begins
@@ -127,11 +130,14 @@ private:
     }
 
     // Codes of `rows` -> rows first, first + 1, … of the buffer, where the rows then point.
-    static void copy_codes(const CodeView<Code>& source, Row* rows, std::uint32_t n_rows, std::uint32_t first, Code* buffer,
-                           std::size_t stride) {
-        const std::size_t n_words = stride * sizeof(Code) / sizeof(std::uint64_t);
-        for (std::uint32_t i = 0; i < n_rows; ++i)
-            copy_words(source.codes + rows[i].offset * source.row_stride, n_words, buffer + (first + i) * stride);
+    static void copy_codes(const AnyView& source, Row* rows, std::uint32_t n_rows, std::uint32_t first, std::byte* buffer,
+                           std::size_t n_bytes) {
+        const std::size_t stride = source.row_stride * source.code_size();
+        for (std::uint32_t i = 0; i < n_rows; ++i) {
+            const std::byte* from = source.codes + rows[i].offset * stride;
+            std::byte* to = buffer + (first + i) * n_bytes;
+            for (std::size_t at = 0; at < n_bytes; at += 8) std::memcpy(to + at, from + at, 8);
+        }
         for (std::uint32_t i = 0; i < n_rows; ++i) rows[i].offset = first + i;
     }
 
@@ -141,17 +147,22 @@ private:
         if constexpr (sizeof(Row) > 8) return static_cast<std::uint32_t>(bits[0]); else return static_cast<std::uint32_t>(bits);
     }
 
-    // Stable and without branches; rows that go right are kept in scratch memory meanwhile.
     template <class GoesRight>
-    std::uint32_t divide(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, const CodeView<Code>& view,
-                         std::uint32_t feature, GoesRight&& goes_right) {
-        const Code* column = view.column(feature);
-        Row* rows = all.data();
+    HEDGEROW_APART std::uint32_t divide(std::vector<Row>& all, std::uint32_t begin, std::uint32_t end, const AnyView& any,
+                                        std::uint32_t feature, GoesRight goes_right) {
+        return any.visit([&](const auto& view) {
+            return divide_by(all.data(), begin, end, view.column(feature), view.row_stride, goes_right);
+        });
+    }
+
+    // Stable and without branches; rows that go right are kept in scratch memory meanwhile.
+    template <class Code, class GoesRight>
+    std::uint32_t divide_by(Row* rows, std::uint32_t begin, std::uint32_t end, const Code* column, std::size_t stride, GoesRight goes_right) {
         Row* waiting = scratch_.data();
         std::uint32_t n_left = begin, n_right = 0;
         for (std::uint32_t i = begin; i < end; ++i) {
             const auto row = std::bit_cast<Bits>(rows[i]);
-            const bool right = goes_right(column[offset_in(row) * view.row_stride]);
+            const bool right = goes_right(column[offset_in(row) * stride]);
             std::memcpy(static_cast<void*>(rows + n_left), &row, sizeof row);
             std::memcpy(static_cast<void*>(waiting + n_right), &row, sizeof row);
             n_left += !right;
@@ -161,10 +172,10 @@ private:
         return n_left;
     }
 
-    const CodeTable<Code>& table_;
+    const AnyTable table_;
     std::vector<Row> inside_, outside_, scratch_;
-    std::vector<Code> copies_[n_levels];
-    CodeView<Code> views_[n_levels];
+    std::vector<std::byte> copies_[n_levels];
+    AnyView views_[n_levels];
 };
 
 }  // namespace hedgerow

@@ -30,53 +30,56 @@ inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Fe
 
 // A search in vector instructions, for targets that have one: it finds the same split as the general search, but faster,
 // or declines.
-template <class Code, class Target>
+template <class Target>
 struct QuickSearch {
     static constexpr bool exists = false;
     static constexpr std::uint32_t declined = 0xffffffff;
+    explicit QuickSearch(bool) {}
     template <class... Anything>
     void enter(const Anything&...) {}
     template <class... Anything>
     std::uint32_t look(const Anything&...) { return declined; }
 };
 #ifdef HEDGEROW_VECTORS
-template <class Code, class Criterion>
-struct QuickSearch<Code, ClassPair<Criterion>> : PairSearch<Code, Criterion> {
+template <class Criterion>
+struct QuickSearch<ClassPair<Criterion>> : PairSearch<Criterion> {
+    using PairSearch<Criterion>::PairSearch;
     static constexpr bool exists = true;
 };
-template <class Code>
-struct QuickSearch<Code, Moments<SquaredError>> : FewRows<Code> {
+template <>
+struct QuickSearch<Moments<SquaredError>> : FewRows {
+    explicit QuickSearch(bool) {}
     static constexpr bool exists = true;
 };
 #endif
 
 // The rows of a node, if they are in one place.
-template <class Code, class Row>
+template <class Row>
 struct NodeRows {
-    const CodeView<Code>& view;
+    const AnyView& view;
     const Row* rows;
     std::uint32_t n_rows;
 };
 
 // What a grower asks for each of its nodes. A grower knows this interface only, so that there is one for each kind of rows
 // instead of one for each target: the core compiles in half the time, and a node costs one indirect call more.
-template <class Code, class Row>
+template <class Row>
 class NodeSearch {
 public:
     virtual ~NodeSearch() = default;
     virtual void begin_tree(const SplitRules& rules) = 0;
-    virtual bool find(const Heritage& node, const NodeRows<Code, Row>& rows, Split& best, double& gain) = 0;
+    virtual bool find(const Heritage& node, const NodeRows<Row>& rows, Split& best, double& gain) = 0;
     virtual double share_of(const Row* rows, std::uint32_t n_rows) = 0;
 };
 
-template <class Code, class Target>
-class RowSearch final : public NodeSearch<Code, typename Target::Row> {
+template <class Target>
+class RowSearch final : public NodeSearch<typename Target::Row> {
 public:
     using Row = typename Target::Row;
-    using Rows = NodeRows<Code, Row>;
+    using Rows = NodeRows<Row>;
 
-    RowSearch(const std::vector<Feature>& features, const GrowOptions& options, const Target& target)
-        : features_(features), options_(options), search_(target), order_(static_cast<std::uint32_t>(features.size()), options.feature_weights) {}
+    RowSearch(const std::vector<Feature>& features, bool wide, const GrowOptions& options, const Target& target)
+        : features_(features), options_(options), search_(target, wide), quick_(wide), order_(static_cast<std::uint32_t>(features.size()), options.feature_weights) {}
 
     void begin_tree(const SplitRules& rules) override { rules_ = rules; }
     double share_of(const Row* rows, std::uint32_t n_rows) override { return search_.target.share_of(rows, n_rows); }
@@ -94,11 +97,11 @@ public:
     }
 
 private:
-    using Quick = QuickSearch<Code, Target>;
+    using Quick = QuickSearch<Target>;
 
     // Looks at up to `wanted` more features, as many as one pass can take. -> how many of them vary
     std::uint32_t try_best(const Heritage& node, const Rows& rows, Draws& draws, std::uint32_t wanted, Split& best) {
-        constexpr std::uint32_t lanes = SplitSearch<Code, Target>::lanes;
+        constexpr std::uint32_t lanes = SplitSearch<Target>::lanes;
         // The first feature that varies often separates a few rows perfectly, so features are looked at one at a time.
         const std::uint32_t n_numbers = rows.n_rows <= (Quick::exists ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
         std::uint32_t numbers[lanes] = {};
@@ -126,7 +129,7 @@ private:
 
     const std::vector<Feature>& features_;
     const GrowOptions& options_;
-    SplitSearch<Code, Target> search_;
+    SplitSearch<Target> search_;
     Quick quick_;
     FeatureOrder order_;
     SplitRules rules_;

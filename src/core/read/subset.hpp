@@ -44,7 +44,7 @@ inline bool has_listed(const std::uint64_t* words, std::uint32_t n, std::uint32_
 }
 
 inline bool goes_left(const std::uint64_t* words, std::uint32_t form, std::uint32_t code) {
-    if (form == 0) return (words[code >> 6] >> (code & 63)) & 1;
+    if (form == 0) [[likely]] return (words[code >> 6] >> (code & 63)) & 1;
     return has_listed(words, n_listed(form), code) == ((form & lists_right) == 0);
 }
 

@@ -68,17 +68,32 @@ private:
     std::vector<std::uint16_t> copy_;
 };
 
+// Codes of one or of two bytes. What runs once for a row is compiled for both, by `visit`; the rest is compiled once.
+struct AnyView {
+    const std::byte* codes = nullptr;
+    std::size_t row_stride = 1, feature_stride = 0;  // in codes
+    bool wide = false;                               // two bytes
+
+    AnyView() = default;
+    template <class Code>
+    AnyView(const CodeView<Code>& view)
+        : codes(reinterpret_cast<const std::byte*>(view.codes)), row_stride(view.row_stride), feature_stride(view.feature_stride),
+          wide(sizeof(Code) > 1) {}
+
+    std::size_t code_size() const { return wide ? 2 : 1; }
+    template <class Code>
+    CodeView<Code> as() const { return {reinterpret_cast<const Code*>(codes), row_stride, feature_stride}; }
+    // visit(view of the codes as they are)
+    template <class Visit>
+    auto visit(Visit&& visit) const { return wide ? visit(as<std::uint16_t>()) : visit(as<std::uint8_t>()); }
+};
+
 // Rows that are copied as a whole are padded to full words.
 template <class Code>
 inline std::size_t padded_width(std::size_t n_features) {
     constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
     return (n_features + per_word - 1) / per_word * per_word;
 }
-template <class Code>
-inline void copy_words(const Code* source, std::size_t n_words, Code* target) {
-    for (std::size_t word = 0; word < n_words; ++word) std::memcpy(target + word * 8 / sizeof(Code), source + word * 8 / sizeof(Code), 8);
-}
-
 // Column-major codes -> row-major codes, in blocks that stay in cache.
 template <class Code>
 inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t column_stride,
@@ -121,6 +136,20 @@ struct CodeTable {
         transpose_codes(by_column.codes, n_rows, n_features(), n_rows, memory.data(), stride);
         by_row = {memory.data(), stride, 1};
     }
+};
+
+// A table with codes of either size, as a grower sees it; the table must live as long.
+struct AnyTable {
+    AnyView by_column, by_row;
+    std::size_t n_rows;
+    const std::vector<Feature>& features;
+    bool wide;
+
+    template <class Code>
+    AnyTable(const CodeTable<Code>& table)
+        : by_column(table.by_column), by_row(table.by_row), n_rows(table.n_rows), features(table.features), wide(sizeof(Code) > 1) {}
+    std::uint32_t n_features() const { return static_cast<std::uint32_t>(features.size()); }
+    std::uint32_t missing() const { return wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>; }
 };
 
 // Bins by name -> the features of a table.

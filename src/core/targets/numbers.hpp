@@ -251,23 +251,28 @@ private:
 };
 
 // A target whose bins are the two sums.
-template <class Loss>
-class Moments {
-public:
-    using Source = Numbers;
+struct MomentBins {
     using Row = NumberRow;
     using Bin = Sums;
-    static constexpr bool adds_up = true;
     static constexpr int lanes = 4;
-
-    explicit Moments(const Numbers& numbers) : numbers_(numbers) {}
-
-    static void add(Bin& bin, const Row& row, std::uint32_t) { bin += of(row); }
     static constexpr bool sums_up = true;
+
+    static Bin of(const Row& row) { return {row.weight, row.sum}; }
+    static void add(Bin& bin, const Row& row, std::uint32_t) { bin += of(row); }
     static bool is_empty(const Bin& bin) { return bin.weight == 0; }
     static void add_to(Bin& sum, const Bin& bin) { sum += bin; }
     static void clear(Bin& bin) { bin = Bin{}; }
-    static Bin of(const Row& row) { return {row.weight, row.sum}; }
+};
+
+template <class Loss>
+class Moments : public MomentBins {
+public:
+    using Source = Numbers;
+    using Bins = MomentBins;
+    static constexpr bool adds_up = true;
+
+    explicit Moments(const Numbers& numbers) : numbers_(numbers) {}
+
     // The place of the mean between low and high, by which categories are ordered and constraints are checked.
     double share(const Bin& bin, std::uint32_t) const {
         return numbers_.place_of(bin.sum / bin.weight);
@@ -395,25 +400,14 @@ private:
 };
 
 // A target that knows the medians of both sides at every place. Bins are lists of rows; moving a row takes log n steps.
-class Medians {
+class Medians : public ListBins<NumberRow> {
 public:
     using Source = Numbers;
-    using Row = NumberRow;
+    using Bins = ListBins<NumberRow>;
     static constexpr bool adds_up = false;  // the median of a table does not follow from the medians of its parts
-    static constexpr int lanes = 1;
-    struct Bin {
-        std::uint32_t head_plus_one = 0;
-    };
 
     explicit Medians(const Numbers& numbers) : numbers_(numbers) {}
 
-    void add(Bin& bin, const Row&, std::uint32_t position) {
-        next_plus_one_[position] = bin.head_plus_one;
-        bin.head_plus_one = position + 1;
-    }
-    static constexpr bool sums_up = false;
-    static bool is_empty(const Bin& bin) { return bin.head_plus_one == 0; }
-    static void clear(Bin& bin) { bin.head_plus_one = 0; }
     // Categories are ordered by their means.
     double share(const Bin& bin, std::uint32_t) const {
         Sums all;
@@ -488,7 +482,7 @@ private:
     Numbers numbers_;
     const Row* rows_ = nullptr;
     std::uint32_t n_rows_ = 0;
-    std::vector<std::uint32_t> next_plus_one_, rank_;
+    std::vector<std::uint32_t> rank_;
     std::vector<double> ordered_;  // the distinct numbers of the node, ascending
     RankedSums everything_, left_, right_;
     double total_error_ = 0;

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/kit/apart.hpp"
 #include "core/kit/named.hpp"
 #include "core/rows/bag.hpp"
 #include "core/targets/evidence.hpp"
@@ -197,7 +198,7 @@ class OutputOf final : public OutputTarget {
 public:
     OutputOf(const Target& target, const typename Target::Source& source) : target_(target), source_(source) {}
 
-    std::unique_ptr<OutputTarget> copy() const override { return std::make_unique<OutputOf>(target_, source_); }
+    HEDGEROW_SELDOM std::unique_ptr<OutputTarget> copy() const override { return std::make_unique<OutputOf>(target_, source_); }
     void enter_node(const SeveralRow* rows, std::uint32_t n_rows) override {
         rows_.clear();
         for (std::uint32_t i = 0; i < n_rows; ++i) rows_.push_back(Row::make(source_, rows[i].taken()));
@@ -209,7 +210,7 @@ public:
     void move(std::uint32_t position) override { target_.move_row(rows_[position]); }
     double gain() const override { return target_.gain_from(target_.score()); }
     double perfect_gain() const override { return target_.gain_from(target_.perfect_score()); }
-    std::vector<std::uint32_t> orders() override {
+    HEDGEROW_SELDOM std::vector<std::uint32_t> orders() override {
         std::vector<std::uint32_t> found;
         target_.ordering_classes([&](std::uint32_t label) { found.push_back(label); });
         return found;
@@ -229,28 +230,17 @@ private:
 };
 
 // The target of all outputs together: its bins are lists of rows.
-class SeveralTarget {
+class SeveralTarget : public ListBins<SeveralRow> {
 public:
     using Source = Several;
-    using Row = SeveralRow;
+    using Bins = ListBins<SeveralRow>;
     static constexpr bool adds_up = false;  // all rows must be in one place
-    static constexpr bool sums_up = false;
-    static constexpr int lanes = 1;
-    struct Bin {
-        std::uint32_t head_plus_one = 0;
-    };
 
     explicit SeveralTarget(std::vector<std::unique_ptr<OutputTarget>> outputs) : outputs_(std::move(outputs)) {}
-    SeveralTarget(const SeveralTarget& other) {
+    SeveralTarget(const SeveralTarget& other) : ListBins<SeveralRow>() {
         for (const auto& output : other.outputs_) outputs_.push_back(output->copy());
     }
 
-    void add(Bin& bin, const Row&, std::uint32_t position) {
-        next_plus_one_[position] = bin.head_plus_one;
-        bin.head_plus_one = position + 1;
-    }
-    static bool is_empty(const Bin& bin) { return bin.head_plus_one == 0; }
-    static void clear(Bin& bin) { bin.head_plus_one = 0; }
     double share(const Bin& bin, std::uint32_t order) {
         positions_.clear();
         for (std::uint32_t at = bin.head_plus_one; at != 0; at = next_plus_one_[at - 1]) positions_.push_back(at - 1);
@@ -313,7 +303,7 @@ public:
 private:
     std::vector<std::unique_ptr<OutputTarget>> outputs_;
     std::vector<std::pair<std::size_t, std::uint32_t>> orders_;
-    std::vector<std::uint32_t> next_plus_one_, positions_;
+    std::vector<std::uint32_t> positions_;
     const Row* rows_ = nullptr;
     std::int64_t node_amount_ = 0, left_amount_ = 0;
 };

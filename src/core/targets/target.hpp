@@ -4,11 +4,12 @@
 // are: a score that orders the splits of one node, from which the gain follows. The search over features and thresholds is
 // the same for all targets.
 //
-// A target has a Source (labels or numbers), a Row, which the grower keeps for each row, and a Bin, the sum of the rows in a
-// bin of a feature. A source has a LeafBuilder, which collects the rows of leaves: open_leaf, add, close_leaf, finish.
+// A target has a Source (labels or numbers), a Row, which the grower keeps for each row, and Bins, which say what the sum of the
+// rows in a bin of a feature is (a Bin) and are a base of the target. A source has a LeafBuilder, which collects the rows of leaves: open_leaf, add, close_leaf, finish.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace hedgerow {
 
@@ -51,6 +52,27 @@ struct LeafRules {
 };
 
 inline constexpr double no_score = -1e300;
+
+// A bin as a list of its rows, for targets whose bins cannot be added. How a row is added to a bin is the same for many targets,
+// and compiled once for them (SplitSearch::fill).
+template <class Row_>
+struct ListBins {
+    using Row = Row_;
+    struct Bin {
+        std::uint32_t head_plus_one = 0;
+    };
+    static constexpr int lanes = 1;         // one feature at a time, because rows have one list
+    static constexpr bool sums_up = false;  // lists have to be walked
+
+    void add(Bin& bin, const Row&, std::uint32_t position) {
+        next_plus_one_[position] = bin.head_plus_one;
+        bin.head_plus_one = position + 1;
+    }
+    static bool is_empty(const Bin& bin) { return bin.head_plus_one == 0; }
+    static void clear(Bin& bin) { bin.head_plus_one = 0; }
+
+    std::vector<std::uint32_t> next_plus_one_;
+};
 
 // The best place along an order of bins: the split is after the bin at `position`, counted from the left.
 struct Place {

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/kit/apart.hpp"
 #include "core/kit/named.hpp"
 #include "core/targets/classes.hpp"
 #include "core/targets/criterion.hpp"
@@ -33,36 +34,47 @@ auto with_class_target(const Labels& labels, const Criterion& criterion, Visit&&
     return visit(ClassList<Criterion, CountedRow>(criterion, n_classes), labels);
 }
 
-// Tables of counts are made for up to `n_rows`. Caution is in rows, and amounts are multiples of the unit of weights.
-template <class Visit>
-auto with_criterion(const Labels& labels, const Given& given, std::size_t n_rows, Visit&& visit) {
+// The criterion of a name that needs all counts of a side together. Caution is in rows, and amounts are multiples of the unit
+// of weights.
+HEDGEROW_APART inline WholeSide whole_side_from(const Labels& labels, const Given& given) {
     const std::string& name = given.word("criterion");
     const std::size_t n_classes = labels.n_classes;
     const double unit = labels.weight_unit, caution = given.number<double>("caution") / unit;
     const double lam = given.number<double>("lam"), quantile = given.number<double>("quantile");
-    const auto by = [&](const auto& criterion) { return with_class_target(labels, criterion, visit); };
     const bool ordered = given.number<bool>("ordered"), by_ratio = given.number<bool>("by_ratio");
-    const auto by_side = [&](const OutsideFunction& uncertainty) {
-        const auto in_rows = [uncertainty, unit](const WholeSide::Counts& counts) {
-            std::vector<double> rows(counts.begin(), counts.end());
-            for (double& amount : rows) amount *= unit;
-            return uncertainty(rows);
-        };
-        return by(WholeSide(in_rows, ordered, by_ratio));
-    };
-    if (name == "gini") return by(Gini{});
-    if (name == "entropy") return by(Logarithmic::entropy(n_rows));
-    if (name == "belief") return by(Logarithmic::belief(n_rows, labels.n_classes, lam, caution));
     if (name == "imprecise") {  // lam: the share of the largest entropy, the rest is that of the smallest
         const auto entropy = [=](const WholeSide::Counts& counts) {
             const double upper = upper_entropy(counts, n_classes, caution);
             return lam == 1 ? upper : lam * upper + (1 - lam) * lower_entropy(counts, caution);
         };
-        return by(WholeSide(entropy, false, by_ratio));
+        return WholeSide(entropy, false, by_ratio);
     }
+    OutsideFunction uncertainty;
     if (name == "multinomial")
-        return by_side([=](const std::vector<double>& rows) { return multinomial_uncertainty(rows, n_classes, quantile, lam); });
-    return by_side(given.function("uncertainty"));
+        uncertainty = [=](const std::vector<double>& rows) { return multinomial_uncertainty(rows, n_classes, quantile, lam); };
+    else
+        uncertainty = given.function("uncertainty");
+    const auto in_rows = [uncertainty, unit](const WholeSide::Counts& counts) {
+        std::vector<double> rows(counts.begin(), counts.end());
+        for (double& amount : rows) amount *= unit;
+        return uncertainty(rows);
+    };
+    return WholeSide(in_rows, ordered, by_ratio);
+}
+
+// Entropy or belief; tables of counts are made for up to `n_rows`.
+HEDGEROW_APART inline Logarithmic logarithmic_from(const Labels& labels, const Given& given, std::size_t n_rows) {
+    if (given.word("criterion") == "entropy") return Logarithmic::entropy(n_rows);
+    const double caution = given.number<double>("caution") / labels.weight_unit;
+    return Logarithmic::belief(n_rows, labels.n_classes, given.number<double>("lam"), caution);
+}
+
+template <class Visit>
+auto with_criterion(const Labels& labels, const Given& given, std::size_t n_rows, Visit&& visit) {
+    const std::string& name = given.word("criterion");
+    if (name == "gini") return with_class_target(labels, Gini{}, visit);
+    if (name == "entropy" || name == "belief") return with_class_target(labels, logarithmic_from(labels, given, n_rows), visit);
+    return with_class_target(labels, whole_side_from(labels, given), visit);
 }
 
 template <class Visit>
@@ -72,12 +84,27 @@ auto with_criterion(const Numbers& numbers, const Given& given, std::size_t, Vis
     return visit(Moments<SquaredError>(numbers), numbers);
 }
 
-// The targets of several outputs; compiled once for growers of all kinds, in outputs.cpp.
-std::vector<std::unique_ptr<OutputTarget>> outputs_for(const Several& several, const Given& given, std::size_t n_rows);
+// The target of one of several outputs: that of a table with this output alone. Compiled in classes.cpp and numbers.cpp.
+template <class Source>
+std::unique_ptr<OutputTarget> output_for(const Source& source, const Given& given, std::size_t n_rows) {
+    return with_criterion(source, given, n_rows, [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {
+        constexpr bool whole_side = requires { target.by_ratio(); };  // always needs a gain
+        if (target.needs_gain()) throw std::invalid_argument("criterion must be gini or entropy for several outputs");
+        if constexpr (!whole_side) return std::make_unique<OutputOf<Target>>(target, source);
+        else return nullptr;
+    });
+}
+extern template std::unique_ptr<OutputTarget> output_for(const Labels&, const Given&, std::size_t);
+extern template std::unique_ptr<OutputTarget> output_for(const Numbers&, const Given&, std::size_t);
 
 template <class Visit>
 auto with_criterion(const Several& several, const Given& given, std::size_t n_rows, Visit&& visit) {
-    return visit(SeveralTarget(outputs_for(several, given, n_rows)), several);
+    std::vector<std::unique_ptr<OutputTarget>> outputs;
+    for (std::size_t number = 0; number < several.outputs.size(); ++number) {
+        const Given own = Several::of_output(given, number);
+        outputs.push_back(std::visit([&](const auto& source) { return output_for(source, own, n_rows); }, several.outputs[number]));
+    }
+    return visit(SeveralTarget(std::move(outputs)), several);
 }
 
 // Calls `visit` with the labels or numbers, of one output or of several.
@@ -87,12 +114,6 @@ auto with_source(const Given& given, Visit&& visit) {
     if (given.word("kind") == "numbers") return visit(Numbers::from(given));
     if (given.word("kind") == "several") return visit(Several::from(given));
     throw std::invalid_argument("kind must be 'classes', 'numbers' or 'several', got '" + given.word("kind") + "'");
-}
-
-// visit(target, source): the target, and the labels or numbers it is made for.
-template <class Visit>
-auto with_target(const Given& given, std::size_t n_rows, Visit&& visit) {
-    return with_source(given, [&](const auto& source) { return with_criterion(source, given, n_rows, visit); });
 }
 
 }  // namespace hedgerow

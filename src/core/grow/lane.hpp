@@ -1,0 +1,109 @@
+// Lane: the rows of a node and a feature -> its occupied bins in some order, and the split at a place of that order.
+//
+// The same for all targets, so that it is compiled once.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/grow/occupancy.hpp"
+#include "core/kit/apart.hpp"
+#include "core/kit/zeroed.hpp"
+#include "core/read/tree.hpp"
+#include "core/rows/codes.hpp"
+#include "core/targets/target.hpp"
+
+namespace hedgerow {
+
+struct Split {
+    double score = no_score;
+    NodeKind kind = NodeKind::threshold;
+    std::uint32_t feature = 0;
+    std::uint32_t threshold = 0;               // last code that goes left
+    std::uint32_t next_code = 0;               // the next code that occurs in the node; above the threshold until that is settled
+    std::int64_t left_amount = 0;              // of the rows that go left; known only if features compete by ratios
+    bool missing_left = false;
+    bool missing_seen = false;                 // otherwise missing values go to the larger side
+    std::vector<std::uint16_t> left_codes;     // for a subset: the categories that go left …
+    std::vector<std::uint16_t> right_codes;    // … and right; the others do not occur in the node
+
+    // Puts the threshold half way between the two codes around it; once for each node, not for each feature.
+    void settle_threshold(const Feature& feature) {
+        if (kind == NodeKind::threshold && next_code > threshold)
+            threshold = code_between(feature.centers, threshold, next_code, 0.5);
+    }
+    bool found() const { return score > no_score; }
+};
+
+// What the sums of one feature over the rows of a node have in common for all targets.
+struct LaneOrder {
+    std::uint32_t missing;                 // the code of missing values
+    Zeroed<std::uint32_t> rows_in_bin;
+    Zeroed<std::uint16_t> order;           // occupied value bins, ascending
+    Occupancy marks;
+    std::uint32_t n_occupied = 0;
+    bool has_missing = false, rows_counted = false, summed = false;
+    std::vector<std::pair<double, std::uint16_t>> ranked;
+
+    HEDGEROW_APART explicit LaneOrder(bool wide)
+        : missing(wide ? missing_code<std::uint16_t> : missing_code<std::uint8_t>), rows_in_bin(n_codes()), order(n_codes()), marks(wide) {}
+    HEDGEROW_APART ~LaneOrder() {}
+
+    std::size_t n_codes() const { return std::size_t{missing} + 1; }
+
+    template <class Row>
+    HEDGEROW_APART void count_rows(const AnyView& any, std::uint32_t number, const Row* rows, std::uint32_t n_rows) {
+        rows_counted = true;
+        any.visit([&](const auto& view) {
+            const auto* column = view.column(number);
+            for (std::uint32_t i = 0; i < n_rows; ++i) ++rows_in_bin[column[rows[i].offset * view.row_stride]];
+        });
+    }
+    HEDGEROW_APART void forget_rows() {
+        for (std::uint32_t i = 0; i < n_occupied; ++i) rows_in_bin[order[i]] = 0;
+        rows_in_bin[missing] = 0;
+        rows_counted = false;
+    }
+    // The occupied bins of a node whose bins are marked.
+    HEDGEROW_APART void list_marked(std::uint32_t n_bins) {
+        std::uint16_t* next = order.data();
+        marks.drain(n_bins, [&](std::uint32_t code) { *next++ = static_cast<std::uint16_t>(code); });
+        has_missing = next != order.data() && next[-1] == missing;
+        n_occupied = static_cast<std::uint32_t>(next - order.data()) - has_missing;
+    }
+    // Orders the occupied bins by the shares in `ranked`.
+    HEDGEROW_APART void order_by_share() {
+        std::sort(ranked.begin(), ranked.end());
+        for (std::size_t i = 0; i < ranked.size(); ++i) order[i] = ranked[i].second;
+    }
+    HEDGEROW_APART void order_by_code() { std::sort(order.data(), order.data() + n_occupied); }
+
+    HEDGEROW_APART void keep_subset(std::uint32_t number, const Place& place, Split& best) const {
+        best.score = place.score;
+        best.kind = NodeKind::subset;
+        best.feature = number;
+        best.missing_seen = has_missing;
+        best.missing_left = false;
+        best.left_codes.clear();
+        best.right_codes.clear();
+        for (std::uint32_t i = 0; i < n_occupied; ++i) {
+            const bool left = std::int64_t{i} <= place.position;
+            if (order[i] == missing) best.missing_left = left;
+            else (left ? best.left_codes : best.right_codes).push_back(order[i]);
+        }
+    }
+    void keep_threshold(const Feature& feature, std::uint32_t number, bool missing_left, const Place& place, Split& best) const {
+        best.score = place.score;
+        best.kind = NodeKind::threshold;
+        best.feature = number;
+        best.missing_left = missing_left;
+        best.missing_seen = has_missing;
+        const bool last = place.position + 1 == std::int64_t{n_occupied};  // values left, missing right
+        best.threshold = last ? feature.n_bins - 1 : order[place.position];
+        best.next_code = last ? 0 : order[place.position + 1];
+    }
+};
+
+}  // namespace hedgerow
