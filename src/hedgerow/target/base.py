@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -114,6 +115,10 @@ class About:
         """The target of n rows -> (n,): what is true of each, as users name it."""
         return target.truth
 
+    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> About:
+        """The same with other names of classes; numbers have no names."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class AboutClasses(About):
@@ -146,6 +151,10 @@ class AboutClasses(About):
     def joined(self, other: About, class_rows: Floats) -> AboutClasses:
         """All classes with their shares."""
         return AboutClasses.counting(other.names, class_rows)
+
+    def renamed(self, rename: Callable[[NDArray[Any]], NDArray[Any]]) -> AboutClasses:
+        """The same with other names of the classes, in their order."""
+        return replace(self, names=rename(self.names))
 
     def counted(self, n_rows: int) -> tuple[tuple[float, ...], None]:
         """Rows of each class (K,); the half row that stands for a class without rows is taken back."""

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
-from hedgerow.target.base import AboutClasses
 
 #: Column -> value, as text -> its readable name; the value "" stands for the name of the column itself.
 Labels = Mapping[str, Mapping[str, str]]
@@ -34,12 +33,8 @@ def readable(model: Any, labels: Labels | None) -> Any:
         return model
     fitted: Fitted = fitted_of(model)
     names = fitted.meaning.names
-    about, classes = (
-        fitted.about,
-        {key: label for name in labels if name not in names for key, label in labels[name].items()},
-    )
-    if classes and isinstance(about, AboutClasses):
-        about = replace(about, names=_renamed(about.names, classes))
+    classes = {key: label for name in labels if name not in names for key, label in labels[name].items()}
+    about = fitted.about.renamed(lambda known: _renamed(known, classes)) if classes else fitted.about
     categories = [
         None if known is None else _renamed(known, labels.get(name, {}))
         for name, known in zip(names, fitted.schema.categories, strict=True)
