@@ -329,7 +329,8 @@ def change_words(parts: Parts, others: list[Parts], chance: Random) -> None:
         return
     at, how = chance.choice(listed), chance.choice(["others", "fewer", "next"])
     if how == "next":
-        words[chance.randrange(len(words))] += np.uint64(chance.choice([1, 2**16, 2**32, 2**48]))
+        place, step = chance.randrange(len(words)), chance.choice([1, 2**16, 2**32, 2**48])
+        words[place] = np.uint64((int(words[place]) + step) % 2**64)
     else:
         nodes[at] = int(nodes[at]) ^ 0x4000 if how == "others" else int(nodes[at]) - 1
 
