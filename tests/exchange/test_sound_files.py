@@ -376,3 +376,29 @@ def test_a_file_of_many_actions_loads_in_time_linear_in_their_number() -> None:
     utility = {"array": "parameters.0", "dtype": "float64"}
     parts.model["parameters"]["decision"] = {"decision": "EAdmissibility", "parameters": {"utility": utility}}
     assert loaded(parts).decision.utility.shape == (200_000, 3)  # comparing all pairs would take hours
+
+
+@pytest.mark.parametrize("kind", [hedgerow.RandomForestClassifier, hedgerow.RandomForestRegressor])
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+def test_a_score_without_rows_is_nan_and_can_be_saved(kind, several):
+    """Every row is in the bags of all trees."""
+    X, y = np.arange(6.0)[:, None], np.array([0, 1, 0, 1, 0, 1])
+    model = kind(2, oob_score=True, max_samples=8.0, random_state=0).fit(X, np.stack([y, y], axis=1) if several else y)
+    file = io.BytesIO()
+    hedgerow.save(model, file)
+    again = hedgerow.load(io.BytesIO(file.getvalue()))
+    assert np.isnan(model.oob_score_)
+    assert np.isnan(again.oob_score_)
+    assert np.array_equal(again.predict(X), model.predict(X))
+
+
+def test_outputs_have_answers_about_the_same_rows():
+    X, y = np.arange(60.0)[:, None], np.arange(60.0)
+    model = hedgerow.RandomForestRegressor(4, oob_score=True, random_state=0).fit(X, np.stack([y, y * y], axis=1))
+    file = io.BytesIO()
+    hedgerow.save(model, file)
+    parts = taken_apart(file.getvalue())
+    parts.arrays["1.oob_prediction"] = parts.arrays["1.oob_prediction"][:-1].copy()
+    with pytest.raises(hedgerow.ModelFileError, match="about the same rows"):
+        hedgerow.load(io.BytesIO(put_together(parts)))

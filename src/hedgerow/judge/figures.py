@@ -53,16 +53,20 @@ def figures_of_labels(
         if (unsure := evidence.judged & ~judged).any():
             said[unsure] = calibration.of(evidence.probability()[unsure])
     y, label = classes[labels[judged]], said.argmax(axis=1)
-    score = 0.0 if callable(metric) else float(np.mean(classes[label[judged]] == y))
+    score = np.nan  # if every row is in the bags of all trees
+    if len(y) and not callable(metric):
+        score = float(np.mean(classes[label[judged]] == y))
     if calibration.why:
         said = evidence.probability()
-    if callable(metric):
+    if len(y) and callable(metric):
         score = float(metric(y, classes[said.argmax(axis=1)[judged]]))
     return score, _answers_for_all(rows, evidence, said, None, calibration)
 
 
 def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
-    """``oob_score_``, on the rows of certain class that have a judge."""
+    """``oob_score_``, on the rows of certain class that have a judge; NaN if there are none."""
+    if not len(y):
+        return np.nan
     if callable(metric):
         return float(metric(y, classes[probability.argmax(axis=1)]))
     return score_sets("accuracy" if metric is True else metric, classes, y, trial.opinion, trial.sets)

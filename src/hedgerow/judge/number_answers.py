@@ -365,7 +365,9 @@ class NumberAnswers(Answers):
         values = rows.target.values
         predicted = out_of_bag_prediction(self.forest, rows, thread_count(self.n_jobs))
         seen = ~np.isnan(predicted)
-        score = float((metric if callable(metric) else r2_score)(values[seen], predicted[seen]))
+        score = np.nan  # if every row is in the bags of all trees
+        if seen.any():
+            score = float((metric if callable(metric) else r2_score)(values[seen], predicted[seen]))
         whole = predicted
         if rows.kept is not None:  # no bag holds rows without weight
             whole = self.predicted(rows.all_codes)

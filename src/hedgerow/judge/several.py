@@ -138,6 +138,8 @@ class SeveralAnswers(Answers):
         rows = self.fitted.rows
         assert rows is not None
         seen = rows.judges.number(self.forest.n_trees) > 0
+        if not seen.any():
+            return np.nan
         pairs = zip(self.outputs, outputs, strict=True)
         said = [output.named(_kept(fitted.figures.oob_answers, rows.kept)[seen]) for output, fitted in pairs]
         each = zip(self.outputs, rows.target.outputs, strict=True)

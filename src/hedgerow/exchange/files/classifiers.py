@@ -22,6 +22,7 @@ from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import (
     check_known,
     checked_number,
+    checked_score,
     chosen_features_from_json,
     state_from_contents,
     state_to_contents,
@@ -187,8 +188,7 @@ def _figures_from(given: dict[str, Json], arrays: Arrays, n_features: int, n_cla
     """The figures that the fit has reported."""
     figures = chosen_features_from_json(given, n_features, decoder)
     if "oob_score_" in given:
-        score = checked_number("oob_score_", decoder.decode(given["oob_score_"]), float, -math.inf, math.inf)
-        figures = replace(figures, oob_score=score)
+        figures = replace(figures, oob_score=checked_score(decoder.decode(given["oob_score_"])))
     if "tuning_" in given:
         figures = replace(figures, tuning=_checked_tuning(decoder.decode(given["tuning_"])))
     if "oob_decision_function_" in given:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import (
     check_known,
     checked_number,
+    checked_score,
     chosen_features_from_json,
     state_from_contents,
     state_to_contents,
@@ -81,7 +81,7 @@ def regressor_from_contents(kind: type, given: dict[str, Json], arrays: Arrays, 
     about = _about_from(take(arrays, "range", np.float64, length=2), criterion, state.forest)
     figures = chosen_features_from_json(reported, state.schema.n_features, decoder)
     if "oob_score_" in reported:
-        score = checked_number("oob_score_", decoder.decode(reported["oob_score_"]), float, -math.inf, math.inf)
+        score = checked_score(decoder.decode(reported["oob_score_"]))
         figures = replace(figures, oob_score=score, oob_answers=take(arrays, "oob_prediction", np.float64).copy())
     learned = Learned()
     if "residuals" in reported:
@@ -136,8 +136,7 @@ def _fitted_to_contents(now: NumberAnswers, model: Any, encoder: Encoder) -> tup
     reported |= {name: encoder.encode(value, name) for name, value in chosen.items() if value is not None}
     if fitted.criterion != model.criterion:  # the parameter was changed after the fit
         reported["criterion_"] = fitted.criterion
-    if now.has_residuals:
-        residuals = now.residuals("predict_interval")
+    if now.has_residuals and len((residuals := now.residuals("predict_interval")).residuals):
         reported["residuals"] = True
         arrays |= {"residuals": residuals.residuals, "residuals.outside": residuals.bits}
         if residuals.scaled is not None:

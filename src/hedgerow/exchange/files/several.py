@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -10,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hedgerow.errors import ModelFileError
-from hedgerow.exchange.files.state import checked_number
+from hedgerow.exchange.files.parameters import Decoder, Encoder
+from hedgerow.exchange.files.state import checked_score
 from hedgerow.exchange.files.values import Arrays, Once
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.several import SeveralLeaves
@@ -35,7 +35,7 @@ def outputs_to_contents(
     arrays = dict(shared)
     for number, (_, own) in enumerate(each):
         arrays |= {f"{number}.{name}": array for name, array in own.items() if name not in shared}
-    score = fitted_of(model).figures.oob_score
+    score = Encoder().encode(fitted_of(model).figures.oob_score, "oob_score_")
     return {"outputs": [contents for contents, _ in each], "oob_score_": score}, arrays
 
 
@@ -54,8 +54,8 @@ def outputs_from_contents(read: Callable[..., Any], kind: type, given: dict[str,
             shared = {name: array for name, array in shared.items() if name not in held}
     for name in shared:
         del arrays[name]
-    score = given["oob_score_"]
-    score = None if score is None else checked_number("oob_score_", score, float, -math.inf, math.inf)
+    score = Decoder({}, 1).decode(given["oob_score_"])
+    score = None if score is None else checked_score(score)
     return with_fitted(models[0], _whole([fitted_of(model) for model in models], score))
 
 
@@ -103,6 +103,9 @@ def _whole(outputs: list[Fitted], score: float | None) -> Fitted:
             or (output.seed, output.fingerprint) != (first.seed, first.fingerprint)
         ):
             raise ModelFileError("all outputs of a model file must share table, trees and bags, got different ones")
+    answers = [output.figures.oob_answers for output in outputs]
+    if len({None if each is None else len(each) for each in answers}) > 1:
+        raise ModelFileError("all outputs of a model file must have out-of-bag answers about the same rows, got others")
     leaves = SeveralLeaves(tuple(output.forest.evidence for output in outputs))
     about = AboutSeveral(first.about.names, tuple(output.about for output in outputs))
     figures = replace(first.figures, oob_score=score, oob_answers=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -85,6 +86,13 @@ def checked_number(name: str, value: Any, kind: type, least: float, most: float)
     if not right or not least <= value <= most:
         raise ModelFileError(f"{name} must be a number from {least} to {most}, got {str(value)[:40]!r}")
     return kind(value)
+
+
+def checked_score(value: Any) -> float:
+    """An out-of-bag score: any number; NaN if every row was in the bags of all trees."""
+    if type(value) is float and math.isnan(value):
+        return value
+    return float(checked_number("oob_score_", value, float, -math.inf, math.inf))
 
 
 def _bag_to_json(bag: Fingerprint | None) -> Json:
