@@ -22,6 +22,16 @@ MOST_CLASSES_ABOVE = 4
 MOST_LINES = 450
 #: Questions whether an object has an attribute, outside the experiments; nearly all are asked of foreign objects.
 MOST_HASATTR, MOST_GETATTR = 15, 20
+#: Places outside `target` that ask whether a model predicts classes, numbers, rows or several of these; besides
+#: `commands/kinds`, the door through which every command asks it.
+MOST_TESTS_OF_KIND = 5
+_KINDS = r"(?:Class|Number|Several)Answers|About\w+|Moments|Counts|\w+Target|Estimate|Trees(?:Classifier|Regressor)"
+TESTS_OF_KIND = re.compile(
+    rf"^(?!\s*assert).*(?:isinstance\(.*\b(?:{_KINDS})\b|\bkind (?:==|!=) \"(?:classes|numbers|several)\")",
+    re.MULTILINE,
+)
+#: Files that name a parameter of trees: its row, the classes that take it, and where it is used.
+MOST_FILES_OF_A_PARAMETER = 5
 #: Numbers and shifts that take the bits of a node apart: 16 of the code, 17 of the feature, then flags and the child.
 NODE_BITS = re.compile(r"0x1?FFFF\b|(?:<<|>>) (?:np\.uint64\()?3[3-6]\b")
 #: The module that knows the bits of a node.
@@ -95,6 +105,17 @@ def test_no_module_is_long() -> None:
 def test_few_objects_are_asked_what_they_have(asked: str, most: int) -> None:
     found = [name for name, text in modules().items() if "experiments/" not in name for _ in re.findall(asked, text)]
     assert len(found) <= most, found
+
+
+def test_few_places_ask_what_is_predicted() -> None:
+    elsewhere = {name: text for name, text in modules().items() if not name.startswith(("target/", "study/"))}
+    found = [(name, match) for name, text in elsewhere.items() for match in TESTS_OF_KIND.findall(text)]
+    assert 0 < len(found) <= MOST_TESTS_OF_KIND, found
+
+
+def test_few_files_name_a_parameter() -> None:
+    found = [name for name, text in modules().items() if "max_leaf_nodes" in text]
+    assert 0 < len(found) <= MOST_FILES_OF_A_PARAMETER, found
 
 
 def test_one_module_knows_the_bits_of_a_node() -> None:

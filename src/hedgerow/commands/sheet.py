@@ -245,7 +245,7 @@ def _factors_from_numbers(numbers: Array) -> Factors:
 
 
 def _option_for(texts: list[str], notation: Notation) -> str | None:
-    """Texts that are no numbers -> the option that makes numbers of all of them; None if there is none."""
+    """Cells that could not be read as numbers -> the option that reads all of them; None if no option does."""
     if all(DATE_LIKE.fullmatch(text.strip()) for text in texts):
         return "--dates turns dates into numbers"
     if notation != POINT or not all(_NUMBER_LIKE.fullmatch(text.strip()) for text in texts):

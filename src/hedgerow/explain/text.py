@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hedgerow.decide import all_decisions
@@ -162,26 +162,33 @@ def _adds(estimate: Estimate) -> list[str]:
 
 def added_rows(estimate: Estimate, cell: Callable[[str], str] = str) -> list[list[str]]:
     """The weightiest features -> name and value, what these add to the prediction, and to the width of its bounds."""
-    adds, rows = estimate.adds, []
+    adds = estimate.adds
     if adds is None:
         return []
-    for name in added_features(estimate):
-        at = adds.features.index(name)
-        words = f"{cell(name)} = {cell(value_words(estimate.values[name]))}"
-        rows.append([words, signed(adds.prediction[at]), signed(adds.width[at])])
-    return rows
+    columns = [[signed(each) for each in amounts] for amounts in (adds.prediction, adds.width)]
+    return _feature_rows(estimate, added_features(estimate), adds.features, columns, cell)
 
 
 def shap_rows(explanation: Explanation, cell: Callable[[str], str] = str) -> list[list[str]]:
     """The weightiest features -> name and value, what these add to the label and, if it is known, to the width."""
-    shap, rows = explanation.shap, []
+    shap = explanation.shap
     if shap is None:
         return []
-    for name in shown_features(explanation):
-        at = shap.features.index(name)
-        words = f"{cell(name)} = {cell(value_words(explanation.values[name]))}"
-        rows.append([words, f"{shap.label[at]:+.3f}", *([f"{shap.width[at]:+.3f}"] if shap.width else [])])
-    return rows
+    columns = [[f"{each:+.3f}" for each in amounts] for amounts in (shap.label, shap.width) if amounts]
+    return _feature_rows(explanation, shown_features(explanation), shap.features, columns, cell)
+
+
+def _feature_rows(
+    explained: Explanation | Estimate,
+    shown: Sequence[str],
+    features: Sequence[str],
+    columns: list[list[str]],
+    cell: Callable[[str], str],
+) -> list[list[str]]:
+    """The features to show, and columns with a text for each of all features -> a row for each shown feature."""
+    places = [features.index(name) for name in shown]
+    words = [f"{cell(name)} = {cell(value_words(explained.values[name]))}" for name in shown]
+    return [[said, *(column[at] for column in columns)] for said, at in zip(words, places, strict=True)]
 
 
 def signed(value: float) -> str:

@@ -35,7 +35,7 @@ def batches(first: int, last: int, n_threads: int) -> list[tuple[int, int]]:
 
 
 def progress_from(first: int, progress: Callable[[int], bool] | None) -> Callable[[int], bool] | None:
-    """What shows the progress of all trees -> what shows the progress of those after the first so many."""
+    """A function that shows how many trees are done -> the same for a fit that adds trees to `first` older ones."""
     return None if progress is None else lambda done: progress(first + done)
 
 

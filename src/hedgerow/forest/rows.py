@@ -26,7 +26,7 @@ FEW_OF_MANY = 256
 
 
 def spread_evenly(n_rows: int, most: int) -> NDArray[np.int64]:
-    """-> (k,): at most so many of n rows, in ascending order; rows may be sorted, so they are spread evenly."""
+    """At most `most` row numbers (k,), ascending and spread over the whole table, because its rows may be sorted."""
     return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.int64)
 
 

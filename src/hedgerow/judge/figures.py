@@ -64,7 +64,7 @@ def figures_of_labels(
 
 
 def _score(metric: Any, y: NDArray[Any], classes: NDArray[Any], probability: Floats, trial: Trial) -> float:
-    """``oob_score_``, on the rows of certain class that have a judge; NaN if there are none."""
+    """``oob_score_`` on the rows that were judged and whose class is certain; NaN if no row is like that."""
     if not len(y):
         return np.nan
     if callable(metric):
