@@ -42,6 +42,15 @@ def shown_bounds(page):
     return [[float(number) for number in re.findall(r"[\d.]+", text)] for _, text in sorted(texts)]
 
 
+def lines_of(cells):
+    """Cells of a table -> the number of lines on which the text of each stands."""
+    return cells.evaluate_all(
+        "all => all.map((e) => e.firstChild).map((node) => {"
+        " const range = document.createRange(); range.selectNodeContents(node);"
+        " return range.getClientRects().length; })"
+    )
+
+
 def selected_row(page):
     """-> number of the selected row in the table."""
     return page.evaluate(
@@ -351,10 +360,12 @@ def test_groups_and_costs_fit_a_phone_and_no_number_is_broken(open_page):
     assert page.locator("table.judged").count() == 3
     cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"
     assert page.locator("#judgement .scroll").evaluate_all(cut) == []
-    lines = page.locator("table.judged td.number").evaluate_all(
-        "all => all.map((e) => e.firstChild).map((node) => {"
-        " const range = document.createRange(); range.selectNodeContents(node);"
-        " return range.getClientRects().length; })"
-    )
-    assert lines
-    assert set(lines) == {1}
+    assert set(lines_of(page.locator("table.judged td.number"))) == {1}
+
+
+def test_names_and_p_values_of_strangers_are_not_broken_on_a_phone(open_page, numbers):
+    forest, X, y = numbers
+    names = [f"F{number:05}" for number in range(len(X))]
+    page = open_page(forest.report(X + 9, y, names=names, seconds=0), width=375)
+    for column in (1, 2):
+        assert set(lines_of(page.locator(f"#strangers td:nth-child({column})"))) == {1}
