@@ -246,7 +246,7 @@ def _n_rows(X: Any) -> int:
 
 
 def _broken(text: Any) -> Any:
-    """A text -> the same, cut, which may be broken after an underscore, and not within a date."""
+    """A text -> its beginning, with places to break the line after underscores and none within dates."""
     from markupsafe import Markup
 
     parts = re.split(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)", cut(text))
