@@ -121,7 +121,7 @@ class OfClasses(Kind):
             ) from None
 
     def check_coverage(self, model: Any, coverage: float | None) -> None:
-        """Refuse --coverage: sets have none that could be asked for."""
+        """Refuse --coverage, which is about the intervals of regressors."""
         if coverage is not None:
             raise UsageError(f"--coverage must be used with a regressor, got a {type(model).__name__}; leave it out")
 

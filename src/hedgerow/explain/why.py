@@ -127,7 +127,7 @@ def _of_classes(
     """Samples of a classifier -> explanations; a coverage is refused."""
     if coverage is not None:
         raise ValueError(
-            f"coverage must be None for a classifier, got {coverage!r}; leave it out, because it is about the intervals of regressors"
+            f"coverage must be None for a classifier, got {coverage!r}; leave it out, it is for regressors"
         )
     columns, codes = read_columns(now, X)
     wanted = of_classes.pop("wanted")
