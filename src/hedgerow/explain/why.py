@@ -126,9 +126,7 @@ def _of_classes(
 ) -> list[Explanation]:
     """Samples of a classifier -> explanations; a coverage is refused."""
     if coverage is not None:
-        raise ValueError(
-            f"coverage must be None for a classifier, got {coverage!r}; leave it out, it is for regressors"
-        )
+        raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; it is for regressors")
     columns, codes = read_columns(now, X)
     wanted = of_classes.pop("wanted")
     asked |= {"wanted": wanted, "limits": limits_of(now, **of_classes)}

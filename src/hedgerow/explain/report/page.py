@@ -230,9 +230,7 @@ def _rendered(parts: Parts, asked: Asked, title: str) -> str:
 def _check_kind(number: bool, coverage: float | None, immutable: Iterable[int | str] | None, costs: Any) -> None:
     """Refuse arguments that are about the other kind of model."""
     if not number and coverage is not None:
-        raise ValueError(
-            f"coverage must be None for a classifier, got {coverage!r}; leave it out, it is for regressors"
-        )
+        raise ValueError(f"coverage must be None for a classifier, got {coverage!r}; it is for regressors")
     if number and immutable is not None and immutable != ():
         raise ValueError(f"immutable must be left out for a regressor, got {immutable!r}; it is about classes")
     if number and costs is not None:
