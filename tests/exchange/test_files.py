@@ -144,6 +144,9 @@ def test_a_file_from_before_half_surrogate_pairs_were_refused_still_loads() -> N
     assert again.classes_.tolist() == ["", "x", "\ud800"]
     assert set(again.predict(X).tolist()) == {"", "x", "\ud800"}
     assert "\\ud800" in export_svg(again)
+    for said in (again.predict_frame(X), again.set_output(transform="polars").predict_frame(X)):
+        assert set(said["label"]) == {"", "x", r"\ud800"}
+        assert r"lower_\ud800" in said.columns
 
 
 @pytest.mark.parametrize("rule", list(all_rules()), ids=repr)

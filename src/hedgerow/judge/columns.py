@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.judge.novelty import has_novelty, novelty_of
 from hedgerow.judge.number_answers import COVERAGE
+from hedgerow.safe.text import whole
 
 #: Separates the classes of a set in a CSV cell.
 BAR = "|"
@@ -165,15 +166,23 @@ def class_columns(now: Any, X: Any) -> ClassColumns:
     opinion = now.opinion(codes)
     best = opinion.probability.argmax(axis=1)
     uncertainty = now.uncertainty(codes)._asdict() if now.combines_leaves else {}
+    classes = _whole_classes(now.classes)
     return ClassColumns(
-        classes=now.classes,
-        label=now.classes[best],
+        classes=classes,
+        label=classes[best],
         probability=opinion.probability[np.arange(len(best)), best],
         chosen=now.chosen(opinion),
         bounds=np.stack([opinion.lower, opinion.upper], axis=2),
         uncertainty={part: uncertainty[part] for part in PARTS if part in uncertainty},
         novelty=novelty_of(now, read, codes).p_value if has_novelty(now.fitted) else None,
     )
+
+
+def _whole_classes(classes: Array) -> Array:
+    """Classes -> the same; text of an old model file that no table can hold is written with escapes."""
+    if classes.dtype.kind not in "UO":
+        return classes
+    return np.array([whole(name) if isinstance(name, str) else name for name in classes.tolist()], dtype=object)
 
 
 def number_columns(now: Any, X: Any, coverage: float | None = None) -> NumberColumns:

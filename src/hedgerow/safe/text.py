@@ -16,6 +16,17 @@ def require_text(values: Iterable[Any], subject: str) -> None:
             )
 
 
+def whole(text: str) -> str:
+    r"""Text -> the same with halves of surrogate pairs as escapes, so that UTF-8 can hold it.
+
+    Examples
+    --------
+    >>> whole("old \ud800 file") == r"old \ud800 file", whole("élan")
+    (True, 'élan')
+    """
+    return text.encode(errors="backslashreplace").decode()
+
+
 def printable(text: str) -> str:
     """Text -> one line in which control characters, marks of direction and the like are written as ``\\x1b``."""
     return text if text.isprintable() else "".join(map(_shown, text))

@@ -23,6 +23,7 @@ from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.safe.disk import write_whole
+from hedgerow.safe.text import whole
 from hedgerow.table.output import index_names
 
 #: By default the page keeps the evidence of this many rows.
@@ -164,7 +165,7 @@ def make_report(
     asked.check()
     parts = (number_parts if number else class_parts)(forest, X, y, asked)
     page = _rendered(parts, asked, title)
-    return Report(page.encode(errors="backslashreplace").decode(), parts.plain)  # no halves of surrogate pairs
+    return Report(whole(page), parts.plain)
 
 
 def page_from(template: str, scripts: tuple[str, ...], data: Any, **context: Any) -> str:
