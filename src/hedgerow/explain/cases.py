@@ -146,10 +146,15 @@ def conditions(tree: Tree, node: int, codes: Array, missing_code: int) -> list[s
 
 
 def number(value: float) -> str:
-    """A number -> text with few digits."""
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
-        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    """A number -> text with few digits: ``0.1235``, ``1234``, ``12,346``."""
+    if value == 0 or 1e-3 <= abs(value) < 1e9:
+        return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def amount(value: float) -> str:
+    """How many rows -> text with few digits; leaves of weighted rows hold parts of rows: ``2.5``, ``1,234``."""
+    return number(value) if value < 999.5 else f"{value:,.0f}"
 
 
 def number_or_date(value: float, kind: Kind) -> str:
@@ -173,7 +178,7 @@ def count_words(counts: Array, labels: list[Any]) -> str:
     """Evidence (K,) -> ``14 yes, 3 no``, most first."""
     order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] > 0]
     said = [
-        f"{number(float(counts[k]))} {'' if isinstance(labels[k], str) else 'of '}{class_words(labels[k])}"
+        f"{amount(float(counts[k]))} {'' if isinstance(labels[k], str) else 'of '}{class_words(labels[k])}"
         for k in order[:4]
     ]
     return ", ".join(said + (["others"] if len(order) > 4 else [])) or "no case"

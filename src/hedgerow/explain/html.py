@@ -22,6 +22,7 @@ from hedgerow.explain.text import (
     shown_features,
 )
 from hedgerow.explain.words import percents, settle_words
+from hedgerow.safe.text import tied
 
 #: The colours and letters are those of the report.
 STYLE = """
@@ -79,6 +80,10 @@ def page_from_explanations(explanations: Iterable[Explanation | Estimate], title
 
 
 def _body(explanation: Explanation | Estimate) -> str:
+    return tied(_parts(explanation))
+
+
+def _parts(explanation: Explanation | Estimate) -> str:
     start = f"<h3>{escape(explanation.title)}</h3><p>{escape(explanation.sentence)}</p>"
     if isinstance(explanation, Estimate):
         rests = _section("What it rests on", _list(rests_words(explanation)))

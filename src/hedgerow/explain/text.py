@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hedgerow.decide import all_decisions
-from hedgerow.explain.cases import Case, class_words, number, value_words
+from hedgerow.explain.cases import Case, amount, class_words, number, value_words
 from hedgerow.explain.estimate import Estimate
 from hedgerow.explain.explanation import Explanation
 from hedgerow.explain.words import percents, settle_words
@@ -58,10 +58,10 @@ def rests_words(estimate: Estimate) -> list[str]:
     lines, rests = [], estimate.rests
     if rests is not None:
         lines.append(
-            f"{rests.rows:,} training rows, which weigh as much as {number(rests.effective)} equal ones; the middle"
+            f"{rests.rows:,} training rows, which weigh as much as {amount(rests.effective)} equal ones; the middle"
             f" 80 % of their targets lie from {number(rests.low)} to {number(rests.high)}"
         )
-    lines.append(f"half of the trees find {number(estimate.leaf_rows)} or fewer similar rows")
+    lines.append(f"half of the trees find {amount(estimate.leaf_rows)} or fewer similar rows")
     more = f"{number(estimate.caution)} more {'row' if estimate.caution == 1 else 'rows'}"
     lines.append(
         f"with {more} of any known target in every leaf, the prediction would lie between"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.belief.leaf import class_shares
-from hedgerow.explain.cases import class_words, number, number_or_date, value_words
+from hedgerow.explain.cases import amount, class_words, number, number_or_date, value_words
 from hedgerow.explain.doubt import CAUSES
 from hedgerow.explain.question import Floats, Question, labels_of
 
@@ -89,7 +89,7 @@ def joined(words: list[str], last: str = "and") -> str:
 def name_some(values: list[Any], most: int = NAMED_CLASSES) -> list[str]:
     """Values -> text; if there are many, the first few and how many others."""
     said = [str(value) for value in values]
-    return said if len(said) <= most + 1 else [*said[:most], f"{len(said) - most} others"]
+    return said if len(said) <= most + 1 else [*said[:most], f"{len(said) - most:,} others"]
 
 
 def cases_words(count: int, label: Any) -> str:
@@ -146,8 +146,8 @@ def _few_words(counts: Floats, caution: float) -> str:
     """Counts (T, K) -> how many similar rows the trees find."""
     found = float(np.median(counts.sum(axis=1)))
     if len(counts) == 1:
-        return f"the tree finds {number(found)}, and keeps {number(caution)} unseen in reserve"
-    return f"half of the trees find {number(found)} or fewer, and keep {number(caution)} unseen in reserve"
+        return f"the tree finds {amount(found)}, and keeps {number(caution)} unseen in reserve"
+    return f"half of the trees find {amount(found)} or fewer, and keep {number(caution)} unseen in reserve"
 
 
 def _mixture_words(counts: Floats, labels: list[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,6 +36,17 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """Text of several lines -> the same lines, each printable."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def tied(text: str) -> str:
+    """Text -> the same with no place to break the line between a number and its sign, ``%`` or ``±``.
+
+    Examples
+    --------
+    >>> tied("80 % of 5 rows")
+    '80\\xa0% of 5 rows'
+    """
+    return re.sub(r"(?<=\d) (?=%)|(?<=±) (?=\d)", "\N{NO-BREAK SPACE}", text)
 
 
 def folded(text: str) -> str:

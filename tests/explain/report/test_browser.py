@@ -369,3 +369,59 @@ def test_names_and_p_values_of_strangers_are_not_broken_on_a_phone(open_page, nu
     page = open_page(forest.report(X + 9, y, names=names, seconds=0), width=375)
     for column in (1, 2):
         assert set(lines_of(page.locator(f"#strangers td:nth-child({column})"))) == {1}
+
+
+@pytest.fixture(scope="module")
+def prices():
+    """A report about large numbers."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 3)) * [1, 50_000, 3_000_000]
+    y = 1_500_000 + 300_000 * X[:, 0] + rng.normal(size=400) * 100_000
+    forest = RandomForestRegressor(20, random_state=0).fit(X[:200], y[:200])
+    return forest.report(X[200:], y[200:])
+
+
+def test_a_number_and_its_sign_stay_on_one_line(open_page, report, prices):
+    for page in (open_page(report), open_page(prices)):
+        page.check('#filter input[value="all"]', force=True)
+        settle(page)
+        assert torn(page) == []
+    page = open_page(report)
+    set_caution(page, 0.3)
+    assert torn(page) == []
+
+
+def torn(page):
+    """A page -> what it says where a line may break between a number and its sign; tables of data are not asked."""
+    said = page.evaluate("document.body.textContent.replace(document.getElementById('data').textContent, '')")
+    script = said.find("(() => {")
+    return re.findall(r".{0,20}(?:\d[ \n]%|±[ \n]\d).{0,20}", said[:script])
+
+
+def test_counts_have_separators(open_page, prices):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 3))
+    y = np.where(np.where(np.abs(X[:, 0]) < 0.5, rng.normal(size=9000), X[:, 0]) > 0, "yes", "no")
+    forest = RandomForestClassifier(
+        10, caution=1000.0, decision="dominance", min_samples_leaf=1100, random_state=0
+    ).fit(X, y)
+    page = open_page(forest.report(X * 1.2, y, seconds=0))
+    for said in (*page.locator(".places .count").all_inner_texts(), page.locator("#strangers .aside").inner_text()):
+        assert not re.search(r"\d{4}", said), said
+    assert re.search(r"[1-9],\d{3} rows undecided", page.locator(".places .count").first.inner_text())
+    set_caution(page, 1001)
+    words = " ".join(page.locator("#case .aside, #case .doubt, #case li").all_inner_texts())
+    assert re.search(r"The leaves hold 1,\d{3} to [1-9],\d{3} training rows", words)
+    assert re.search(r"half of the trees find [1-9],\d{3} or fewer", words)
+    assert re.search(r": [1-9],\d{3} (yes|no)", page.evaluate("Object.values(window.hedgerow.data.why)[0].rules[0]"))
+    page = open_page(prices)
+    for part in (".lead", "#judgement .metrics", "#case ul", "#model"):
+        said = page.locator(part).inner_text()
+        assert not re.search(r"\d{5}|e\+0", said), said
+
+
+def test_strangers_are_counted_in_plain_words(open_page, report):
+    assert (
+        "If all 284 were ordinary rows, about 3 of them would have one so small."
+        in open_page(report).locator("#strangers .aside").inner_text()
+    )

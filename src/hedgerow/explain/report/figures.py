@@ -234,7 +234,7 @@ def _model_facts(forest: Any, now: ClassAnswers) -> list[tuple[str, str]]:
     if isinstance(forest.caution, str) and now.caution == 0:
         caution += ZERO_CAUTION
     classes = [str(name) for name in now.classes.tolist()]
-    named = ", ".join(classes[:8]) + (f" … ({len(classes)} in all)" if len(classes) > 8 else "")
+    named = ", ".join(classes[:8]) + (f" … ({len(classes):,} in all)" if len(classes) > 8 else "")
     facts = [
         ("Model", type(forest).__name__),
         ("Trees", f"{trees.n_trees:,} with {int(trees.leaf_start[-1]):,} leaves"),

@@ -23,7 +23,7 @@ from hedgerow.explain.report.pack import cut, safe_json
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.safe.disk import write_whole
-from hedgerow.safe.text import whole
+from hedgerow.safe.text import tied, whole
 from hedgerow.table.output import index_names
 
 #: By default the page keeps the evidence of this many rows.
@@ -198,11 +198,13 @@ def _assets(template: str, scripts: tuple[str, ...]) -> tuple[Any, str, str]:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_tied,
         loader=jinja2.FunctionLoader(lambda name: (assets / name).read_text(encoding="utf-8")),
     )
     environment.filters |= {
         "cut": cut,
         "broken": _broken,
+        "about": _about,
         "percent": lambda share: f"{100 * share:.1f} %",
         "short": number_words,
     }
@@ -246,11 +248,21 @@ def _n_rows(X: Any) -> int:
     return int(shape[0]) if shape is not None else len(X)
 
 
+def _tied(said: Any) -> Any:
+    """What a template says -> the same without a place to break the line between a number and its sign."""
+    return tied(said) if type(said) is str else said  # not what is already markup: style, script and data
+
+
+def _about(expected: float) -> str:
+    """How many rows are expected -> words."""
+    return "less than one" if expected < 1 else f"about {expected:,.0f}"
+
+
 def _broken(text: Any) -> Any:
     """A text -> its beginning, with places to break the line after underscores and none within dates."""
     from markupsafe import Markup
 
-    parts = re.split(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)", cut(text))
+    parts = re.split(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?)", tied(cut(text)))
     whole = Markup('<span class="exact">{}</span>')
     return Markup("").join(
         whole.format(part) if place % 2 else Markup("_<wbr>").join(part.split("_")) for place, part in enumerate(parts)

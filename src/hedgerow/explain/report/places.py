@@ -193,5 +193,5 @@ def _either(values: list[Any]) -> str:
     """Values -> ``a, b or c``; only the first few are named."""
     named = [str(value) for value in values[:MOST_NAMED]]
     more = len(values) - len(named)
-    named += [f"{more} others"] if more > 0 else []
+    named += [f"{more:,} others"] if more > 0 else []
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"

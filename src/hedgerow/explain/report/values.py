@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.explain.cases import number as number_words
 from hedgerow.explain.report.pack import cut
 from hedgerow.judge.base import Answers
 from hedgerow.table import Factors, NamedColumns
@@ -75,11 +76,11 @@ def usual_words(now: Answers, number: int, training: Codes | None) -> str:
             f"{cut(known[k], 30)} {counts[k] / len(codes):.0%}".replace("%", "\N{NO-BREAK SPACE}%")
             for k in order[:NAMED]
         ]
-        return ", ".join(named) + (f", {len(order) - NAMED} others" if len(order) > NAMED else "")
+        return ", ".join(named) + (f", {len(order) - NAMED:,} others" if len(order) > NAMED else "")
     low, high = (
         now.meaning.value_of_code(number, int(code)) for code in np.quantile(codes, [0.1, 0.9], method="nearest")
     )
-    ends = [each if isinstance(each, str) else f"{float(each):.4g}" for each in (low, high)]
+    ends = [each if isinstance(each, str) else number_words(float(each)) for each in (low, high)]
     return f"{' to '.join(dict.fromkeys(ends))} (all: {range_words(now, number)})"
 
 
@@ -88,7 +89,7 @@ def range_words(now: Answers, number: int) -> str:
     span, kind = training_range(now, number), now.meaning.schema.kinds[number]
     if span is None:
         return "–"
-    return " to ".join(date_words(end, kind) if kind in DATES else f"{end:.4g}" for end in span)
+    return " to ".join(date_words(end, kind) if kind in DATES else number_words(end) for end in span)
 
 
 def training_range(now: Answers, number: int) -> tuple[float, float] | None:
@@ -119,7 +120,7 @@ def _numbers(column: Any, rows: NDArray[np.int64], kind: Kind) -> dict[str, Any]
 def _listed(known: list[Any]) -> str:
     """Categories -> the first few."""
     names = [cut(value, 30) for value in known]
-    return ", ".join(names[:5]) + (f" … ({len(names)} in all)" if len(names) > 5 else "")
+    return ", ".join(names[:5]) + (f" … ({len(names):,} in all)" if len(names) > 5 else "")
 
 
 def _labels_of_numbers(labels: Mapping[str, str]) -> dict[str, Any]:

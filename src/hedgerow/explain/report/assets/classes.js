@@ -41,8 +41,8 @@ const isWrong = (number) => truth && answers[number].label !== truth[number];
 
 function setWords(chosen) {
   const names = data.classes.filter((_, k) => chosen[k]);
-  if (names.length === K && K > 4) return `any of the ${K} classes`;
-  if (names.length > 4) return `${names.slice(0, 3).join(", ")} or ${names.length - 3} others`;
+  if (names.length === K && K > 4) return `any of the ${count(K)} classes`;
+  if (names.length > 4) return `${names.slice(0, 3).join(", ")} or ${count(names.length - 3)} others`;
   return names.length < 2 ? names[0] : `${names.slice(0, -1).join(", ")} or ${names[names.length - 1]}`;
 }
 
@@ -233,7 +233,7 @@ function treeChart(number) {
   const wide = chartWidth, step = (wide - 50) / bins;
   const tallest = Math.max(1, ...stacks.map((stack) => [...stack.values()].reduce((a, b) => a + b, 0)));
   const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${wide} 128`, role: "img", "aria-label": "Trees by the share they give the label"});
-  chart.append(drawn("line", {class: "grid", x1: 34, x2: wide - 16, y1: 96, y2: 96}), drawn("text", {x: 28, y: 16, "text-anchor": "end"}, `${tallest}`));
+  chart.append(drawn("line", {class: "grid", x1: 34, x2: wide - 16, y1: 96, y2: 96}), drawn("text", {x: 28, y: 16, "text-anchor": "end"}, count(tallest)));
   stacks.forEach((stack, bin) => {
     let from = 96;
     for (const [winner, times] of [...stack].sort((a, b) => a[0] - b[0])) {
@@ -246,10 +246,10 @@ function treeChart(number) {
     chart.append(drawn("text", {x: 34 + ((wide - 50) * share) / 100, y: 110, "text-anchor": "middle"}, `${share}`));
   }
   chart.append(drawn("text", {x: 9 + wide / 2, y: 125, "text-anchor": "middle"}, `share of ${data.classes[k].slice(0, 40)} in the leaf, in per cent`));
-  const amount = smallest === largest ? `${Number(smallest.toFixed(2))}` : `${Number(smallest.toFixed(2))} to ${Number(largest.toFixed(2))}`;
+  const held = smallest === largest ? amount(smallest) : `${amount(smallest)} to ${amount(largest)}`;
   const winners = [...new Set(stacks.flatMap((stack) => [...stack.keys()]))].sort((a, b) => a - b).slice(0, MOST_BARS);
   return [element("h4", {}, `What the ${plural(data.nTrees, "tree")} say`),
-    element("p", {class: "aside"}, `Each bar counts trees; its colour is the class their leaf holds most of. The leaves hold ${amount} training rows.`), chart, key(winners)];
+    element("p", {class: "aside"}, `Each bar counts trees; its colour is the class their leaf holds most of. The leaves hold ${held} training rows.`), chart, key(winners)];
 }
 
 /* ---- why ------------------------------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ function whySections(number) {
     return wasOpen ? [element("p", {class: "aside"}, "This case is not explained in words: the report explains the most doubtful hundred and a few of each place. Make it with --cases all to have all.")] : [];
   }
   const {sentence, doubt, settle} = changed ? whyNow(number, why) : why;
-  const parts = [element("h4", {class: "why"}, changed ? "Why, at these settings" : "Why"), element("p", {}, unbroken(sentence)), ...doubtBars(doubt),
+  const parts = [element("h4", {class: "why"}, changed ? "Why, at these settings" : "Why"), element("p", {}, sentence), ...doubtBars(doubt),
     ...bulleted("What would settle it", settle)];
   if (!why) return parts;
   return [...parts, ...bulleted("Leaves it reaches", why.rules), ...nearest(why.near, "class"), ...added(why.adds, data.classes[data.labels[number]])];
@@ -279,7 +279,7 @@ function doubtBars(lines) {
     doubt.append(element("span", {class: "number"}, `${share}\u00a0%`),
       drawn("svg", {class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true"},
         drawn("rect", {class: "track", width: 100, height: 10}), drawn("rect", {class: "open-solid", width: share, height: 10})),
-      element("span", {}, unbroken(text)));
+      element("span", {}, text));
   }
   return [doubt];
 }
@@ -303,7 +303,7 @@ function answerWords(answer, causes) {
     const k = likely[0], start = `It is ${className(k)}, with a probability of ${Math.round(100 * answer.lower[k])} % to ${Math.round(100 * answer.upper[k])} %`;
     return causes.length ? `${start}; the remaining doubt comes from ${joined(causes, "and")}.` : `${start}, without any doubt.`;
   }
-  const names = likely.map(className), named = names.length > 5 ? [...names.slice(0, 4), `${names.length - 4} others`] : names;
+  const names = likely.map(className), named = names.length > 5 ? [...names.slice(0, 4), `${count(names.length - 4)} others`] : names;
   const start = `It could be ${joined(named, "or")}`;
   return causes.length ? `${start}: the doubt comes from ${joined(causes, "and")}.` : `${start}: they are equally probable.`;
 }
@@ -321,7 +321,7 @@ function causeWords(number) {
   const sizes = leaves.flatMap(({times, total}) => new Array(times).fill(total)).sort((a, b) => a - b), half = sizes.length / 2;
   const median = sizes.length % 2 ? sizes[Math.floor(half)] : (sizes[half - 1] + sizes[half]) / 2;
   return {
-    few: `half of the trees find ${short(median)} or fewer, and keep ${short(settings.caution)} unseen in reserve`,
+    few: `half of the trees find ${amount(median)} or fewer, and keep ${short(settings.caution)} unseen in reserve`,
     overlap: `similar cases are ${joined(most(mean, 0.005).map((k) => `${Math.round(100 * mean[k])} % ${className(k)}`), "and")}`,
     disagree: joined(leaning, "and"),
   };

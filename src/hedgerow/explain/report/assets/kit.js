@@ -35,7 +35,7 @@ function built(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
+  node.append(...children.filter((child) => child !== null && child !== undefined).map((child) => (typeof child === "string" ? unbroken(child) : child)));
   return node;
 }
 
@@ -45,11 +45,13 @@ const plural = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" 
 const short = (value, digits = 4) => {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "–";
   const size = Math.abs(value);
-  return size >= 10 ** digits ? Math.round(value).toLocaleString("en") : `${Number(value.toPrecision(digits))}`;
+  return size >= 10 ** digits - 0.5 ? Math.round(value).toLocaleString("en") : `${Number(value.toPrecision(digits))}`;
 };
+const amount = (value) => (value < 999.5 ? short(value) : Math.round(value).toLocaleString("en"));
 const signed = (words, value) => `${value < 0 ? "−" : "+"}${words(Math.abs(value))}`;
 const caseName = (number) => (data.names ? data.names[number] : `row\u00a0${rows[number]}`);
-const unbroken = (text) => text.replace(/(\d) %/g, "$1\u00a0%");
+/* No place to break the line between a number and its sign. */
+const unbroken = (text) => text.replace(/(?<=\d) (?=%)|(?<=±) (?=\d)/g, "\u00a0");
 
 function joined(words, last) {
   return words.length < 2 ? `${words[0]}` : `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
@@ -70,7 +72,7 @@ function table(heads, lines, firstNumber, classes = null) {
 }
 
 function bulleted(title, lines) {
-  return lines.length ? [element("h4", {}, title), element("ul", {}, ...lines.map((line) => element("li", {}, unbroken(line))))] : [];
+  return lines.length ? [element("h4", {}, title), element("ul", {}, ...lines.map((line) => element("li", {}, line)))] : [];
 }
 
 function nearest(near, what) {

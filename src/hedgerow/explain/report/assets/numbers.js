@@ -43,7 +43,7 @@ function prepareControls() {
 
 function showTally() {
   byId("coverage").value = Math.round(100 * coverage);
-  byId("coverage-words").textContent = `${Math.round(100 * coverage)} %`;
+  byId("coverage-words").textContent = `${Math.round(100 * coverage)}\u00a0%`;
   const tiles = [[nCases < data.nRows ? "cases in this page" : "rows", count(nCases)]];
   if (intervals.length) {
     const order = intervals.map(([low, high]) => high - low).sort((a, b) => a - b);
