@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import json
 import re
 
+import numpy as np
 import pytest
 
 FIRST = datetime.date(2023, 1, 1)
@@ -99,3 +101,41 @@ def test_a_model_knows_its_dates_after_loading(run, dated):
     kinds = {each["name"]: each["kind"] for each in json.loads(run("inspect", model, "--json").stdout)["features"]}
     assert kinds["admitted"] == ("time" if times else "date")
     assert kinds["admitted month"] == "number"
+
+
+def test_a_date_moves_with_its_month_and_weekday(run, write, tmp_path):
+    random = np.random.default_rng(0)
+    days, doses = random.integers(0, 700, 300), random.integers(0, 5, 300)
+    dates = [FIRST + datetime.timedelta(days=int(day)) for day in days]
+    winter = np.array([day.month in (11, 12, 1, 2, 3) for day in dates])
+    weekend = np.array([day.isoweekday() > 5 for day in dates])
+    ill = winter + weekend + 0.2 * doses + days / 700 + random.normal(size=300) > 2
+    made = [f"{day};{dose};{'ill' if is_ill else 'well'}" for day, dose, is_ill in zip(dates, doses, ill, strict=True)]
+    table, model = write("\n".join(["admitted;dose;finding", *made[:200]])), tmp_path / "m.hedge"
+    later = write("\n".join(["admitted;dose;finding", *made[200:]]), "later.csv")
+    assert run("fit", table, "--target", "finding", "--dates", "--caution", "2", "-o", model).exit_code == 0
+    rows = [word for row in range(1, 101) for word in ("--row", row)]
+    found = json.loads(run("explain", model, later, "--dates", *rows, "--seconds", "2", "--json").stdout)
+    moved = [each for each in found if each["settle"] and each["settle"]["change"]["changes"]]
+    assert any(move["feature"] == "admitted" for each in moved for move in each["settle"]["change"]["changes"])
+    changed, labels = ["admitted;dose"], []
+    for each in moved:
+        change = each["settle"]["change"]
+        values = {name: each["values"][name] for name in ("admitted", "dose")}
+        values |= {move["feature"]: move["to"] for move in change["changes"]}
+        assert set(values) == {"admitted", "dose"}
+        changed.append(f"{values['admitted']};{values['dose']:g}")
+        labels.append(change["label"])
+    said = run("predict", model, write("\n".join(changed), "changed.csv"), "--dates").stdout.splitlines()
+    sets = [row["set"] for row in csv.DictReader(said)]
+    assert sets == labels
+
+
+def test_the_month_and_the_weekday_are_named_like_their_date(run, dated, write, tmp_path):
+    _, table, model = dated
+    page, names = tmp_path / "r.html", write("column,value,label\nadmitted,,day of admission\n", "names.csv")
+    made = run("report", model, table, "--dates", "--labels", names, "--seconds", "0", "-o", page)
+    assert made.exit_code == 0, made.stderr
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.S)[1])
+    told = {each["name"] for each in data["features"]}
+    assert told == {"day of admission", "day of admission month", "day of admission weekday", "dose"}

@@ -1,4 +1,4 @@
-"""Dates: texts and dates of a column -> days since 1970, months and weekdays; a day and a month are never guessed."""
+"""Dates: texts and dates of a column -> days since 1970; a day and a month are never guessed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
 _TIME = re.compile(r"(?:[T\s]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?\s*(?:Z|\+00:?00)?)?\s*")
-
-#: What can be said of a date besides its day: the ends of the names of further columns.
-PARTS = (" month", " weekday")
 
 
 def is_date_like(texts: list[str]) -> bool:
@@ -45,16 +42,6 @@ def days_of(texts: list[str], day_first: bool | None = None) -> NDArray[np.float
 def days_of_objects(cells: NDArray[Any]) -> NDArray[np.float64]:
     """Dates and times of Python (n,), None where missing -> days since 1970."""
     return np.array([np.nan if cell is None else _days_of_object(cell) for cell in cells], dtype=np.float64)
-
-
-def part_of(days: NDArray[np.float64], part: str) -> NDArray[np.float64]:
-    """Days since 1970 (n,) -> months, 1 to 12, or weekdays, 1 for a Monday to 7."""
-    known = np.where(np.isnan(days), 0, np.floor(days)).astype(np.int64)
-    if part == " weekday":
-        numbers = (known + 3) % 7 + 1
-    else:
-        numbers = known.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1
-    return np.where(np.isnan(days), np.nan, numbers)
 
 
 def _days(text: str, day_first: bool) -> float:

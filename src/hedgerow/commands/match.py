@@ -10,13 +10,13 @@ import numpy as np
 
 from hedgerow import _core
 from hedgerow.commands.blocks import joined
-from hedgerow.commands.dates import PARTS
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.spelling import known_places
 from hedgerow.commands.talk import listed, number_of, say
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table import Factors, NamedColumns, Schema
+from hedgerow.table.days import PARTS
 
 #: In so many rows, a column of a file that is let go is worth giving back to the system.
 LARGE_ROWS = 1 << 17

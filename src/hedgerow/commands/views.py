@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.commands.blocks import joined
-from hedgerow.commands.dates import PARTS, days_of, days_of_objects, is_ambiguous, is_date_like, part_of
+from hedgerow.commands.dates import days_of, days_of_objects, is_ambiguous, is_date_like
 from hedgerow.commands.notation import is_gap
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.talk import listed, number_of, say
 from hedgerow.table import Factors
 from hedgerow.table.categories import is_date
+from hedgerow.table.days import PARTS, part_of
 
 
 class Stacked(Sheet):

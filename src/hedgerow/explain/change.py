@@ -6,16 +6,19 @@ The core searches: see ``src/core/read/change.hpp``.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hedgerow.explain.question import Array
+from hedgerow.explain.question import Array, counts_of, only_class
 from hedgerow.explain.space import Space, costs_of
+from hedgerow.table.days import part_of
 
 #: The cost of a move to or from infinity.
 MOST_COST = 1e6
+#: So many dates are tried at a time, the cheapest first.
+DATES_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,9 @@ def smallest_change(
     """The cheapest change of one sample after which one class remains.
 
     New values are values of training bins. Every leaf reached must have training rows, unless the sample itself reaches
-    it. Missing values stay missing.
+    it. Missing values stay missing. The month and the weekday of a date, if trees ask for them, never leave their date:
+    either dates stay, or one date moves, with its month and weekday, and nothing else does. Then the change is the
+    smallest of these, and `optimal` only if no other change of the codes is smaller.
 
     Parameters
     ----------
@@ -91,6 +96,27 @@ def smallest_change(
     -------
     Change
     """
+    found = _any_change(space, codes, values, limits, time_limit, wanted)
+    if not any(found.codes.keys() & {date, *parts} for date, parts in space.dates.items()):
+        return found
+    kept = frozenset(feature for date, parts in space.dates.items() for feature in (date, *parts))
+    frozen, left = replace(limits, immutable=limits.immutable | kept), max(0.0, time_limit - found.seconds)
+    tried = [
+        _any_change(space, codes, values, frozen, left, wanted),
+        *(_date_alone(space, date, codes, values, limits, wanted) for date in space.dates),
+    ]
+    seconds = found.seconds + sum(each.seconds for each in tried)
+    best = min(tried, key=lambda each: np.inf if each.cost is None else each.cost)
+    if best.cost is None:
+        return Change({}, None, None, found.bound, False, seconds)
+    optimal = found.optimal and found.cost is not None and best.cost <= found.cost
+    return best._replace(bound=min(found.bound, best.cost), optimal=optimal, seconds=seconds)
+
+
+def _any_change(
+    space: Space, codes: Array, values: list[Any], limits: Limits, time_limit: float, wanted: int | None
+) -> Change:
+    """The cheapest change of codes, as if every feature could move alone."""
     began = time.perf_counter()
     costs = costs_of(space, codes, values, MOST_COST)
     first, last = _allowed(space, codes, limits)
@@ -110,6 +136,36 @@ def smallest_change(
     moved = np.flatnonzero(found != codes[space.features])
     changed = {int(space.features[place]): int(found[place]) for place in moved}
     return Change(changed, label, cost, cost if finished else bound, finished, seconds)
+
+
+def _date_alone(space: Space, date: int, codes: Array, values: list[Any], limits: Limits, wanted: int | None) -> Change:
+    """The cheapest date of a training bin that leaves one class if its month and weekday move with it."""
+    began, now, parts = time.perf_counter(), space.now, space.dates[date]
+    places = {int(feature): place for place, feature in enumerate(space.features.tolist())}
+    days, unit_costs = space.costs[places[date]][0], costs_of(space, codes, values, MOST_COST)
+    moved = np.repeat(codes[:, None], len(days), axis=1)
+    moved[date] = np.arange(len(days))
+    for feature, part in parts.items():
+        moved[feature] = np.searchsorted(now.fitted.bins.cuts_of(feature), part_of(days, part))
+    first, last = _allowed(space, codes, limits)
+    costs, free = np.zeros(len(days)), np.isfinite(days)
+    for feature in (date, *parts):
+        place = places[feature]
+        if space.nominal[place] or not len(unit_costs[place]):  # categories of their own, or missing
+            return Change({}, None, None, 0.0, False, time.perf_counter() - began)
+        free &= (moved[feature] >= first[place]) & (moved[feature] <= last[place])
+        costs += unit_costs[place][moved[feature]]
+    some = np.flatnonzero(free)[np.argsort(costs[free], kind="stable")]
+    empty = counts_of(now, codes[:, None]).sum(axis=2) == 0
+    for begin in range(0, len(some), DATES_AT_ONCE):
+        block = some[begin : begin + DATES_AT_ONCE]
+        counts = counts_of(now, moved[:, block])
+        alone = np.where(((counts.sum(axis=2) > 0) | empty).all(axis=1), only_class(now, counts), -1)
+        right = np.flatnonzero(alone >= 0 if wanted is None else alone == wanted)
+        if len(right):
+            code, label = int(block[right[0]]), int(alone[right[0]])
+            return Change({date: code}, label, float(costs[code]), 0.0, False, time.perf_counter() - began)
+    return Change({}, None, None, 0.0, False, time.perf_counter() - began)
 
 
 def _allowed(space: Space, codes: Array, limits: Limits) -> tuple[Array, Array]:

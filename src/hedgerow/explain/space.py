@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.explain.margins import margins_of
 from hedgerow.explain.question import Array, Floats, only_class, tree_shares
 from hedgerow.judge.answer import ClassAnswers
+from hedgerow.table.days import DATES, PARTS
 
 Ints = NDArray[np.int64]
 
@@ -31,6 +32,9 @@ class Space:
         By how much classes are ahead of others in leaves of each content, if the decision depends on it.
     costs : list of (codes,) float64 and float
         Typical values of the bins of each feature, and 1 / range.
+    dates : dict of int to dict of int to str
+        Dates on which some tree splits -> those of their months and weekdays on which some tree splits too, and which
+        part of the date these are. They cannot move alone.
     """
 
     def __init__(self, now: ClassAnswers) -> None:
@@ -46,6 +50,7 @@ class Space:
         self.plausible = (evidence.sum(axis=1) > 0).astype(np.uint8)
         self.margins = margins_of(now, evidence)
         self.costs = [self._unit_costs(int(feature)) for feature in self.features]
+        self.dates = self._dates()
 
     def arrays(self) -> dict[str, Any]:
         """What the core is told of the forest, by name."""
@@ -56,6 +61,17 @@ class Space:
     def alone(self, leaves: list[float]) -> float:
         """Leaves (T,), one of each tree -> the only class that remains there, or -1."""
         return float(only_class(self.now, self.now.forest.evidence_at(np.array([leaves], dtype=np.int32)))[0])
+
+    def _dates(self) -> dict[int, dict[int, str]]:
+        """-> dates, and what trees ask of them besides their day."""
+        names, kinds, used = self.now.meaning.names, self.now.meaning.schema.kinds, self.features.tolist()
+        place = {names[feature]: feature for feature in used}
+        found = {
+            date: {place[names[date] + part]: part for part in PARTS if names[date] + part in place}
+            for date in used
+            if kinds[date] in DATES
+        }
+        return {date: parts for date, parts in found.items() if parts}
 
     def _unit_costs(self, feature: int) -> tuple[Floats, float]:
         """-> typical values of the bins of a numeric feature, and 1 / range."""

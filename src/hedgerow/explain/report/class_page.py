@@ -40,7 +40,8 @@ def class_parts(forest: Any, X: Any, y: Any, asked: Asked) -> Parts:
         forest = readable(forest, asked.labels)
         if training is not None and training.labels is not None:
             training = replace(training, labels=_renamed(training.labels, now.classes, forest.classes_))
-        now, said = answers_of(forest), replace(said, table=renamed_columns(said.table, now))
+        now = answers_of(forest)
+        said = replace(said, table=renamed_columns(said.table, now))
     importance = forest.feature_importances_
     figures = figures_of(forest, now, said, importance, codes)
     wanted = worth_explaining(said, figures.places)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.table.days import DATES, PARTS
 
 #: Column -> value, as text -> its readable name; the value "" stands for the name of the column itself.
 Labels = Mapping[str, Mapping[str, str]]
@@ -39,10 +40,16 @@ def readable(model: Any, labels: Labels | None) -> Any:
         None if known is None else _renamed(known, labels.get(name, {}))
         for name, known in zip(names, fitted.schema.categories, strict=True)
     ]
-    schema = replace(
-        fitted.schema, names=tuple(column_name(name, labels) for name in names), categories=tuple(categories)
-    )
+    schema = replace(fitted.schema, names=_readable_names(fitted, labels), categories=tuple(categories))
     return with_fitted(copy(model), replace(fitted, about=about, schema=schema))
+
+
+def _readable_names(fitted: Fitted, labels: Labels) -> tuple[str, ...]:
+    """A fitted model -> readable names of its features; the month and the weekday of a date are named like the date."""
+    names = fitted.meaning.names
+    dates = [name for name, kind in zip(names, fitted.schema.kinds, strict=True) if kind in DATES]
+    of_dates = {date + part: column_name(date, labels) + part for date in dates for part in PARTS}
+    return tuple(column_name(name, labels) if name in labels else of_dates.get(name, name) for name in names)
 
 
 def column_name(name: str, labels: Labels | None) -> str:
