@@ -77,6 +77,33 @@ def test_answers_that_do_not_belong_are_refused(run, patients, model, asked, tmp
     assert not (tmp_path / "2.hedge").exists()
 
 
+def test_answers_about_the_rows_with_a_label_are_counted(run, patients, model, tmp_path, write):
+    head, *rows = (patients / "test.csv").read_text().splitlines()
+    place = head.split(",").index("diagnosis")
+    cells = [row.split(",") for row in rows]
+    for each in cells[::3]:
+        each[place] = ""
+    table, page = write("\n".join([head, *map(",".join, cells)]), "gaps.csv"), tmp_path / "r.html"
+    asked = ("--target", "diagnosis", "--skip-unlabelled", "--seconds", "0", "-o", page)
+    assert run("report", model, table, *asked).exit_code == 0
+    held = write(json.dumps(answers_from(page, lambda data: [one(0, 1), one(3, 0)])), "a.json")
+    result = run("learn", model, held, table, "-o", tmp_path / "2.hedge")
+    assert result.exit_code == 0, result.stderr
+    assert "the 179 rows that have a value of 'diagnosis'" in result.stderr
+    frame = pytest.importorskip("pandas").read_csv(table)
+    forest = hedgerow.load(model)
+    some = frame[frame["diagnosis"].notna()][forest.feature_names_in_.tolist()].astype({"site": object})
+    forest.partial_fit(some.iloc[[0, 3]], forest.classes_[[1, 0]])
+    np.testing.assert_array_equal(hedgerow.load(tmp_path / "2.hedge").forest_.counts, forest.forest_.counts)
+    shorter = write("\n".join([head, *map(",".join, cells[1:])]), "shorter.csv")
+    without = run("learn", model, held, shorter, "-o", tmp_path / "3.hedge")
+    assert without.exit_code == 0  # the row that is gone had no label
+    other = write("\n".join([head, *map(",".join, cells[2:])]), "other.csv")
+    refused = run("learn", model, held, other, "-o", tmp_path / "4.hedge")
+    assert (refused.exit_code, (tmp_path / "4.hedge").exists()) == (3, False)
+    assert "got those of another table" in " ".join(refused.stderr.split())
+
+
 def test_queue_lists_what_the_forest_suggests(run, patients, model):
     result = run("queue", model, patients / "test.csv", "--id", "patient", "-n", "3", "--json")
     frame = pytest.importorskip("pandas").read_csv(patients / "test.csv")

@@ -14,8 +14,9 @@ from hedgerow.commands.match import prepare_for, table_for
 from hedgerow.commands.options.back import LearnOptions
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.paths import MODEL, STREAM, check_out
+from hedgerow.commands.sheet import Sheet
 from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
-from hedgerow.commands.talk import facts, number_of, show, write_json
+from hedgerow.commands.talk import facts, number_of, say, show, write_json
 from hedgerow.exchange.answers import AnswersFile, model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
 from hedgerow.judge.answer import answers_of
@@ -34,14 +35,15 @@ def learn(options: LearnOptions) -> None:
     held = _read(options.answers)
     sheet = read_sheet(options.data, options)
     prepare_for(model, sheet)
-    table = table_for(model, sheet, ())
-    _check_marks(held, model, table, options)
+    _check_model(held, model, options)
+    table = _table_of(held, model, sheet, options)
     usable = [each for each in held.answers if each.answer is not None]
     if not usable:
         raise DataError(f"ANSWERS must hold at least one answer, got none in {options.answers}; answer cases and save")
     rows = np.array([each.row for each in usable])
-    if rows.max() >= sheet.n_rows:
-        raise DataError(f"ANSWERS must be about the {sheet.n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
+    n_rows = len(table.listed[0])
+    if rows.max() >= n_rows:
+        raise DataError(f"ANSWERS must be about the {n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
     kind = kind_of(model)
     before = kind.doubt(model, table)
     try:
@@ -70,18 +72,35 @@ def _read(path: str) -> AnswersFile:
         raise DataError(f"ANSWERS must be a file that a report has saved, got {path}: {reason}") from None
 
 
-def _check_marks(held: AnswersFile, model: Any, table: NamedColumns, options: LearnOptions) -> None:
-    """Refuse answers that belong to another model or to another table."""
+def _check_model(held: AnswersFile, model: Any, options: LearnOptions) -> None:
+    """Refuse answers that belong to another model."""
     if held.model != model_mark(fitted_of(model)):
         raise DataError(
             f"ANSWERS must come from a report of {options.model}, got those of another model; make the report again"
             " with this model, or use the model of that report"
         )
-    if held.table != table_mark(columns_of(answers_of(model).table(table))):
-        raise DataError(
-            f"ANSWERS must come from a report about {options.data[0]}, got those of another table; use the table of"
-            " that report, with the same rows in the same order"
-        )
+
+
+def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions) -> NamedColumns:
+    """The rows that the report was about: all, or those with a label (--skip-unlabelled); refused if it was neither."""
+    table = table_for(model, sheet, ())
+    if _is_of(held, model, table):
+        return table
+    features = fitted_of(model).schema.names or ()
+    for name in (name for name in sheet.names if name not in features):
+        gaps = sheet.is_missing(name)
+        if gaps.any() and not gaps.all() and _is_of(held, model, some := table.some(np.flatnonzero(~gaps))):
+            say(f"note: the report was about the {len(some.listed[0]):,} rows that have a value of {name!r}")
+            return some
+    raise DataError(
+        f"ANSWERS must come from a report about {options.data[0]}, got those of another table; use the table of"
+        " that report, with the same rows in the same order"
+    )
+
+
+def _is_of(held: AnswersFile, model: Any, table: NamedColumns) -> bool:
+    """Whether a report about this table has saved the answers."""
+    return held.table == table_mark(columns_of(answers_of(model).table(table)))
 
 
 def _facts(report: dict[str, Any], kind: Kind, options: LearnOptions) -> Any:
