@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import show
-from benchmarks.data import DataNotFoundError, folder, table
+from benchmarks.data import DataNotFoundError, folder_or_none, table
 from benchmarks.measure import log_loss, quiet
 from benchmarks.peers import PEERS, estimator, missing
 
@@ -60,10 +60,8 @@ class Difference:
 def main(arguments: list[str] | None = None) -> int:
     """Compare on every set, print a table and a verdict per pair; 1 where a forest raised an error."""
     options = _options(arguments)
-    try:
-        place = folder(options.data)
-    except DataNotFoundError as reason:
-        print(f"skipped: {reason}")
+    place = folder_or_none(options.data)
+    if place is None:
         return 0
     pairs = _pairs(options)
     for title, names in pairs.items():

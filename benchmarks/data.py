@@ -94,6 +94,15 @@ def folder(given: str | None = None) -> Path:
     return place
 
 
+def folder_or_none(given: str | None = None) -> Path | None:
+    """The folder of real data sets; if it is not there, a line says that the run is skipped, and why."""
+    try:
+        return folder(given)
+    except DataNotFoundError as reason:
+        print(f"skipped: {reason}")
+        return None
+
+
 def table(name: str, place: Path) -> tuple[pd.DataFrame, NDArray[np.str_]]:
     """One real set: a frame whose nominal columns have categorical dtype, and the labels as strings."""
     import pandas as pd

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import doubt_intervals, doubt_probabilities, doubt_sets, show, strangers
-from benchmarks.data import DataNotFoundError, folder
+from benchmarks.data import folder_or_none
 from benchmarks.doubt_kit import Study, chosen_sets, examine, print_table, sentences
 from benchmarks.measure import quiet
 
@@ -34,10 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     quiet()
     logging.disable(logging.INFO)  # MAPIE says at every fold that quantiles cross
-    try:
-        place = folder(options.data)
-    except DataNotFoundError as reason:
-        print(f"skipped: {reason}")
+    place = folder_or_none(options.data)
+    if place is None:
         return 0
     errors: list[str] = []
     verdict: list[str] = []

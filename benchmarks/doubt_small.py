@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks import show
 from benchmarks.accuracy import overall
-from benchmarks.data import DataNotFoundError, folder, manifest, table
+from benchmarks.data import folder_or_none, manifest, table
 from benchmarks.doubt_kit import Rows, classes_of
 from benchmarks.doubt_probabilities import FLOOR, MODELS, halves, probabilities
 from benchmarks.measure import log_loss, quiet
@@ -53,10 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     quiet()
     warnings.simplefilter("ignore")
-    try:
-        place = folder(options.data)
-    except DataNotFoundError as reason:
-        print(f"skipped: {reason}")
+    place = folder_or_none(options.data)
+    if place is None:
         return 0
     cells: list[Cell] = []
     for name in sorted(halves(place)[options.half], key=lambda name: int(manifest(place)[name]["rows"])):

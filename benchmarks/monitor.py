@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import show
-from benchmarks.data import folder, table
+from benchmarks.data import folder_or_none, table
 from benchmarks.measure import quiet
 from hedgerow import RandomForestClassifier
 from hedgerow.judge.answer import answers_of
@@ -56,7 +56,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Judge all batches and print how many raise an alarm."""
     options = _options(arguments)
     quiet()
-    found = list(_batches(options))
+    place = folder_or_none(options.data)
+    if place is None:
+        return 0
+    found = list(_batches(place, options))
     rows = []
     for name in dict.fromkeys(each.set for each in found):
         of_set = [each for each in found if each.set == name]
@@ -79,13 +82,12 @@ def _print(rows: list[list[object]]) -> None:
     show.console().print(grid)
 
 
-def _batches(options: argparse.Namespace) -> Iterator[Found]:
+def _batches(place: Path, options: argparse.Namespace) -> Iterator[Found]:
     """Tables in turn, each with other seeds."""
-    where = folder(options.data)
     for number in range(options.tables):
         name = options.sets[number % len(options.sets)]
         seed = options.first_seed + number
-        yield _batch(name, seed, *table(name, where), options)
+        yield _batch(name, seed, *table(name, place), options)
 
 
 def _batch(name: str, seed: int, X: pd.DataFrame, y: np.ndarray, options: argparse.Namespace) -> Found:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks import show
 from benchmarks.accuracy import overall
-from benchmarks.data import DataNotFoundError, folder, manifest, table
+from benchmarks.data import folder_or_none, manifest, table
 from benchmarks.doubt_kit import NotInstalledError, classes_of, imported
 from benchmarks.doubt_probabilities import halves, sklearn_forest
 from benchmarks.measure import quiet
@@ -56,10 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     quiet()
     warnings.simplefilter("ignore")
-    try:
-        place = folder(options.data)
-    except DataNotFoundError as reason:
-        print(f"skipped: {reason}")
+    place = folder_or_none(options.data)
+    if place is None:
         return 0
     found, left_out = [], []
     for name in _chosen(options, place):

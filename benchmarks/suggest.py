@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks import show
 from benchmarks.accuracy import overall
-from benchmarks.data import folder, manifest, table
+from benchmarks.data import folder_or_none, manifest, table
 from benchmarks.doubt_kit import classes_of, every_other
 from benchmarks.measure import quiet
 from hedgerow import RandomForestClassifier, RandomForestRegressor
@@ -46,7 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Ask on every set, print a table; 1 where a model raised an error."""
     options = _options(arguments)
     quiet()
-    place, start, found = folder(options.data), time.monotonic(), []
+    place, start, found = folder_or_none(options.data), time.monotonic(), []
+    if place is None:
+        return 0
     for name in options.sets or halves(place, options.task)[options.half]:
         found.append(judge(name, place, options))
         show.progress(f"{name}: {time.monotonic() - start:.1f} s")

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import show
-from benchmarks.data import DataNotFoundError, folder, manifest, table
+from benchmarks.data import folder_or_none, manifest, table
 from benchmarks.measure import quiet
 from hedgerow import RandomForestClassifier
 from hedgerow.metrics import u65
@@ -28,10 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Judge every set of one half and print a table of means over sets."""
     options = _options(arguments)
     quiet()
-    try:
-        place = folder(options.data)
-    except DataNotFoundError as reason:
-        print(reason)
+    place = folder_or_none(options.data)
+    if place is None:
         return 0
     found = []
     for name in names_of(place, options.half):
