@@ -108,7 +108,7 @@ def test_limits_of_the_smallest_change_are_kept(run, patients, model, open_rows)
         (["--row", "nobody", "--id", "patient"], 3, "--row must be a value of column 'patient'"),
         (["--id", "nothing"], 3, "--id must be one of the columns"),
         (["--row", "1", "--wanted", "fine"], 2, "--wanted must be one of the classes benign, malignant"),
-        (["--row", "1", "--immutable", "nothing"], 2, "immutable must hold names or numbers of features"),
+        (["--row", "1", "--immutable", "nothing"], 2, "--immutable must name features of the model"),
         (["--html", "no/such/folder/why.html"], 2, "--html must be in a folder that exists"),
         (["--row", "1", "--train", "no-such-file.csv"], 2, "must be a file that exists"),
     ],

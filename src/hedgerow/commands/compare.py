@@ -20,7 +20,7 @@ from hedgerow.commands.options.compare import CompareOptions
 from hedgerow.commands.outcome import DataError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.source import read_sheet
-from hedgerow.commands.talk import grid, number_of, score, share, show, write_json
+from hedgerow.commands.talk import grid, number_of, say, score, share, show, write_json
 from hedgerow.commands.views import labelled_rows
 from hedgerow.forest.threads import thread_count
 from hedgerow.judge.judgement import judge_classes, judge_numbers, mean_log_loss
@@ -44,8 +44,11 @@ def compare(options: CompareOptions) -> None:
     found = {OURS: _of_hedgerow(task, table, y, parts, options)}
     matrix, is_nominal = _matrix(table)
     for name, model in _others(task, options, is_nominal).items():
-        with threadpool_limits(thread_count(options.jobs)):  # scikit-learn's boosting has no other way
-            found[name] = _of_other(task, model, matrix, y, parts)
+        try:
+            with threadpool_limits(thread_count(options.jobs)):  # scikit-learn's boosting has no other way
+                found[name] = _of_other(task, model, matrix, y, parts)
+        except Exception as reason:  # whatever another library says of a table that it does not take
+            say(f"note: {name} is left out, because it does not take this table: {str(reason).strip().splitlines()[0]}")
     if options.as_json:
         write_json({"rows": len(y), "folds": options.folds, "models": found})
         return

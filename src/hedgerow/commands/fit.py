@@ -327,8 +327,9 @@ def _look_at_feature(name: str, column: Array | Factors, n_rows: int) -> None:
         return
     if n_rows <= FEW_ROWS or column.dtype.kind not in "fiu":
         return
-    if not ((column[:MANY_ROWS] % 1 == 0).all() and (column % 1 == 0).all()):
-        return
+    with np.errstate(invalid="ignore"):  # infinite numbers are not whole
+        if not ((column[:MANY_ROWS] % 1 == 0).all() and (column % 1 == 0).all()):
+            return
     if (np.diff(column) > 0).all():
         said = "holds whole numbers that rise from row to row; if it numbers the rows"
     elif np.abs(column).max() >= EXACT:

@@ -56,4 +56,8 @@ def refitted(
     for part in parts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield make().fit(table.some(np.flatnonzero(~part)), y[~part]), np.flatnonzero(part)
+            try:
+                model = make().fit(table.some(np.flatnonzero(~part)), y[~part])
+            except ValueError as reason:  # the options have been checked, so the data are wrong
+                raise DataError(str(reason)) from None
+            yield model, np.flatnonzero(part)

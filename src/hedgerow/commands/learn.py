@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from hedgerow.commands.options.back import LearnOptions
 from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.paths import MODEL, STREAM, check_out
 from hedgerow.commands.sheet import Sheet
-from hedgerow.commands.source import read_model, read_sheet, require_one_stdin
+from hedgerow.commands.source import read_bytes, read_model, read_sheet, require_one_stdin
 from hedgerow.commands.talk import facts, number_of, say, show, write_json
 from hedgerow.exchange.answers import AnswersFile, model_mark, read_answers, table_mark
 from hedgerow.explain.report.figures import columns_of
@@ -64,11 +63,10 @@ def learn(options: LearnOptions) -> None:
 def _read(path: str) -> AnswersFile:
     """The file of answers; refused in one sentence if it is not one."""
     try:
-        if path == STREAM:
-            return read_answers(sys.stdin.read())
-        with open(path, encoding="utf-8") as file:
-            return read_answers(file.read())
-    except (ValueError, UnicodeDecodeError) as reason:
+        return read_answers(read_bytes(path, "answers").decode())
+    except UnicodeDecodeError:
+        raise DataError(f"ANSWERS must be a file that a report has saved, got {path}: it is not text") from None
+    except ValueError as reason:
         raise DataError(f"ANSWERS must be a file that a report has saved, got {path}: {reason}") from None
 
 
@@ -83,7 +81,7 @@ def _check_model(held: AnswersFile, model: Any, options: LearnOptions) -> None:
 
 def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions) -> NamedColumns:
     """The rows that the report was about: all, or those with a label (--skip-unlabelled); refused if it was neither."""
-    table = table_for(model, sheet, ())
+    table = table_for(model, sheet, (), allow_missing=options.allow_missing_columns)
     if _is_of(held, model, table):
         return table
     features = fitted_of(model).schema.names or ()

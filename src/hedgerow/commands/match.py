@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +15,7 @@ from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.spelling import known_places
 from hedgerow.commands.talk import listed, number_of, say
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.safe.text import folded
 from hedgerow.table import Factors, NamedColumns, Schema
 from hedgerow.table.days import PARTS
 
@@ -31,8 +32,7 @@ def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_mi
     names = schema.names or _by_position(sheet, schema.n_features, other)
     absent = [name for name in names if name not in sheet.names]
     if absent and not allow_missing:
-        dates = [name for name in absent if name.endswith(PARTS) and not sheet.reading.dates]
-        advice = "add --dates" if dates else "--allow-missing-columns counts them as missing"
+        advice = _advice_on_absent(absent, names, sheet)
         raise DataError(
             f"the table must have the {number_of(len(names), 'column')} the model has learned from, got none named"
             f" {listed(map(repr, absent))}; its columns are {listed(sheet.names)}; {advice}"
@@ -49,6 +49,16 @@ def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_mi
             _core.give_back_memory()
     _tell_unseen(schema, names, columns)
     return NamedColumns(schema.names, columns)
+
+
+def _advice_on_absent(absent: list[str], names: Sequence[str], sheet: Sheet) -> str:
+    """What to do about columns that a table does not have; to count all as missing is no help."""
+    if not sheet.reading.dates and any(name.endswith(PARTS) for name in absent):
+        return "add --dates"
+    alike = {folded(name): name for name in sheet.names}
+    if same := [name for name in absent if folded(name) in alike]:
+        return f"rename its columns, such as {alike[folded(same[0])]!r} to {same[0]!r}"
+    return "is it the right table?" if len(absent) == len(names) else "--allow-missing-columns counts them as missing"
 
 
 def prepare_for(model: Any, sheet: Sheet, names: Iterable[str | None] = (), texts: Iterable[str | None] = ()) -> None:
@@ -74,7 +84,11 @@ def columns_named(texts: Iterable[str], known: Iterable[str] | None) -> tuple[st
 
 def immutable_columns(model: Any, given: Iterable[str]) -> list[int | str] | None:
     """A model and the columns of --immutable -> these and those of the fit; None if neither names any."""
-    names = columns_named(given, fitted_of(model).schema.names)
+    known = fitted_of(model).meaning.names
+    names = columns_named(given, known)
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--immutable must name features of the model ({listed(known, 100)}), got {name!r}")
     always = list(model.get_params().get("immutable_features") or ())
     return list(dict.fromkeys([*always, *names])) or None
 

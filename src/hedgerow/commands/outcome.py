@@ -68,7 +68,9 @@ def run(command: Callable[[], None]) -> int:
         return FINE
     except KeyboardInterrupt as reason:
         return _stop(INTERRUPTED, str(reason) or "stopped")
-    except (OSError, ImportError, MemoryError, ClusterError) as reason:
+    except MemoryError:
+        return _stop(FAILURE, "the memory of this machine is not enough; ask for fewer trees, or take fewer rows")
+    except (OSError, ImportError, ClusterError) as reason:
         return _stop(FAILURE, reason if str(reason) else type(reason).__name__)
     return FINE
 

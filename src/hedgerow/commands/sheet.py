@@ -66,8 +66,14 @@ class Sheet(ABC):
         if name not in self.names:
             near = get_close_matches(folded(name), [folded(each) for each in self.names], n=1)
             same = [each for each in self.names if [folded(each)] == near]
-            offered = f"; did you mean {printable(same[0])!r}?" if same else ""
+            offered = f"; did you mean {printable(same[0])!r}?" if same else self._doubt_about_header()
             raise DataError(f"{role} must be one of the columns ({listed(self.names, 100)}), got {name!r}{offered}")
+
+    def _doubt_about_header(self) -> str:
+        """What may be wrong with a header that has no name that was asked for."""
+        if len(self.names) == 1 and not self.typed:
+            return "; a table of one column: is a title above its header, or another delimiter than , ; tab or | in it?"
+        return "; has the file no header?" if any(map(NUMBER.fullmatch, self.names)) else ""
 
     def cells(self, name: str) -> Array:
         """(n_rows,): a column as it is in the file."""
@@ -144,10 +150,18 @@ class Sheet(ABC):
         """The target of a regression -> numbers (n_rows,), none missing; the error names the lines of text."""
         self._require_targets(name, "number")
         column = self.held(name)
-        if not isinstance(column, Factors):
-            return self.numbers(name).astype(np.float64, copy=False)
-        numbers, bad = self._parsed(column)
-        self._require_numbers(name, bad, "correct them, or fit classes without --regression")
+        if isinstance(column, Factors):
+            numbers, bad = self._parsed(column)
+            self._require_numbers(name, bad, "correct them, or fit classes without --regression")
+        else:
+            numbers = self.numbers(name).astype(np.float64, copy=False)
+        endless = np.isinf(numbers)
+        if endless.any():
+            raise DataError(
+                f"target {name!r} must hold finite numbers, got infinite or larger ones than a computer holds in"
+                f" {number_of(int(endless.sum()), 'row')}; correct them, or remove the rows",
+                tuple(self.named(name, endless)),
+            )
         return numbers
 
     def known_labels(self, name: str, classes: Array) -> Array:
@@ -187,6 +201,13 @@ class Sheet(ABC):
         marks = "numbers with a decimal comma, a unit or marks between thousands"
         numbers = [text for text in texts if _NUMBER_LIKE.fullmatch(text.strip())]
         dates = [text for text in texts if DATE_LIKE.fullmatch(text.strip())]
+        if 2 * len(numbers) > len(texts) and all(self.notation.number(text) is not None for text in numbers):
+            others = [text for text in texts if text not in numbers]
+            raise DataError(
+                f"column {name!r} must hold numbers or categories, got both, such as {numbers[0]!r} and {others[0]!r};"
+                " correct the text, use --missing if it means a missing value, --nominal if all are categories, or"
+                " --drop to leave the column out"
+            )
         kinds = ((marks, numbers, _how_to_read(numbers)), ("dates", dates, "--dates turns them into numbers"))
         for kind, alike, advice in kinds:
             if 2 * len(alike) > len(texts):

@@ -72,7 +72,7 @@ def read_model(path: str) -> Any:
 
 def model_file(path: str) -> Any:
     """A path that exists, or - -> what `hedgerow.load` takes."""
-    return io.BytesIO(_read_bytes(path, "model")) if path == STREAM else _existing(path, "model")
+    return io.BytesIO(read_bytes(path, "model")) if path == STREAM else _existing(path, "model")
 
 
 def require_one_stdin(*paths: str | None) -> None:
@@ -87,7 +87,7 @@ def _read_again(path: str) -> bytes | Path:
         return _from_address(path)
     if path != STREAM and (found := _existing(path, "data")).is_file():
         return found
-    return _read_bytes(path, "data")
+    return read_bytes(path, "data")
 
 
 def _from_address(address: str) -> bytes:
@@ -105,7 +105,7 @@ def _from_address(address: str) -> bytes:
         raise UsageError(f"data must be a file that can be read, got {address!r}: {reason}") from None
 
 
-def _read_bytes(path: str, what: str) -> bytes:
+def read_bytes(path: str, what: str) -> bytes:
     """All of a file."""
     if path != STREAM:
         return _existing(path, what).read_bytes()

@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 
 import hedgerow
-from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, metrics
+from hedgerow import PairwiseTreesClassifier, RandomForestClassifier, RandomForestRegressor, metrics
 from hedgerow.explain.report import make_report
 from hedgerow.explain.report.cases import choose_cases, contents_of
 from hedgerow.explain.report.pack import packed, safe_json
@@ -368,3 +368,13 @@ def test_groups_and_costs_that_do_not_fit_are_refused(cancer, asked, message):
     forest, X, y = cancer
     with pytest.raises(ValueError, match=message):
         forest.report(X, **({"y": y, "seconds": 0} | asked))
+
+
+@pytest.mark.parametrize("estimator", [RandomForestClassifier, RandomForestRegressor])
+def test_columns_of_an_array_get_readable_names_too(estimator):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    forest = estimator(5, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+    page = forest.report(X, seconds=0, labels={"x[0]": {"": "height"}}).html
+    assert ">height</th>" in page
+    assert ">x[0]</th>" not in page
+    assert ">x[1]</th>" in page

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.commands.options.shared import Asking, Data, Id, Model, Reading, Writing
+from hedgerow.commands.options.shared import AllowMissing, Asking, Data, Id, Model, Reading, Writing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,7 @@ class LearnOptions(Reading, Writing):
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="Model file to write, or - for standard output.")
     ]
+    allow_missing_columns: AllowMissing = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,6 +40,9 @@ CostsFile = Annotated[
 By = Annotated[
     tuple[str, ...], typer.Option(metavar="COLUMN", help="Show the figures also for each group; repeatable.")
 ]
+AllowMissing = Annotated[
+    bool, typer.Option("--allow-missing-columns", help="Columns of the fit that the table lacks have no value.")
+]
 SkipUnlabelled = Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")]
 Immutable = Annotated[
     tuple[str, ...],
@@ -117,10 +120,7 @@ class Asking(Reading):
     decision: Annotated[str | None, typer.Option(metavar="NAME", help="Use this decision instead of the model's.")] = (
         None
     )
-    allow_missing_columns: Annotated[
-        bool,
-        typer.Option("--allow-missing-columns", help="Columns of the fit that the table lacks have no value."),
-    ] = False
+    allow_missing_columns: AllowMissing = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,9 +81,8 @@ def renamed_columns(table: NamedColumns, now: Any) -> NamedColumns:
         for j, column in enumerate(table.listed)
     ]
     names = now.fitted.schema.names
-    return NamedColumns(
-        names, listed, {new for old, new in zip(table.names or (), names or (), strict=True) if old in table.dates}
-    )
+    pairs = zip(table.names, names, strict=True) if table.names and names else ()
+    return NamedColumns(names, listed, {new for old, new in pairs if old in table.dates})
 
 
 def _renamed(labels: NDArray[Any], classes: NDArray[Any], names: NDArray[Any]) -> NDArray[Any]:
