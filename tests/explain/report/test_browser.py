@@ -425,3 +425,25 @@ def test_strangers_are_counted_in_plain_words(open_page, report):
         "If all 284 were ordinary rows, about 3 of them would have one so small."
         in open_page(report).locator("#strangers .aside").inner_text()
     )
+
+
+@pytest.mark.parametrize("width", [1400, 375])
+def test_nearest_cases_with_words_are_whole_and_their_heads_readable(open_page, width):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    made = {
+        "residence_since": rng.integers(1, 5, 200),
+        "checking_status": rng.choice(["0<=X<200", "<0", "no checking"], 200),
+        "property_magnitude": rng.choice(["no known property", "real estate", "life insurance"], 200),
+    }
+    X = pandas.DataFrame(made)
+    y = np.where(X["residence_since"] + (X["checking_status"] == "<0") + rng.normal(size=200) > 3, "bad", "good")
+    forest = RandomForestClassifier(20, caution=2.0, random_state=0).fit(X[:120], y[:120])
+    page = open_page(forest.report(X[120:], y[120:], seconds=0), width=width)
+    cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+    assert page.locator(".near").count() == 1
+    assert page.locator(".scroll:has(> .near)").evaluate_all(cut) == 0
+    assert page.locator(".near thead th").evaluate_all("all => Math.max(...all.map((e) => e.clientHeight))") < 90
+    numbers = page.locator(".near tbody td.number").all_inner_texts()
+    assert numbers
+    assert set(numbers) <= set("1234")  # words are not aligned like numbers

@@ -191,7 +191,7 @@ def _category_words(allowed: list[Any], known: list[Any]) -> str:
 
 def _either(values: list[Any]) -> str:
     """Values -> ``a, b or c``; only the first few are named."""
-    named = [str(value) for value in values[:MOST_NAMED]]
+    named = [str(value) for value in (values if len(values) <= MOST_NAMED + 1 else values[:MOST_NAMED])]
     more = len(values) - len(named)
     named += [f"{more:,} others"] if more > 0 else []
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"

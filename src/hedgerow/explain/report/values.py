@@ -24,7 +24,7 @@ DIGITS = 6
 DATE_DIGITS = 10
 #: At least so many features are shown with a case, the most important ones; of the others as many as fit.
 FEWEST_FEATURES, VALUES_BYTES = 12, 600_000
-#: Categories that are named as usual.
+#: Categories that are named as usual; one more is named too, instead of counted.
 NAMED = 4
 
 
@@ -74,9 +74,9 @@ def usual_words(now: Answers, number: int, training: Codes | None) -> str:
         order = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k]]
         named = [
             f"{cut(known[k], 30)} {counts[k] / len(codes):.0%}".replace("%", "\N{NO-BREAK SPACE}%")
-            for k in order[:NAMED]
+            for k in (order if len(order) <= NAMED + 1 else order[:NAMED])
         ]
-        return ", ".join(named) + (f", {len(order) - NAMED:,} others" if len(order) > NAMED else "")
+        return ", ".join(named) + (f", {len(order) - len(named):,} others" if len(order) > len(named) else "")
     low, high = (
         now.meaning.value_of_code(number, int(code)) for code in np.quantile(codes, [0.1, 0.9], method="nearest")
     )

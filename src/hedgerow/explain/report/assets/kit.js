@@ -64,8 +64,12 @@ function broken(text) {
     : part.split(/(?<=_)/).flatMap((piece, j) => (j ? [element("wbr"), piece] : [piece]))));
 }
 
+/* Whether a cell holds words, which may be broken and are aligned left, unlike numbers. */
+const isText = (cell) => !/^(?:[-−+]?[\d.,]+(?:e[-+]?\d+)?|\d{4}-\d\d-\d\d.*|missing|\?|–|)$/i.test(cell);
+
 function table(heads, lines, firstNumber, classes = null) {
-  const cell = (tag) => (text, i) => element(tag, {class: i >= firstNumber ? "number" : null}, ...broken(text));
+  const numeric = heads.map((_, i) => i >= firstNumber && !lines.some((line) => isText(line[i])));
+  const cell = (tag) => (text, i) => element(tag, {class: numeric[i] ? "number" : null}, ...broken(text));
   return element("div", {class: "scroll"}, element("table", {class: classes},
     element("thead", {}, element("tr", {}, ...heads.map(cell("th")))),
     element("tbody", {}, ...lines.map((line) => element("tr", {}, ...line.map(cell("td")))))));
