@@ -44,7 +44,9 @@ void drive_bins(Draws& draws, std::size_t max_bins) {
     std::vector<double> values(n_rows);
     for (double& value : values) value = draws.coin() ? odd[draws.below(11)] : draws.unit() - 0.5;
     const Column column{reinterpret_cast<const char*>(values.data()), sizeof(double), Column::Type::float64, n_rows};
-    const NumericBins bins = find_bins(column, rows_for_cuts(n_rows, 1000, 0, n_rows), max_bins);
+    const std::vector<std::uint32_t> rows = rows_for_cuts(n_rows, 1000, 0, n_rows);
+    NumericBins bins;
+    find_bins<double>({&column, 1}, rows, max_bins, false, &bins);
     CHECK(bins.centers.size() == bins.cuts.size() + 1 && bins.centers.size() <= max_bins);
     std::vector<Code> codes(n_rows), in_buckets(n_rows);
     Encoder<Code>(bins.cuts.data(), bins.cuts.size(), 0).encode(column, 0, n_rows, codes.data());
@@ -56,6 +58,31 @@ void drive_bins(Draws& draws, std::size_t max_bins) {
         CHECK(codes[row] < bins.centers.size());
         CHECK(codes[row] == 0 || bins.cuts[codes[row] - 1] < values[row]);
         CHECK(codes[row] == bins.cuts.size() || values[row] <= bins.cuts[codes[row]]);
+    }
+}
+
+// Floats have shorter keys, and columns that are read together lie between each other; the bins are those of one column of
+// doubles.
+void drive_bins_of_floats(Draws& draws) {
+    const float odd[] = {0.0F, -0.0F, HUGE_VALF, -HUGE_VALF, std::nanf(""), 1e-45F, -1e-45F, 3e38F, -3e38F, 1.0F};
+    const std::size_t n_rows = 1 + draws.below(2000), n_columns = 1 + draws.below(5);
+    std::vector<float> values(n_rows * n_columns);
+    for (float& value : values) value = draws.coin() ? odd[draws.below(10)] : static_cast<float>(draws.unit() - 0.5);
+    std::vector<Column> columns;
+    for (std::size_t i = 0; i < n_columns; ++i)
+        columns.push_back({reinterpret_cast<const char*>(values.data() + i), static_cast<std::ptrdiff_t>(n_columns * sizeof(float)),
+                           Column::Type::float32, n_rows});
+    const std::vector<std::uint32_t> rows = rows_for_cuts(n_rows, 1000, 0, n_rows);
+    std::vector<NumericBins> found(n_columns);
+    const bool gaps = draws.coin();
+    find_bins<float>(columns, rows, 255, gaps, found.data());
+    for (std::size_t i = 0; i < n_columns; ++i) {
+        std::vector<double> wide(n_rows);
+        for (std::size_t row = 0; row < n_rows; ++row) wide[row] = values[row * n_columns + i];
+        const Column column{reinterpret_cast<const char*>(wide.data()), sizeof(double), Column::Type::float64, n_rows};
+        NumericBins bins;
+        find_bins<double>({&column, 1}, rows, 255, gaps, &bins);
+        CHECK(found[i].cuts == bins.cuts && found[i].centers == bins.centers);
     }
 }
 
@@ -459,6 +486,7 @@ Gini criterion_for(std::size_t) { return {}; }
 int main() {
     Draws draws(20240229);
     for (int repeat = 0; repeat < 20; ++repeat) drive_bins<Code>(draws, 1 + draws.below(missing_code<Code>));
+    for (int repeat = 0; repeat < 20; ++repeat) drive_bins_of_floats(draws);
     for (const std::size_t n_rows : {1, 2, 9, 60, 1500}) drive_criterion<Code>(draws, criterion_for(n_rows), n_rows);
     // Every level of compaction, from the table to a thousand rows.
     const auto criterion = criterion_for(70000);

@@ -1,6 +1,6 @@
 // Print forests: random tables -> the nodes of trees grown on them, a line each.
 //
-// Compiled as the compiler can and with HEDGEROW_PORTABLE, it must print the same.
+// Compiled as the compiler can, with HEDGEROW_NARROW and with HEDGEROW_PORTABLE, it must print the same.
 #include <cstdint>
 #include <cstdio>
 #include <tuple>

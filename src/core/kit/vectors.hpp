@@ -2,9 +2,14 @@
 //
 // GCC and Clang have them for every processor. With other compilers, and if HEDGEROW_PORTABLE is defined (as in a test), the
 // general search replaces those written in vectors and finds the same splits.
+//
+// Vectors have 16 bytes on every processor. Where it pays, a loop is compiled once more for those with 32 (AVX2), and the
+// processor at hand decides which one runs; it must find the same split in both.
 #pragma once
 #include <cstdint>
 #include <cstring>
+
+#include "core/kit/apart.hpp"
 
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(HEDGEROW_PORTABLE)
 #define HEDGEROW_VECTORS
@@ -15,21 +20,38 @@ using Shorts = std::int16_t __attribute__((vector_size(16)));
 using HalfShorts = std::int16_t __attribute__((vector_size(8)));
 using Integers = std::int32_t __attribute__((vector_size(16)));
 using Floats = float __attribute__((vector_size(16)));
+using WideShorts = std::int16_t __attribute__((vector_size(32)));
+using WideIntegers = std::int32_t __attribute__((vector_size(32)));
+using WideFloats = float __attribute__((vector_size(32)));
 
-// Whether some bit of 16 bytes is set.
+// HEDGEROW_WIDE marks a function for processors with vectors of 32 bytes; call it only if `has_wide_vectors`. With
+// HEDGEROW_NARROW (as in a test), no processor counts as such.
+#if defined(__x86_64__) && !defined(HEDGEROW_NARROW)
+#define HEDGEROW_WIDE __attribute__((target("avx2")))
+inline bool has_wide_vectors() { return __builtin_cpu_supports("avx2"); }
+#else
+#define HEDGEROW_WIDE
+inline bool has_wide_vectors() { return false; }
+#endif
+
+// Whether some bit of a vector is set.
 template <class Vector>
-inline bool any(const Vector& vector) {
-    std::uint64_t words[2];
-    static_assert(sizeof words == sizeof vector);
+HEDGEROW_INSIDE bool any(const Vector& vector) {
+    std::uint64_t words[sizeof vector / 8], all = 0;
     std::memcpy(words, &vector, sizeof words);
-    return (words[0] | words[1]) != 0;
+    for (const std::uint64_t word : words) all |= word;
+    return all != 0;
 }
 
-// The first and the second of each of four pairs. GCC has Clang's name for it since version 12.
+// Two vectors as one; the first and the second of each of four pairs. GCC has Clang's name for it since version 12.
 #if defined(__clang__) || __GNUC__ >= 12
 inline Integers firsts(Integers low, Integers high) { return __builtin_shufflevector(low, high, 0, 2, 4, 6); }
 inline Integers seconds(Integers low, Integers high) { return __builtin_shufflevector(low, high, 1, 3, 5, 7); }
+HEDGEROW_INSIDE void join(Integers low, Integers high, WideIntegers& both) { both = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7); }
 #else
+HEDGEROW_INSIDE void join(Integers low, Integers high, WideIntegers& both) {
+    for (int i = 0; i < 4; ++i) both[i] = low[i], both[4 + i] = high[i];
+}
 inline Integers firsts(Integers low, Integers high) { return __builtin_shuffle(low, high, Integers{0, 2, 4, 6}); }
 inline Integers seconds(Integers low, Integers high) { return __builtin_shuffle(low, high, Integers{1, 3, 5, 7}); }
 #endif
