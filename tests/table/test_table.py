@@ -23,6 +23,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from hedgerow.table import (
     MAX_CATEGORIES,
+    Factors,
+    NamedColumns,
     Schema,
     check_table,
     read_table,
@@ -699,6 +701,12 @@ def test_text_that_is_not_to_be_nominal_is_refused(frame):
     for listed in (None, [1], ["n"], [False, True]):
         with pytest.raises(ValueError, match=r"Column 't' must hold numbers, got text such as '\d'; to use it as"):
             read_training_table(X, categorical_features=listed)
+
+
+def test_factors_of_text_that_are_not_to_be_nominal_are_refused():
+    X = NamedColumns(("t", "n"), [Factors(np.array([0, 1]), np.array(["", "b"], object)), np.array([1.0, 2.0])])
+    with pytest.raises(ValueError, match=r"Column 't' must hold numbers, got text such as ''; to use it as"):
+        read_training_table(X, categorical_features=None)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,19 @@ def factors_from_cells(cells: Array, where: str) -> Factors:
     return Factors(codes, _object_array(distinct))
 
 
+def numbers_of_values(factors: Factors, where: str) -> Array:
+    """A column whose categories must be numbers -> these as float64 (K + 1,), the last NaN, for missing values."""
+    present = factors.values[np.unique(factors.codes[factors.codes >= 0])]
+    if len(present) and values_of_one_kind(present, where).dtype == object:
+        raise ValueError(
+            f"{where} must hold numbers, got text such as {present[0]!r}; to use it as nominal, name it in "
+            "categorical_features or let that be 'from_dtype' when the model is fitted"
+        )
+    numbers = np.full(len(factors.values) + 1, np.nan)
+    numbers[:-1] = factors.values if len(present) else np.nan
+    return numbers
+
+
 def values_of_one_kind(values: Array, where: str) -> Array:
     """Distinct values (k,), none missing -> the same as text, int64, uint64, float64 or bool."""
     kind = values.dtype.kind

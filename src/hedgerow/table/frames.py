@@ -18,6 +18,7 @@ from hedgerow.table.categories import (
     factors_from_numbers,
     is_missing,
     kind_of_values,
+    numbers_of_values,
     values_of_one_kind,
 )
 from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
@@ -87,7 +88,8 @@ class Series:
         if self.kind == "null":
             return np.broadcast_to(np.float64(np.nan), n_rows)
         if self.kind in ("text", "category"):
-            return _numbers_from_factors(self.factors(), self.where)
+            factors = self.factors()
+            return numbers_of_values(factors, self.where)[factors.codes]
         if self.cells is not None:
             by_cell = self.cells.dtype == object
             return _numbers_from_objects(self.cells) if by_cell else numeric_column(self.cells)
@@ -212,19 +214,6 @@ def _numbers_from_objects(cells: Array) -> Array:
         return cells.astype(np.float64)
     except TypeError:  # pandas.NA or NaT among them
         return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells], dtype=np.float64)
-
-
-def _numbers_from_factors(factors: Factors, where: str) -> Array:
-    """A column of categories that are numbers -> float64 (n_rows,)."""
-    present = factors.values[np.unique(factors.codes[factors.codes >= 0])]
-    if len(present) and values_of_one_kind(present, where).dtype == object:
-        raise ValueError(
-            f"{where} must hold numbers, got text such as {present[0]!r}; to use it as nominal, name it in "
-            "categorical_features or let that be 'from_dtype' when the model is fitted"
-        )
-    numbers = np.full(len(factors.values) + 1, np.nan)
-    numbers[:-1] = factors.values if len(present) else np.nan
-    return numbers[factors.codes]
 
 
 def _view(values: nw.Series[Any]) -> Array:

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from hedgerow.table.arrays import numeric_column
-from hedgerow.table.categories import factors_from_numbers
+from hedgerow.table.categories import factors_from_numbers, numbers_of_values
 from hedgerow.table.days import kind_of_days
-from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns
+from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
 
 Listed: TypeAlias = Array | Factors
 
@@ -90,7 +90,9 @@ class NamedColumns:
 
     def columns(self, given: Mapping[int, Array]) -> Columns:
         """Views of the columns where no conversion is needed."""
-        listed = [given[j] if j in given else _numbers(column) for j, column in enumerate(self.listed)]
+        listed = [
+            given[j] if j in given else _numbers(column, label(self.names, j)) for j, column in enumerate(self.listed)
+        ]
         return ListedColumns(listed, self.shape[0])
 
 
@@ -103,9 +105,8 @@ def _kind(column: Listed, dated: bool) -> Kind:
     return "boolean" if column.dtype.kind == "b" else "number"
 
 
-def _numbers(column: Listed) -> Column:
+def _numbers(column: Listed, where: str) -> Column:
     """A column -> floats, or a function that makes them; its categories must be numbers."""
     if isinstance(column, Factors):
-        values = np.append(column.values.astype(np.float64), np.nan)
-        return partial(values.__getitem__, column.codes)
+        return partial(numbers_of_values(column, where).__getitem__, column.codes)
     return numeric_column(column)

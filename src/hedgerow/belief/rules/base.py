@@ -230,7 +230,7 @@ def merge_states(states: Floats, merge: Merge) -> Floats:
     return largest if merge == "max" else np.hstack([largest, added])
 
 
-def one_of(value: str | None, allowed: tuple[str | None, ...], subject: str) -> None:
+def one_of(value: str | bool | None, allowed: tuple[str | bool | None, ...], subject: str) -> None:
     """Refuse a value that is not one of those allowed."""
     if value not in allowed:
         raise ValueError(f"{subject} must be one of {allowed}, got {value!r}; choose one of these")

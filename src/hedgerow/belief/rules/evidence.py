@@ -69,6 +69,7 @@ class Dempster(Rule):
     def lift(self, counts: Floats, setting: Setting) -> Floats:
         """Counts (m, K) -> [weights of evidence (K), the same after discounting (K)]."""
         one_of(self.prior, (None, "log"), "prior")
+        one_of(self.normalised, (True, False), "normalised")
         if not 0 <= self.dependence < 1:
             raise ValueError(f"dependence must lie in [0, 1), got {self.dependence!r}; for 1 use the rule 'cautious'")
         leaf = preference(counts)
@@ -211,6 +212,7 @@ class Eva(Rule):
         if not (np.isfinite(self.smoothing) and self.smoothing > 0):
             raise ValueError(f"smoothing must be a finite number > 0, got {self.smoothing!r}; 0.1 is usual")
         one_of(self.prior, ("log", "authors", None), "prior")
+        one_of(self.reliability, (True, False), "reliability")
         total = counts.sum(axis=1, keepdims=True)
         filled = total > 0
         share = _log_of(np.log1p, counts, self.smoothing)
