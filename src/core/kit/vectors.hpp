@@ -56,6 +56,30 @@ inline Integers firsts(Integers low, Integers high) { return __builtin_shuffle(l
 inline Integers seconds(Integers low, Integers high) { return __builtin_shuffle(low, high, Integers{1, 3, 5, 7}); }
 #endif
 
+// Numbers below 2^15 in half as many bytes, and the sums of the products of neighbours.
+#if defined(__SSE2__)
+inline Shorts packed(Integers low, Integers high) { return __builtin_ia32_packssdw128(low, high); }
+inline Integers multiply_pairs(Shorts one, Shorts other) { return __builtin_ia32_pmaddwd128(one, other); }
+#else
+inline Shorts packed(Integers low, Integers high) {
+    Shorts both{};
+    for (int i = 0; i < 4; ++i) both[i] = static_cast<std::int16_t>(low[i]), both[4 + i] = static_cast<std::int16_t>(high[i]);
+    return both;
+}
+inline Integers multiply_pairs(Shorts one, Shorts other) {
+    Integers sums{};
+    for (int i = 0; i < 8; ++i) sums[i / 2] += one[i] * other[i];
+    return sums;
+}
+#endif
+
+// The sum of each of four vectors.
+inline Integers sums_of(const Integers* four) {
+    const Integers first = firsts(four[0], four[1]) + seconds(four[0], four[1]);
+    const Integers second = firsts(four[2], four[3]) + seconds(four[2], four[3]);
+    return firsts(first, second) + seconds(first, second);
+}
+
 }  // namespace hedgerow
 
 #endif
