@@ -78,6 +78,21 @@ def test_blocks_of_rows_and_threads_read_alike(n_rows: int, n_threads: int) -> N
     assert np.array_equal(forest.leaves(codes, n_threads), forest.leaves(codes))
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("has_missing", [False, True])
+@pytest.mark.parametrize("focus", ["", "nominal"])
+def test_rows_reach_the_same_leaves_together_and_one_by_one(focus: str, has_missing: bool, seed: int) -> None:
+    # A block of rows passes the first levels of a tree by another way than a single row.
+    case = draw_case(seed, 3, "random", "gini", focus)
+    forest = grow_forest(case.codes, case.bins, case.labels, case.settings, n_trees=40)
+    codes = other_codes(case, 300)
+    if not has_missing:
+        codes[codes == np.iinfo(codes.dtype).max] = 0
+    one_by_one = [forest.leaf_nodes(np.ascontiguousarray(codes[:, [row]]))[0] for row in range(300)]
+    assert np.array_equal(forest.leaf_nodes(codes), one_by_one)
+    assert np.array_equal(forest.leaf_nodes(np.ascontiguousarray(codes[:, :65])), one_by_one[:65])
+
+
 @pytest.fixture(scope="module")
 def model() -> RandomForestClassifier:
     rng = np.random.default_rng(0)

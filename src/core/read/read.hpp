@@ -63,16 +63,18 @@ struct LeafView {
 
 // How many rows to send through all trees at once.
 //
-// Small trees stay in the cache, so a block should fit into it too; each thread gets several blocks, so that none waits long
-// for the last one. A large tree has to be loaded into the cache once for each block, which dominates the cost, so each
-// thread gets one block (12,500 rows or 50,000, in trees of 360,000 nodes: 214 or 145 ns a row and tree).
+// Every block loads all trees into the cache. So a block has a row for every eight bytes of a tree, and a row pays for an eighth
+// of a cache line (trees of 19,000 nodes: 53 ns a row and tree with 4,096 rows, 30 with 16,384, 26 with 65,536). If rows are
+// long, they do not stay in the cache meanwhile, and a block has fewer of them. Blocks come in rounds, one block for each
+// thread, so that none waits long for the last one; if trees are small, there are four rounds.
 inline std::size_t rows_per_block(std::size_t n_rows, std::size_t bytes_per_row, std::size_t bytes_per_tree, std::size_t n_threads) {
-    const bool large = bytes_per_tree > (std::size_t{1} << 18);
-    const std::size_t budget = std::size_t{1} << (large ? 23 : 18), most = large ? 65536 : 4096;
-    const std::size_t roomy = std::clamp<std::size_t>(budget / bytes_per_row / 8 * 8, 64, most);
-    const std::size_t shares = large ? n_threads : 4 * n_threads;
-    const std::size_t fair = std::max<std::size_t>(64, ((n_rows + shares - 1) / shares + 7) / 8 * 8);
-    return std::min({roomy, fair, n_rows});
+    constexpr std::size_t cache = std::size_t{1} << 18, short_row = 128, fewest = 64, most = 65536;
+    const std::size_t cached = std::min<std::size_t>(cache / bytes_per_row, 4096);
+    const std::size_t for_trees = bytes_per_tree / 8 * short_row / std::max(short_row, bytes_per_row);
+    const std::size_t share = (n_rows + n_threads - 1) / n_threads;
+    const std::size_t wanted = std::clamp(std::max(std::min(cached, share / 4), for_trees), fewest, most);
+    const std::size_t n_rounds = (share + wanted - 1) / wanted;
+    return n_rounds == 0 ? 0 : std::min(n_rows, ((share + n_rounds - 1) / n_rounds + 7) / 8 * 8);
 }
 
 // Cuts the rows into blocks; each block is laid out row by row and passed to work with its first row.
@@ -90,18 +92,21 @@ void for_row_blocks(const ForestView& forest, const Code* by_column, std::size_t
         std::vector<Code>& buffer = buffers[thread];
         buffer.resize(block * n_features);
         transpose_codes(by_column + first, rows, n_features, n_rows, buffer.data(), n_features);
-        bool has_missing = false;
-        for (std::size_t i = 0; i < rows * n_features; ++i) has_missing |= buffer[i] == missing_code<Code>;
-        work(first, rows, RowView<Code>{buffer.data(), n_features, has_missing}, thread);
+        Code highest = 0;
+        for (std::size_t i = 0; i < rows * n_features; ++i) highest = std::max(highest, buffer[i]);
+        work(first, rows, RowView<Code>{buffer.data(), n_features, highest == missing_code<Code>, by_column + first, n_rows}, thread);
     });
 }
+
+// Fewer rows than these go down many trees in step; more of them go down one tree after the other.
+inline constexpr std::size_t few_rows = 8;
 
 // Sends a block of rows down trees first_tree, …; arrived(place of the tree among these, its view, row, node) is called for
 // each row and tree, for a row in the order of the trees.
 template <class Code, class Arrived>
 void route_block(const ForestView& forest, std::size_t first_tree, std::size_t n_trees, const RowView<Code>& view, std::size_t rows,
                  std::vector<std::uint32_t>& at, Arrived&& arrived) {
-    if (rows >= trees_in_step) {
+    if (rows >= few_rows) {
         at.resize(rows);
         for (std::size_t place = 0; place < n_trees; ++place) {
             const TreeView tree = forest.tree(first_tree + place);
@@ -114,9 +119,9 @@ void route_block(const ForestView& forest, std::size_t first_tree, std::size_t n
         const std::size_t n = std::min(trees_in_step, n_trees - start);
         TreeView trees[trees_in_step];
         std::uint32_t nodes[trees_in_step];
-        for (std::size_t lane = 0; lane < trees_in_step; ++lane) trees[lane] = forest.tree(first_tree + start + std::min(lane, n - 1));
+        for (std::size_t lane = 0; lane < n; ++lane) trees[lane] = forest.tree(first_tree + start + lane);
         for (std::size_t i = 0; i < rows; ++i) {
-            route_row(trees, view, i, nodes);
+            route_row(trees, n, view, i, nodes);
             for (std::size_t lane = 0; lane < n; ++lane) arrived(start + lane, trees[lane], i, nodes[lane]);
         }
     }
@@ -227,13 +232,15 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
                 std::span<const Bag> bags, std::size_t first, std::size_t rows, const RowView<Code>& view, double* merged) {
     const std::size_t stride = merge == Merge::both ? 2 * table.width : table.width;
     const std::int64_t first_leaf = forest.leaf_start[table.first_tree];
-    std::vector<std::uint32_t> judged, at(rows), found(rows * trees_together);
-    for (std::size_t start = 0; start < table.n_trees; start += trees_together) {
-        const std::size_t n_trees = std::min(trees_together, table.n_trees - start);
+    const std::size_t most = rows < few_rows ? trees_in_step : trees_together;  // trees at a time
+    std::vector<std::uint32_t> judged, at(rows), found(rows * most);
+    for (std::size_t start = 0; start < table.n_trees; start += most) {
+        const std::size_t n_trees = std::min(most, table.n_trees - start);
         const auto arrived = [&](std::size_t place, const TreeView& tree, std::size_t row, std::uint32_t node) {
             const std::uint16_t* label = outside && outside->labels ? outside->labels + first + row : nullptr;
             const std::int64_t leaf = forest.leaf_start[table.first_tree + start + place] + tree.payload[node];
-            found[row * trees_together + place] = state_row(leaves, table, leaf, first_leaf, label);
+            const std::size_t group = place / trees_together * trees_together;
+            found[group * rows + row * trees_together + (place - group)] = state_row(leaves, table, leaf, first_leaf, label);
         };
         if (!outside) route_block(forest, table.first_tree + start, n_trees, view, rows, at, arrived);
         else std::fill(found.begin(), found.end(), no_state);
@@ -247,12 +254,16 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
             route_rows(tree, view, judged.data(), judged.size(), at.data());
             for (std::size_t i = 0; i < judged.size(); ++i) arrived(place, tree, judged[i], at[i]);
         }
-        const double* weights = table.tree_weights ? table.tree_weights + start : nullptr;
-        if (merge == Merge::largest) take_in<Merge::largest, false>(table, weights, found.data(), rows, n_trees, merged, stride);
-        else if (merge == Merge::add && !weights) take_in<Merge::add, false>(table, weights, found.data(), rows, n_trees, merged, stride);
-        else if (merge == Merge::add) take_in<Merge::add, true>(table, weights, found.data(), rows, n_trees, merged, stride);
-        else if (!weights) take_in<Merge::both, false>(table, weights, found.data(), rows, n_trees, merged, stride);
-        else take_in<Merge::both, true>(table, weights, found.data(), rows, n_trees, merged, stride);
+        for (std::size_t place = 0; place < n_trees; place += trees_together) {
+            const double* weights = table.tree_weights ? table.tree_weights + start + place : nullptr;
+            const std::uint32_t* group = found.data() + place * rows;
+            const std::size_t n = std::min(trees_together, n_trees - place);
+            if (merge == Merge::largest) take_in<Merge::largest, false>(table, weights, group, rows, n, merged, stride);
+            else if (merge == Merge::add && !weights) take_in<Merge::add, false>(table, weights, group, rows, n, merged, stride);
+            else if (merge == Merge::add) take_in<Merge::add, true>(table, weights, group, rows, n, merged, stride);
+            else if (!weights) take_in<Merge::both, false>(table, weights, group, rows, n, merged, stride);
+            else take_in<Merge::both, true>(table, weights, group, rows, n, merged, stride);
+        }
     }
 }
 

@@ -94,16 +94,39 @@ inline std::size_t padded_width(std::size_t n_features) {
     constexpr std::size_t per_word = sizeof(std::uint64_t) / sizeof(Code);
     return (n_features + per_word - 1) / per_word * per_word;
 }
-// Column-major codes -> row-major codes, in blocks that stay in cache.
+// A square of codes, as many columns as a word has codes, of as many rows -> the same codes row by row. Words hold columns
+// first; then halves of them are exchanged, then quarters, then eighths.
+template <class Code>
+inline void transpose_square(const Code* by_column, std::size_t column_stride, Code* by_row, std::size_t row_stride) {
+    constexpr std::size_t size = sizeof(std::uint64_t) / sizeof(Code);
+    std::uint64_t words[size];
+    for (std::size_t i = 0; i < size; ++i) std::memcpy(words + i, by_column + i * column_stride, sizeof *words);
+    for (std::size_t part = size / 2; part > 0; part /= 2) {
+        const std::size_t bits = 8 * sizeof(Code) * part;
+        const std::uint64_t low = ~std::uint64_t{0} / ((std::uint64_t{1} << bits) + 1);
+        for (std::size_t i = 0; i < size; ++i) {
+            if (i & part) continue;
+            const std::uint64_t differs = (words[i] >> bits ^ words[i + part]) & low;
+            words[i + part] ^= differs;
+            words[i] ^= differs << bits;
+        }
+    }
+    for (std::size_t i = 0; i < size; ++i) std::memcpy(by_row + i * row_stride, words + i, sizeof *words);
+}
+// Column-major codes -> row-major codes, in blocks that stay in cache. (Code by code it took three times as long.)
 template <class Code>
 inline void transpose_codes(const Code* by_column, std::size_t n_rows, std::size_t n_features, std::size_t column_stride,
                             Code* by_row, std::size_t row_stride) {
-    constexpr std::size_t block = 64;
+    constexpr std::size_t block = 64, size = sizeof(std::uint64_t) / sizeof(Code);
+    const std::size_t square_features = n_features / size * size;
     for (std::size_t first = 0; first < n_rows; first += block) {
-        const std::size_t last = std::min(n_rows, first + block);
+        const std::size_t last = std::min(n_rows, first + block), square_rows = first + (last - first) / size * size;
+        for (std::size_t feature = 0; feature < square_features; feature += size)
+            for (std::size_t row = first; row < square_rows; row += size)
+                transpose_square(by_column + feature * column_stride + row, column_stride, by_row + row * row_stride + feature, row_stride);
         for (std::size_t feature = 0; feature < n_features; ++feature) {
             const Code* column = by_column + feature * column_stride;
-            for (std::size_t row = first; row < last; ++row) by_row[row * row_stride + feature] = column[row];
+            for (std::size_t row = feature < square_features ? square_rows : first; row < last; ++row) by_row[row * row_stride + feature] = column[row];
         }
     }
 }

@@ -220,13 +220,14 @@ class _Plan(Generic[Result]):
 
     # ---- many classes ---------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def has_patterns(self) -> bool:
         """Whether leaves hold few of many classes, and states are known to treat all classes alike."""
-        many = self.forest.n_classes > MANY_CLASSES and self.forest.evidence.entry_start is not None
+        if self.forest.n_classes <= MANY_CLASSES or self.forest.evidence.entry_start is None:
+            return False
         of_weights = self.judges is not None and self.judges.own_weight is not None
         folds = self.what.merge in ("add", "max", "both")
-        return many and folds and not of_weights and bool(self.what.class_blocks(self.setting))
+        return folds and not of_weights and bool(self.what.class_blocks(self.setting))
 
     def by_patterns(self, codes: Codes) -> Result:
         """For many classes: states at the cost of what leaves hold, in blocks of rows that fit into memory."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hedgerow.table.bins import Codes
 
 _NONE = np.empty(0, dtype=np.intp)
+_FEW = 4096
 #: What trees do with a value that no training row had.
 POLICIES = ("shares", "sum", "larger")
 
@@ -55,6 +56,10 @@ def unseen_of_all(parts: list[Unseen | None]) -> Unseen | None:
 def rows_with_gaps(codes: Codes, features: NDArray[np.intp]) -> NDArray[np.intp]:
     """Codes (p, n), some features -> the rows that miss one of them."""
     missing = 255 if codes.itemsize == 1 else 65_535
-    if not len(features) or int(codes.max()) < missing:  # nearly always: one pass, 0.2 ms for five million codes
+    if not len(features):
+        return _NONE
+    # Nearly always no code is missing. One pass takes 0.2 ms for five million codes, but 3 µs at least; to look for the
+    # bytes takes half a microsecond for a row, and what it finds may be the halves of two codes.
+    if int(codes.max()) < missing if codes.size > _FEW else b"\xff" * codes.itemsize not in codes.tobytes():
         return _NONE
     return np.flatnonzero((codes[features] == missing).any(axis=0))

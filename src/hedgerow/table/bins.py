@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,10 +48,13 @@ class Bins:
     centers: NDArray[np.float64]
     center_start: NDArray[np.int64]
 
-    @property
+    @cached_property
     def code_type(self) -> type[np.uint8] | type[np.uint16]:
         """The smallest type that holds every code; its highest value means missing."""
         return np.uint8 if self.n_bins.max(initial=0) <= MAX_BINS else np.uint16
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # without what is computed from them
 
     def cuts_of(self, feature: int) -> NDArray[np.float64]:
         """(bins - 1,): the cuts of one feature."""
