@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hedgerow.belief import Setting
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.belief.one_row import mean_of_row
+from hedgerow.belief.opinion import across
 from hedgerow.belief.rules import Average, Calibrated, Laplace, Plausibility, Uncertainty, Vote
 from hedgerow.decide.intervals import reachable
 
@@ -89,3 +90,14 @@ def test_bounds_of_one_row_are_made_reachable_as_among_many(seed: int, n_classes
 def test_one_row_of_impossible_bounds_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="lower"):
         reachable(np.array(bad), np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("how", ["sum", "max", "min"])
+@pytest.mark.parametrize("n_classes", range(1, 11))
+def test_rows_are_reduced_with_the_bits_of_numpy(n_classes: int, how: Any) -> None:
+    rng = np.random.default_rng(n_classes)
+    wide = rng.normal(size=(50, 2 * n_classes)) * 10.0 ** rng.integers(-8, 8, (50, 2 * n_classes))
+    wide[0] = np.nan
+    for values in (wide[:, :n_classes].copy(), np.asfortranarray(wide[:, :n_classes]), wide[:, ::2], wide[:0, ::2]):
+        expected = getattr(values, how)(axis=1, keepdims=True)
+        np.testing.assert_array_equal(across(values, how), expected)

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from threadpoolctl import ThreadpoolController
 
 from hedgerow.belief.one_row import RowOpinion, is_row, mapped_shares, with_shares
-from hedgerow.belief.opinion import Opinion, opinion_from_lower
+from hedgerow.belief.opinion import Opinion, across, opinion_from_lower
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ def with_probability(opinion: Opinion, probability: Floats) -> Opinion:
     Vacuity, conflict, score and groups stay the same. An opinion without any evidence stays as it is.
     """
     said, vacuity = opinion.probability, opinion.vacuity[:, None]
-    known = (vacuity < 1) | (said.max(axis=1, keepdims=True) > said.min(axis=1, keepdims=True))
+    known = (vacuity < 1) | (across(said, "max") > across(said, "min"))
     mapped = np.where(known, probability, said)
     lower = (1.0 - vacuity) * mapped
     made = opinion_from_lower(mapped, lower, opinion.conflict, score=opinion.score, vacuity=opinion.vacuity)
@@ -142,8 +142,8 @@ def log_shares(probability: Any) -> Any:
 
 def softmax(scores: Any) -> Any:
     """(n, K) -> (n, K): positive, each row sums to one."""
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
+    shares = np.exp(scores - across(scores, "max"))
+    return shares / across(shares, "sum")
 
 
 def learn_map(

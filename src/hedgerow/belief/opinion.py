@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import reduce
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SMALLEST = float(np.nextafter(0.0, 1.0))
+_UFUNCS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,7 @@ def opinion_from_lower(
     vacuity: Floats | None = None,
 ) -> Opinion:
     """(n, K), (n, K), (n,) -> opinion; the upper bound is the lower one plus all that no lower bound assigns."""
-    unassigned = 1.0 - lower.sum(axis=1, keepdims=True)
+    unassigned = 1.0 - across(lower, "sum")
     return opinion_from_bounds(
         probability,
         lower,
@@ -146,7 +148,7 @@ def opinion_from_bounds(
         upper=upper,
         probability=probability,
         conflict=_within(conflict, 0.0, 1.0),
-        vacuity=_within(1.0 - lower.sum(axis=1), 0.0, 1.0) if vacuity is None else vacuity,
+        vacuity=_within(1.0 - across(lower, "sum")[:, 0], 0.0, 1.0) if vacuity is None else vacuity,
         log_odds=log_probability(probability) if log_odds is None else log_odds,
         score=score,
         chosen=chosen,
@@ -157,6 +159,17 @@ def _within(values: Floats, low: Floats | float, high: Floats | float) -> Floats
     """np.clip without its overhead in Python, which took a tenth of the time of an opinion about one row."""
     bounded: Floats = np.maximum(values, low)
     return np.minimum(bounded, high, out=bounded)
+
+
+def across(values: Any, how: Literal["sum", "max", "min"]) -> Any:
+    """Numbers (n, K) -> the sum, the largest or the smallest of each row (n, 1), with NumPy's bits.
+
+    NumPy adds up fewer than eight numbers from left to right, but takes a loop for each row; column by column it takes
+    a tenth of the time.
+    """
+    if type(values) is np.ndarray and 0 < values.shape[1] < 8:
+        return reduce(_UFUNCS[how], values.T)[:, None]
+    return getattr(values, how)(axis=1, keepdims=True)
 
 
 def log_probability(probability: Floats) -> Floats:
