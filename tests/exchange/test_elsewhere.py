@@ -579,3 +579,10 @@ def test_a_huge_size_takes_no_memory_of_scikit_learn(name: str, size: int) -> No
     theirs = to_sklearn(forest.set_params(**{name: size}))
     np.testing.assert_allclose(theirs.predict_proba(X), forest.predict_proba(X))
     assert [getattr(each, name) for each in (theirs, *theirs.estimators_)] == [size] * 4
+
+
+def test_scikit_learn_is_told_the_criterion_that_grew_the_trees() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    forest = RandomForestClassifier(3, criterion="entropy", random_state=0, calibration=None).fit(X, X[:, 0] > 0)
+    assert to_sklearn(forest.set_params(criterion=None)).criterion == "entropy"
+    assert to_sklearn(forest.set_params(criterion="log_loss")).criterion == "log_loss"

@@ -122,7 +122,12 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     parameters = {name: value for name, value in shared.items() if value is not None}
     if "bootstrap" in parameters:
         parameters["bootstrap"] = bool(parameters["bootstrap"])
-    parameters["criterion"] = kind.criterion(forest.criterion)
+    named = (
+        isinstance(forest.criterion, str) and forest.criterion == "log_loss"
+    )  # scikit-learn, too, has two names for it
+    parameters["criterion"] = (
+        "log_loss" if named and kind.ending == "Classifier" else kind.criterion(now.fitted.criterion)
+    )
     sizes = {name: parameters.pop(name) for name in _SIZES & parameters.keys()}
     if forest.__one_tree__:
         theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
@@ -154,8 +159,6 @@ def _told(forest: Any, fitted: Fitted, theirs: dict[str, Any]) -> dict[str, Any]
 
 def _class_criterion(criterion: Any) -> str:
     """What scikit-learn calls a criterion; its usual one where it has no name for it."""
-    if criterion == "log_loss":  # scikit-learn, too, has two names for it
-        return "log_loss"
     return resolve_criterion(criterion).in_sklearn or "gini"
 
 
