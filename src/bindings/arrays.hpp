@@ -69,6 +69,14 @@ auto with_codes(const InCodes& codes, Visit&& visit) {
     if (codes.dtype() == nb::dtype<std::uint8_t>()) return visit(columns_of<std::uint8_t>(codes));
     return visit(columns_of<std::uint16_t>(codes));
 }
+// The same for codes row after row (n, width), of which only the first columns are features.
+template <class Visit>
+auto with_rows(const InCodes& codes, std::size_t n_features, Visit&& visit) {
+    if (codes.shape(1) < n_features) throw std::invalid_argument("rows must have a code for each feature");
+    return with_codes(codes, [&]<class Code>(const CodeColumns<Code>& columns) {
+        return visit(CodeColumns<Code>{columns.codes, n_features, codes.shape(0), codes.shape(1)});
+    });
+}
 
 // The values of a dictionary by name, and the objects that keep its arrays alive.
 struct Values {

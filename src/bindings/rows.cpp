@@ -90,6 +90,7 @@ void define_rows(nb::module_& module) {
     });
     module.def("bag", &bag_of, "seed"_a, "tree"_a, "n_rows"_a, "mean"_a, "first"_a = 0, "last"_a.none() = nb::none());
     module.def("give_back_memory", &give_back_memory, nb::call_guard<nb::gil_scoped_release>());
+    module.def("keep_memory", &keep_memory);
     module.def("sampled_rows", &sampled_rows_of, "n_rows"_a, "limit"_a, "first"_a, "n"_a);
 }
 

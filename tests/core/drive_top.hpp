@@ -95,7 +95,7 @@ private:
         for (std::size_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = static_cast<std::int32_t>(i);
         TreeView view = sketch.view();
         view.has_nominal = true;
-        return find_arrived(view, columns_of(part), {place, nodes.size()}, bag_of(tree), part.first_row, outside);
+        return find_arrived(view, columns_of(part).view(), part.n_rows, {place, nodes.size()}, bag_of(tree), part.first_row, outside);
     }
     CodeColumns<Code> columns_of(const Part& part) const { return {part.codes.data(), table_.n_features(), part.n_rows}; }
 
@@ -108,7 +108,7 @@ private:
                 amounts.push_back(static_cast<double>(amount_of(part.first_row + found.rows[i], found.times[i])));
             RowAmounts<double> given{found.start, found.rows, amounts, std::nullopt, std::nullopt, static_cast<std::uint32_t>(n_cells_)};
             if (!options_.is_blind()) given.labels = std::span(labels_.labels + part.first_row, part.n_rows);
-            const std::vector<double> sums = sum_bins(columns_of(part), n_bins_, given, {asked.start, asked.features});
+            const std::vector<double> sums = sum_bins(columns_of(part).view(), part.n_rows, n_bins_, given, {asked.start, asked.features});
             total.resize(sums.size(), 0.0);
             for (std::size_t i = 0; i < sums.size(); ++i) total[i] += sums[i];
         }

@@ -61,7 +61,7 @@ def test_histograms_are_what_numpy_adds_up(code_type: type, cell_type: type) -> 
     amounts = rng.integers(1, 6, len(rows)).astype(cell_type)
     start, features = np.array([0, 2, 3]), np.array([2, 0, 1], dtype=np.uint32)
     of_rows = (rows, row_start, labels, amounts)
-    found = _core.histograms(codes, n_bins, *of_rows, None, n_classes + 1, start, features)
+    found = _core.histograms(np.ascontiguousarray(codes.T), n_bins, *of_rows, None, n_classes + 1, start, features)
     expected = []
     for which, feature in ((0, 2), (0, 0), (1, 1)):
         cells = np.zeros((n_bins[feature] + 1, n_classes + 1), dtype=cell_type)
@@ -125,7 +125,8 @@ def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, 
     nodes = [splits[i].bits(first_child[i]) if i in splits else 0xFFFF | i << 36 for i in range(9)]
     place = np.array([-1, -1, -1, -1, 1, -1, 0, 2, -1], dtype=np.int32)  # nodes 6, 4 and 7
     top = (np.array(nodes, dtype=np.uint64), np.zeros(9, dtype=np.int32), words, place, 3)
-    rows, times, start = _core.arrived(codes, *top, 5, 2, 1000, 1.0, first_row, outside)
+    asked = (np.ascontiguousarray(codes.T), *top, 5, 2, 1000, 1.0, first_row, outside)
+    rows, times, start = _core.arrived(*asked)
 
     in_bag = _core.bag(5, 2, 1000, 1.0, first_row, first_row + n_rows)
     sides = {i: split.sides({0: 9, 1: 3, 2: 70}[split.feature]) for i, split in splits.items()}
@@ -142,3 +143,9 @@ def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, 
         mine = slice(start[where], start[where + 1])
         assert rows[mine].tolist() == passed[node]
         assert (times[mine] == in_bag[passed[node]]).all()
+    halfway = np.array(
+        passed[2] + passed[1], dtype=np.uint32
+    )  # rows that are known to be in nodes 2 and 1 go on from there
+    begun = (np.array([2, 1], dtype=np.uint32), np.array([0, len(passed[2]), len(halfway)]), halfway)
+    for known, found in zip(_core.arrived(*asked, *begun), (rows, times, start), strict=True):
+        assert known.tolist() == found.tolist()

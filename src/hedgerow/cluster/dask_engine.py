@@ -20,6 +20,7 @@ from hedgerow.cluster.engine import Engine, Handle, failure
 from hedgerow.cluster.limits import Worker
 from hedgerow.cluster.numbers import PartNumbers
 from hedgerow.cluster.part import Part, Plan
+from hedgerow.cluster.piece import Piece
 from hedgerow.cluster.rows import rows_from
 from hedgerow.cluster.target import Targets, Weighed
 from hedgerow.errors import ClusterError
@@ -206,6 +207,21 @@ def _bytes_held(held: Any) -> int:
 
 # Dask needs sizes to decide when to spill to disk, and what is expensive to send. It would assume some fifty bytes for
 # an object of an unknown type, however large its arrays are.
-_KNOWN = (Bins, Counts, Forest, Labels, Moments, Nodes, Numbers, Part, PartClasses, PartNumbers, Plan, Targets, Weighed)
+_KNOWN = (
+    Bins,
+    Counts,
+    Forest,
+    Labels,
+    Moments,
+    Nodes,
+    Numbers,
+    Part,
+    PartClasses,
+    PartNumbers,
+    Piece,
+    Plan,
+    Targets,
+    Weighed,
+)
 for _kind in _KNOWN:
     sizeof.register(_kind, _bytes_held)  # type: ignore[no-untyped-call]

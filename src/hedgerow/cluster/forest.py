@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from operator import itemgetter
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cluster.engine import Engine, Handle, add_arrays, same
-from hedgerow.cluster.limits import Limits, in_batches
-from hedgerow.cluster.part import (
+from hedgerow.cluster.engine import Engine, Handle, add_arrays
+from hedgerow.cluster.limits import Limits, has_room, in_batches
+from hedgerow.cluster.part import Plan, grow_trees, join_parts
+from hedgerow.cluster.piece import (
     CountRequest,
-    GatherRequest,
-    Plan,
+    Gathering,
     count_leaves,
     gather_rows,
     grow_gathered,
-    grow_trees,
-    join_parts,
+    piece_of,
 )
 from hedgerow.cluster.top import TopGrower, sketch_of
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import forest_from
 
 #: Small parts are joined until there are this many for each thread.
-PIECES = 2
+PIECES = 1
+#: Workers whose memory is at least so many times the table keep which rows are in which nodes.
+ROOM = 6
+#: A wave has at most so many tasks.
+MOST_TASKS = 8_000
 #: Shows progress: the number of finished trees, and what is being done.
 Show = Callable[[int, str], None]
 
@@ -47,24 +49,26 @@ def grow_on_cluster(
     A table of at most ``limits.gather_bytes`` is gathered as a whole, and each task grows some trees. For a larger
     table, the tops of trees are grown where the rows are, until nodes are small enough to be gathered.
     """
-    plan_there = engine.put("plan", plan)
-    if plan.n_rows * plan.row_bytes <= limits.gather_bytes:
-        return _grow_whole(engine, plan_there, parts, n_trees, show)
+    table_bytes = plan.n_rows * plan.row_bytes
+    if table_bytes <= limits.gather_bytes:
+        return _grow_whole(engine, engine.put("plan", plan), parts, n_trees, show)
     _refuse_what_needs_all_rows(plan, limits.gather_bytes)
-    pieces = join_small(engine, parts, [n_rows * plan.row_bytes for n_rows in part_rows], limits.piece_bytes)
+    plan = replace(plan, keeps=has_room(engine.workers(), ROOM * table_bytes))
+    plan_there = engine.put("plan", plan)
+    part_bytes = [n_rows * plan.row_bytes for n_rows in part_rows]
+    pieces = join_small(engine, plan_there, parts, part_bytes, limits.piece_bytes)
     return _Growing(engine, plan, plan_there, pieces, limits, show).grow(n_trees)
 
 
-def join_small(engine: Engine, parts: list[Handle], part_bytes: list[int], piece_bytes: int) -> list[Handle]:
-    """Parts, and their bytes -> parts of which small ones are joined, though enough for all threads remain."""
+def join_small(
+    engine: Engine, plan_there: Handle, parts: list[Handle], part_bytes: list[int], piece_bytes: int
+) -> list[Handle]:
+    """Parts, and their bytes -> pieces, for which small parts are joined, though enough for all threads remain."""
     enough = sum(part_bytes) // (PIECES * max(1, n_threads_of(engine)))
     size = min(piece_bytes, enough + max(part_bytes) // 2)  # half a part more, since parts are not quite alike
-    batches = list(in_batches(range(len(parts)), part_bytes.__getitem__, size))
-    pieces = [
-        parts[batch[0]] if len(batch) == 1 else engine.one("piece", join_parts, *(parts[i] for i in batch))
-        for batch in batches
-    ]
-    engine.forget([parts[i] for batch in batches if len(batch) > 1 for i in batch])
+    batches = in_batches(range(len(parts)), part_bytes.__getitem__, size)
+    pieces = [engine.one("piece", piece_of, plan_there, *(parts[i] for i in batch)) for batch in batches]
+    engine.forget(parts)
     return pieces
 
 
@@ -86,43 +90,54 @@ def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees
 
 @dataclass
 class _Tree:
-    """A tree that is being grown: how many of its groups are not finished, and the handle of its leaf counts."""
+    """A tree that is being grown: how many of its groups are not finished, what tasks share, and its leaf counts."""
 
     number: int
     waiting: int = 0
+    gathering: Handle | None = None
     counts: Handle | None = None
 
 
 class _Wave(NamedTuple):
-    """Groups of nodes of one tree whose rows are gathered together."""
+    """Groups of nodes of one tree whose rows are gathered together, by their numbers."""
 
     tree: _Tree
-    groups: list[NDArray[np.uint32]]
+    groups: dict[int, NDArray[np.uint32]]
     n_bytes: int
+
+
+class _Flight(NamedTuple):
+    """What a task grows: one of the groups of a wave."""
+
+    wave: _Wave
+    nodes: NDArray[np.uint32]
 
 
 class _Growing:
     """A forest that is being grown: first the tops of all trees, then what is below them, in waves of bounded size."""
 
     def __init__(
-        self, engine: Engine, plan: Plan, plan_there: Handle, parts: list[Handle], limits: Limits, show: Show
+        self, engine: Engine, plan: Plan, plan_there: Handle, pieces: list[Handle], limits: Limits, show: Show
     ) -> None:
-        self.engine, self.plan, self.plan_there, self.parts, self.show = engine, plan, plan_there, parts, show
+        self.engine, self.plan, self.plan_there, self.pieces, self.show = engine, plan, plan_there, pieces, show
         self.limits, self.n_done = limits, 0
         self.wave_bytes = 2 * limits.gather_bytes * max(1, n_threads_of(engine))
+        if not plan.keeps:
+            # Every wave reads all pieces from disk, so a wave is a tree, though its rows may be spilled in turn.
+            self.wave_bytes = max(self.wave_bytes, plan.n_rows * plan.row_bytes)
 
     def grow(self, n_trees: int) -> Forest:
         gather_rows = self.limits.gather_bytes // self.plan.row_bytes
-        tops = TopGrower(self.engine, self.plan, self.plan_there, self.parts, n_trees, gather_rows)
+        tops = TopGrower(self.engine, self.plan, self.plan_there, self.pieces, n_trees, gather_rows)
         self.top = tops.grow(self.limits.sum_bytes, self._say)
         waves = deque(wave for number in range(n_trees) for wave in self._waves(_Tree(number)))
-        flying: dict[Handle, tuple[_Wave, NDArray[np.uint32]]] = {}
+        flying: dict[Handle, _Flight] = {}
         finished: dict[int, Forest] = {}
         while waves or flying:
             # Two waves run at a time: while the last tasks of one run, the rows of the next are gathered.
-            while waves and sum({id(wave): wave.n_bytes for wave, _ in flying.values()}.values()) <= self.wave_bytes:
+            while waves and _bytes_of(flying) <= self.wave_bytes:
                 wave = waves.popleft()
-                flying |= {task: (wave, nodes) for task, nodes in self._submit(wave).items()}
+                flying |= self._submit(wave)
                 if not wave.groups:
                     self._finish_if_complete(wave.tree, finished)
             self._collect_some(flying, finished)
@@ -135,26 +150,31 @@ class _Growing:
         """The groups below a top, in waves; there is at least one wave, which may be empty."""
         groups = self.top.groups(tree.number, self.plan.row_bytes, self.limits.gather_bytes)
         tree.waiting = len(groups)
-        batches = list(in_batches(groups, itemgetter(1), self.wave_bytes)) or [[]]
-        return [_Wave(tree, [nodes for nodes, _ in batch], sum(size for _, size in batch)) for batch in batches]
+        gathering = Gathering(sketch_of(self.top, tree.number), [nodes for nodes, _ in groups])
+        tree.gathering = self.engine.put("request", gathering) if groups else None
+        numbers = range(len(groups))
+        most = max(1, MOST_TASKS // len(self.pieces))
+        by_bytes = in_batches(numbers, lambda number: groups[number][1], self.wave_bytes)
+        batches = [batch[first : first + most] for batch in by_bytes for first in range(0, len(batch), most)]
+        return [
+            _Wave(tree, {i: groups[i][0] for i in batch}, sum(groups[i][1] for i in batch)) for batch in batches or [[]]
+        ]
 
-    def _submit(self, wave: _Wave) -> dict[Handle, NDArray[np.uint32]]:
-        """Tasks that gather and grow the groups of a wave, with the nodes of each."""
-        tree, n_parts, n_groups = wave.tree, len(self.parts), len(wave.groups)
+    def _submit(self, wave: _Wave) -> dict[Handle, _Flight]:
+        """Tasks that gather and grow the groups of a wave."""
+        tree, n_pieces, n_groups = wave.tree, len(self.pieces), len(wave.groups)
         if tree.counts is None:
             tree.counts = self._count(tree.number)
         if not wave.groups:
             return {}
-        sketch = sketch_of(self.top, tree.number)
-        requests = self.engine.each("request", same, [GatherRequest(sketch, nodes) for nodes in wave.groups])
-        # Part by part, so that a part that was spilled to disk is read once for all groups.
-        each_part = [part for part in self.parts for _ in wave.groups]
-        plans = [self.plan_there] * (n_groups * n_parts)
-        rows = self.engine.each("gather", gather_rows, each_part, plans, requests * n_parts)
-        inherited = [self.top.heritage(tree.number, nodes) for nodes in wave.groups]
-        of_parts = [rows[part * n_groups : (part + 1) * n_groups] for part in range(n_parts)]
-        tasks = self.engine.each("grow", grow_gathered, plans[:n_groups], inherited, *of_parts)
-        return dict(zip(tasks, wave.groups, strict=True))
+        inherited = {number: self.top.heritage(tree.number, nodes) for number, nodes in wave.groups.items()}
+        # Piece by piece, so that one that was spilled to disk is read once for all groups.
+        each_piece = [piece for piece in self.pieces for _ in wave.groups]
+        plans, gatherings = ([each] * (n_groups * n_pieces) for each in (self.plan_there, tree.gathering))
+        rows = self.engine.each("gather", gather_rows, each_piece, plans, gatherings, list(wave.groups) * n_pieces)
+        of_pieces = [rows[piece * n_groups : (piece + 1) * n_groups] for piece in range(n_pieces)]
+        tasks = self.engine.each("grow", grow_gathered, plans[:n_groups], list(inherited.values()), *of_pieces)
+        return {task: _Flight(wave, nodes) for task, nodes in zip(tasks, wave.groups.values(), strict=True)}
 
     def _count(self, tree: int) -> Handle | None:
         """The handle of the counts of the leaves of a top; None if it has no leaves that can be counted."""
@@ -162,16 +182,14 @@ class _Growing:
         if not leaves:
             return None
         request = self.engine.put("request", CountRequest(sketch_of(self.top, tree), leaves))
-        tasks = self.engine.ask("count", count_leaves, self.parts, self.plan_there, request)
+        tasks = self.engine.ask("count", count_leaves, self.pieces, self.plan_there, request)
         return self.engine.sum("count", tasks, add_arrays)
 
-    def _collect_some(
-        self, flying: dict[Handle, tuple[_Wave, NDArray[np.uint32]]], finished: dict[int, Forest]
-    ) -> None:
+    def _collect_some(self, flying: dict[Handle, _Flight], finished: dict[int, Forest]) -> None:
         """Wait for one or more tasks, and assemble the trees that are complete."""
         if not flying:
             return
-        about = {task: f"the part below tree {wave.tree.number}" for task, (wave, _) in flying.items()}
+        about = {task: f"the part below tree {flight.wave.tree.number}" for task, flight in flying.items()}
         for task in self.engine.some(about):
             wave, nodes = flying.pop(task)
             grown, alike = self.engine.result(task, about[task])
@@ -185,9 +203,14 @@ class _Growing:
         if tree.counts is not None:
             self.top.count(tree.number, self.engine.fetch(tree.counts, f"the leaves of tree {tree.number}"))
         finished[tree.number] = forest_from(self.plan.labels, self.top.tree(tree.number))
-        tree.counts = None
+        tree.counts = tree.gathering = None
         self.n_done += 1
         self._say("growing the parts below the tops")
+
+
+def _bytes_of(flying: dict[Handle, _Flight]) -> int:
+    """Bytes that the waves of these tasks gather."""
+    return sum({id(flight.wave): flight.wave.n_bytes for flight in flying.values()}.values())
 
 
 def n_threads_of(engine: Engine) -> int:

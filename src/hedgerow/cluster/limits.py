@@ -59,6 +59,14 @@ def limits_for(workers: Iterable[Worker]) -> Limits:
     )
 
 
+def has_room(workers: Iterable[Worker], n_bytes: int) -> bool:
+    """Whether all workers together may hold so many bytes beside their libraries."""
+    each = list(workers)
+    return (
+        any(not one.memory_limit for one in each) or sum(_thread_bytes(one) * one.n_threads for one in each) >= n_bytes
+    )
+
+
 def in_batches(items: Iterable[_Item], size_of: Callable[[_Item], int], most: int) -> Iterator[list[_Item]]:
     """Items -> lists of items whose total size is at most `most`; a larger item is a list by itself."""
     batch: list[_Item] = []

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.cluster.engine import Engine, Handle, add_arrays
-from hedgerow.cluster.part import Plan, Sketch, SumRequest, first_of_numbers, look_at_numbers, sum_bins, sum_roots
+from hedgerow.cluster.engine import FAN_IN, Engine, Handle, add_arrays
+from hedgerow.cluster.part import Plan
+from hedgerow.cluster.piece import Sketch, SumRequest, first_of_numbers, look_at_numbers, sum_bins, sum_roots
 from hedgerow.forest.grow import bins_in_core, options_in_core
 
 
@@ -20,16 +21,16 @@ class TopGrower:
     ----------
     engine : Engine
         Runs the tasks.
-    plan, plan_there, parts : Plan, handle, list of handles
-        The plan, a handle of the same plan on the workers, and handles of the parts.
+    plan, plan_there, pieces : Plan, handle, list of handles
+        The plan, a handle of the same plan on the workers, and handles of the pieces.
     n_trees, gather_rows : int
         The number of trees, and the largest number of rows of a node that is gathered.
     """
 
     def __init__(
-        self, engine: Engine, plan: Plan, plan_there: Handle, parts: list[Handle], n_trees: int, gather_rows: int
+        self, engine: Engine, plan: Plan, plan_there: Handle, pieces: list[Handle], n_trees: int, gather_rows: int
     ) -> None:
-        self.engine, self.plan, self.plan_there, self.parts, self.n_trees = engine, plan, plan_there, parts, n_trees
+        self.engine, self.plan, self.plan_there, self.pieces, self.n_trees = engine, plan, plan_there, pieces, n_trees
         target = plan.labels.told(plan.settings.criterion)
         told = bins_in_core(plan.bins), target, options_in_core(plan.settings)
         self.top = _core.Top(*told, plan.n_rows, n_trees, gather_rows)
@@ -44,11 +45,12 @@ class TopGrower:
                 show(f"level {level - 1}: {n_nodes} nodes of {n_trees} trees")
             shown = level
             requests = [SumRequest(sketch_of(self.top, each[0]), *each[1:]) for each in questions]
-            there = self.engine.put("requests", requests)
-            sums = self._total("level", sum_bins, there, add=add_arrays).astype(np.float64)
+            # With few pieces, requests are sent with the tasks: it saves a round trip.
+            shared = requests if len(self.pieces) <= FAN_IN else self.engine.put("requests", requests)
+            sums = self._total("level", sum_bins, shared, add=add_arrays).astype(np.float64)
             seen = None
             if not self.plan.target.leaves_add_up:
-                seen = self._total("numbers", look_at_numbers, there, add=first_of_numbers)
+                seen = self._total("numbers", look_at_numbers, shared, add=first_of_numbers)
             self.top.answer(sums, seen)
         return self.top
 
@@ -61,7 +63,7 @@ class TopGrower:
 
     def _total(self, name: str, function: Callable[..., Any], *question: Any, add: Callable[..., Any]) -> Any:
         """The sum of the results of a function over all parts."""
-        return self.engine.total(name, function, self.parts, self.plan_there, *question, add=add)
+        return self.engine.total(name, function, self.pieces, self.plan_there, *question, add=add)
 
 
 def sketch_of(top: _core.Top, tree: int) -> Sketch:
