@@ -27,6 +27,8 @@ from hedgerow.forest.grow import grow_forest
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.judge.intervals import means_outside
+from hedgerow.judge.number_answers import number_bounds
+from hedgerow.target.base import AboutNumbers
 from hedgerow.target.numbers import numbers_on_grid
 
 CRITERIA = ["squared_error", "absolute_error", "poisson"]
@@ -353,6 +355,11 @@ def test_bounds_hold_the_prediction_and_widen_with_caution(caution: float, seed:
     assert (upper <= y.max() + 1e-12).all()
     wider = forest.set_params(caution=caution + 1).predict_bounds(X)
     assert (wider[:, 1] - wider[:, 0] >= upper - lower - 1e-12).all()
+
+
+def test_a_value_outside_the_range_of_the_targets_is_its_own_bound() -> None:
+    lower, upper = number_bounds(np.array([-1.0, 2.0, 9.0]), np.array([3, 3, 3]), 1.0, AboutNumbers.between(0.0, 8.0))
+    assert (lower.tolist(), upper.tolist()) == ([-1.0, 1.5, 6.75], [1.25, 3.5, 9.0])
 
 
 def test_bounds_of_one_leaf_by_hand() -> None:

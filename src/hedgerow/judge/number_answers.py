@@ -396,9 +396,13 @@ def _check_scaled(residuals: Residuals, asked: str, instead: str) -> None:
 
 
 def number_bounds(values: Floats, counts: NDArray[Any], caution: float, about: AboutNumbers) -> list[Floats]:
-    """Values and rows of leaves or nodes (m,) -> their lower and upper means, (m,) each."""
+    """Values and rows of leaves or nodes (m,) -> their lower and upper means, (m,) each.
+
+    A value that rounding has put outside the range of the targets is its own bound.
+    """
     share = counts / (counts + caution)
-    return [share * values + (1 - share) * extreme for extreme in (about.low, about.high)]
+    extremes = np.minimum(about.low, values), np.maximum(about.high, values)
+    return [share * values + (1 - share) * extreme for extreme in extremes]
 
 
 def number_trace(rows: TrainingRows) -> Trace:
