@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <type_traits>
 #include <vector>
 
 #include "core/rows/codes.hpp"
@@ -51,11 +50,8 @@ public:
         return static_cast<std::size_t>(n_bins_[feature] + 1) * width_;
     }
     // -> the end of the cells
-    Cell* add(std::size_t node, std::span<const std::uint32_t> features, Cell* cells) {
+    Cell* add(std::size_t node, std::span<const std::uint32_t> features, Cell* cells) const {
         const auto first = static_cast<std::size_t>(given_.start[node]), end = static_cast<std::size_t>(given_.start[node + 1]);
-        if constexpr (std::is_same_v<Cell, std::uint32_t>) {
-            if (!given_.sums) return add_packed(first, end, features, cells);
-        }
         std::size_t n_cells = 0;
         for (std::size_t block = first; block < end; block += together, n_cells = 0)
             for (const std::uint32_t feature : features) {
@@ -84,48 +80,10 @@ private:
         }
     }
 
-    // Counts: the amount and the number of rows are added as one word. Not measured to be faster than add_block on a busy machine.
-    Cell* add_packed(std::size_t first, std::size_t end, std::span<const std::uint32_t> features, Cell* cells) {
-        const std::size_t n_groups = width_ - 1;
-        std::size_t n_words = 0;
-        for (const std::uint32_t feature : features) n_words += size(feature) / width_ * n_groups;
-        words_.assign(n_words, 0);
-        for (std::size_t block = first; block < end; block += together) {
-            const std::size_t n = std::min(together, end - block);
-            for (std::size_t i = 0; i < n; ++i) {
-                const std::uint32_t row = given_.rows[block + i];
-                offset_[i] = row * view_.row_stride;
-                group_[i] = given_.labels ? (*given_.labels)[row] : 0;
-                word_[i] = std::uint64_t{1} << 32 | static_cast<std::uint64_t>(given_.amounts[block + i]);
-            }
-            std::uint64_t* words = words_.data();
-            for (const std::uint32_t feature : features) {
-                const Code* column = view_.column(feature);
-                const auto missing = static_cast<std::size_t>(n_bins_[feature]);
-                for (std::size_t i = 0; i < n; ++i) {
-                    const Code code = column[offset_[i]];
-                    words[(code == missing_code<Code> ? missing : std::size_t{code}) * n_groups + group_[i]] += word_[i];
-                }
-                words += (missing + 1) * n_groups;
-            }
-        }
-        for (std::size_t bin = 0; bin < n_words / n_groups; ++bin, cells += width_)
-            for (std::size_t group = 0; group < n_groups; ++group) {
-                const std::uint64_t word = words_[bin * n_groups + group];
-                cells[group] = static_cast<Cell>(word & 0xffffffff);
-                cells[width_ - 1] += static_cast<Cell>(word >> 32);
-            }
-        return cells;
-    }
-
     const CodeView<Code> view_;
     const std::span<const std::int64_t> n_bins_;
     const RowAmounts<Cell>& given_;
     const std::size_t width_;
-    std::size_t offset_[together];
-    std::uint32_t group_[together];
-    std::uint64_t word_[together];
-    std::vector<std::uint64_t> words_;
 };
 
 // One feature after the other; each has n_bins + 1 bins, the last for missing values, and a bin has n_cells. The part has

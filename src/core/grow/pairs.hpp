@@ -5,7 +5,8 @@
 // summed in bins of four features side by side, and all places are scored in one pass (places.hpp). Where most bins would
 // be empty, the others are listed first.
 // Features that are nominal or have missing values are left to the general search (split.hpp), which finds the same
-// split. Measured: 0.7 of the time of the general search for a tree of 10k × 20.
+// split. Measured for a tree of 10k × 20: 0.80 of the time of the general search without wide vectors and bins side by side,
+// and with them 0.89 of that.
 #pragma once
 #include <algorithm>
 #include <cstdint>

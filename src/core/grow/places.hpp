@@ -131,11 +131,10 @@ HEDGEROW_INSIDE void add_bins(const std::uint32_t* bins, Integers& sum, WideInte
 
 // n_codes is a multiple of a block. highest[f] = the highest score of a feature, -1 if it does not vary.
 template <class IntegersOf, class FloatsOf>
-HEDGEROW_INSIDE void score_bins(const PairBinsOfFour& given, std::uint32_t n_codes, const PairTotal given_total, float* highest) {
+HEDGEROW_INSIDE void score_bins(const PairBinsOfFour& given, std::uint32_t n_codes, const PairTotal total, float* highest) {
     constexpr std::uint32_t lanes = places_lanes, together = sizeof(FloatsOf) / sizeof(Floats), block = places_block * lanes;
     std::uint32_t *__restrict bins = given.bins, *__restrict all_sums = given.sums;
     float *__restrict scores = given.scores, *__restrict block_highest = given.block_highest;
-    const PairTotal total = given_total;
     const IntegersOf nothing{};
     Integers sum{};
     FloatsOf most = FloatsOf{} - 1;

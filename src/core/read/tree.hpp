@@ -102,9 +102,10 @@ inline void route_ready(const TreeView& tree, const RowView<Code>& view, const s
     }
 }
 
-// at[lane] = the leaf node that a row reaches in each of some trees, which it goes down in step: in large trees every step
-// waits for memory, and so many of them wait together (one row, 100 trees of 24,000 nodes: 90 µs one after the other, 40 eight
-// in step; 100 trees of 19,000 nodes: 25 µs eight in step, 19 with 16 or 32, 20 with 64).
+// at[lane] = the leaf node that a row reaches in each of some trees. It takes a step in every tree before the next step in the
+// first one: in large trees a step waits for memory, and then the steps of all trees wait at the same time. One row and 100
+// trees of 24,000 nodes: 90 µs with one tree at a time, 40 with 8. Trees of 19,000 nodes: 25 µs with 8, 19 with 16 or 32, 20
+// with 64.
 inline constexpr std::size_t trees_in_step = 32;
 template <Ready ready, class Code>
 inline void route_in_step(const TreeView* trees, std::size_t n_trees, const Code* row, std::uint32_t* at) {

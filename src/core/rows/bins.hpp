@@ -177,7 +177,8 @@ inline NumericBins bins_from_keys(const std::vector<Key>& keys, std::size_t max_
 }
 
 // Bins of a few columns of the same type. They are read together, a block of rows at a time, so that a row-major table is
-// read once and not once for each column (5,000 rows of 1,000 columns: a fit takes 0.83 of the time).
+// read once and not once for each column (together with the shorter keys of floats, 5,000 rows of 1,000 columns: 0.83 of the
+// time).
 template <class Value>
 inline void find_bins(std::span<const Column> columns, const std::vector<std::uint32_t>& rows, std::size_t max_bins, bool gaps,
                       NumericBins* bins) {

@@ -88,7 +88,10 @@ class Known(NamedTuple):
     found: Arrived
 
     def reaches(self, request: SumRequest) -> bool:
-        """Whether all open nodes of a request are among these nodes or below them: no later request was before it."""
+        """Whether all open nodes of a request are among these nodes or below them.
+
+        They are not if these are the nodes of a later request, because the task of the earlier one is run again.
+        """
         n_nodes = len(request.sketch.nodes)
         return self.n_nodes < n_nodes or (self.n_nodes == n_nodes and bool(np.isin(request.open, self.nodes).all()))
 
@@ -115,7 +118,7 @@ class Kept:
             self.known.pop(tree, None)
 
     def keep_gathering(self, tree: int, found: Arrived) -> None:
-        """Remember the rows to gather of a tree; its open nodes are history."""
+        """Remember the rows to gather of a tree, whose open nodes are not needed any more."""
         self.known.pop(tree, None)
         for old in list(self.gatherings)[: 1 - KEPT_GATHERINGS]:
             self.gatherings.pop(old, None)
@@ -253,7 +256,7 @@ def count_leaves(piece: Piece, plan: Plan, request: CountRequest) -> NDArray[np.
 def _arrived(
     piece: Piece, plan: Plan, sketch: Sketch, nodes: Any, *, outside: bool, known: Known | None = None
 ) -> Arrived:
-    """The rows that reach these nodes, with `outside` also those that are not in the bag; `known` saves them a way."""
+    """The rows that reach these nodes, from the root or from `known` nodes; with `outside` also rows not in the bag."""
     place = np.full(len(sketch.nodes), -1, dtype=np.int32)
     place[nodes] = np.arange(len(nodes))
     top = (sketch.nodes, sketch.payload, sketch.set_words, place, len(nodes))
@@ -267,7 +270,7 @@ def _asked(piece: Piece, plan: Plan, request: SumRequest) -> Arrived:
     """The rows in the nodes of a request; those of all open nodes of the tree are kept for the next one."""
     sketch = request.sketch
     known = piece.kept.known.get(sketch.tree)
-    if known is not None and not known.reaches(request):  # of a later task, since this one is run again
+    if known is not None and not known.reaches(request):
         known = None
     if known is None or not np.array_equal(known.nodes, request.open):
         found = _arrived(piece, plan, sketch, request.open, outside=False, known=known)

@@ -122,12 +122,9 @@ def _template(forest: Any, now: Any, kind: _Kind) -> Any:
     parameters = {name: value for name, value in shared.items() if value is not None}
     if "bootstrap" in parameters:
         parameters["bootstrap"] = bool(parameters["bootstrap"])
-    named = (
-        isinstance(forest.criterion, str) and forest.criterion == "log_loss"
-    )  # scikit-learn, too, has two names for it
-    parameters["criterion"] = (
-        "log_loss" if named and kind.ending == "Classifier" else kind.criterion(now.fitted.criterion)
-    )
+    parameters["criterion"] = kind.criterion(now.fitted.criterion)
+    if parameters["criterion"] == "entropy" and forest.criterion == "log_loss":  # scikit-learn, too, has both names
+        parameters["criterion"] = "log_loss"
     sizes = {name: parameters.pop(name) for name in _SIZES & parameters.keys()}
     if forest.__one_tree__:
         theirs: Any = getattr(single, f"DecisionTree{kind.ending}")(**parameters)
