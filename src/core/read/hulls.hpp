@@ -27,10 +27,12 @@ struct Bags {
     Bag of(std::size_t tree) const { return Bag(seed, first_tree + tree, n_rows, mean); }
 };
 
-// Codes laid out row by row -> rows that know whether a code is missing.
+// The rows first, …, first + n - 1 of a table, which are laid out in by_row.
 template <class Code>
-RowView<Code> view_of(const std::vector<Code>& by_row, std::size_t n_features) {
-    return {by_row.data(), n_features, std::find(by_row.begin(), by_row.end(), missing_code<Code>) != by_row.end()};
+RowView<Code> lay_out(const CodeColumns<Code>& codes, std::size_t first, std::size_t n, std::vector<Code>& by_row) {
+    lay_out_rows(codes.codes, codes.n_rows, codes.n_features, first, n, by_row);
+    const bool has_missing = std::find(by_row.begin(), by_row.end(), missing_code<Code>) != by_row.end();
+    return {by_row.data(), codes.n_features, has_missing, codes.codes + first, codes.n_rows};
 }
 
 // The rows first, …, first + n - 1 that a bag holds, numbered from 0.
@@ -72,14 +74,14 @@ public:
     void add_numeric(std::span<const std::size_t> columns, std::span<const std::int32_t> features, std::span<const std::int64_t> n_bins) {
         constexpr std::size_t lanes = Extents<Code>::lanes, together = 512;
         std::vector<Extents<Code>> extents(marks_.n_rows);
-        Code block[together * lanes];
-        std::size_t at[lanes] = {};  // lanes without a column repeat the first feature
+        Code block[together * lanes] = {};  // lanes without a column stay 0
+        std::size_t at[lanes] = {};
         for (std::size_t lane = 0; lane < columns.size(); ++lane) at[lane] = static_cast<std::size_t>(features[columns[lane]]);
         for (std::size_t first = 0; first < rows_.size(); first += together) {
             const std::size_t n = std::min(together, rows_.size() - first);
             for (std::size_t i = 0; i < n; ++i) {
                 const Code* row = view_.row(rows_[first + i]);
-                for (std::size_t lane = 0; lane < lanes; ++lane) block[i * lanes + lane] = row[at[lane]];
+                for (std::size_t lane = 0; lane < columns.size(); ++lane) block[i * lanes + lane] = row[at[lane]];
             }
             for (std::size_t i = 0; i < n; ++i) extents[leaves_[first + i]].add(block + i * lanes);
         }
@@ -110,8 +112,7 @@ OwnTable<Mark> find_marks(const ForestView& forest, const CodeColumns<Code>& cod
     std::vector<Code> by_row;
     for (std::size_t first = 0; first < codes.n_rows; first += chunk) {
         const std::size_t n_rows = std::min(chunk, codes.n_rows - first);
-        lay_out_rows(codes.codes, codes.n_rows, n_features, first, n_rows, by_row);
-        const RowView<Code> view = view_of(by_row, n_features);
+        const RowView<Code> view = lay_out(codes, first, n_rows, by_row);
         run_tasks(drawn.n_rows, n_threads, control, [&](std::size_t number, std::size_t) {
             const TreeView tree = forest.tree(number);
             std::vector<std::uint32_t> inside;
@@ -149,13 +150,14 @@ struct Rulers {
 
     // A cell is a finite number, the number of a category or below 0 for a new one; NaN is missing.
     double away(std::size_t place, bool nominal, Mark mark, double cell) const {
+        if (!nominal && (mark & mark_present) && cell == cell) {
+            const double least = low.data[place * low.n_columns + low_level(mark)], most = high.data[place * high.n_columns + high_level(mark)];
+            const double beyond = std::max(least - cell, cell - most);
+            return beyond > 0 ? std::min(beyond / std::max(spread[place], smallest_spread), far) : 0;
+        }
         if (mark == 0) return 0;  // a leaf without rows says nothing
         if (std::isnan(cell)) return mark & mark_missing ? 0 : missing[place];
-        if (nominal) return from_categories(place, mark, cell);
-        if (!(mark & mark_present)) return present[place];
-        const double least = low.data[place * low.n_columns + low_level(mark)], most = high.data[place * high.n_columns + high_level(mark)];
-        const double beyond = std::max(std::max(least - cell, cell - most), 0.0);
-        return std::min(beyond / std::max(spread[place], smallest_spread), far);
+        return nominal ? from_categories(place, mark, cell) : present[place];
     }
 
 private:
@@ -244,7 +246,7 @@ struct Strange {
 template <class Code>
 Strange measure_rows(const ForestView& forest, const HullsView& hulls, const CodeColumns<Code>& codes, Table<const double> cells,
                      std::span<const std::int64_t> training, const Bags& bags, std::size_t n_threads, Control& control) {
-    const std::size_t n_places = cells.n_rows, n_trees = hulls.places.n_rows, n_drawn = hulls.marks.n_columns, n_features = codes.n_features;
+    const std::size_t n_places = cells.n_rows, n_trees = hulls.places.n_rows, n_drawn = hulls.marks.n_columns;
     constexpr std::size_t block = 512;
     const bool judged = !training.empty();
     std::vector<Bag> bag_of;
@@ -253,8 +255,7 @@ Strange measure_rows(const ForestView& forest, const HullsView& hulls, const Cod
     run_tasks((codes.n_rows + block - 1) / block, n_threads, control, [&](std::size_t task, std::size_t) {
         const std::size_t first = task * block, n_rows = std::min(block, codes.n_rows - first);
         std::vector<Code> by_row;
-        lay_out_rows(codes.codes, codes.n_rows, n_features, first, n_rows, by_row);
-        const RowView<Code> view = view_of(by_row, n_features);
+        const RowView<Code> view = lay_out(codes, first, n_rows, by_row);
         std::vector<double> values(n_rows * n_places);
         transpose_codes(cells.data + first, n_rows, n_places, cells.n_columns, values.data(), n_places);
         constexpr double largest = std::numeric_limits<double>::max();
