@@ -6,6 +6,7 @@
 // Vectors have 16 bytes on every processor. Where it pays, a loop is compiled once more for those with 32 (AVX2), and the
 // processor at hand decides which one runs; it must find the same split in both.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -13,6 +14,43 @@
 
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(HEDGEROW_PORTABLE)
 #define HEDGEROW_VECTORS
+#endif
+
+namespace hedgerow {
+
+// Two numbers side by side, on every compiler. Compilers do not find the larger ones of several numbers at once by themselves.
+#ifdef HEDGEROW_VECTORS
+using Pair = double __attribute__((vector_size(16)));
+inline Pair larger(Pair one, Pair other) { return one < other ? other : one; }
+inline Pair plus(Pair one, Pair other) { return one + other; }
+inline Pair times(double factor, Pair pair) { return factor * pair; }
+// What is at `from` will be read soon.
+inline void fetch(const void* from) { __builtin_prefetch(from); }
+#else
+struct Pair {
+    double first, second;
+};
+inline Pair larger(Pair one, Pair other) {
+    return {one.first < other.first ? other.first : one.first, one.second < other.second ? other.second : one.second};
+}
+inline Pair plus(Pair one, Pair other) { return {one.first + other.first, one.second + other.second}; }
+inline Pair times(double factor, Pair pair) { return {factor * pair.first, factor * pair.second}; }
+inline void fetch(const void*) {}
+#endif
+// Pairs from neighbouring numbers, of which the last one may be alone; and back.
+template <std::size_t n>
+HEDGEROW_INSIDE void load_pairs(const double* from, Pair* pairs) {
+    for (std::size_t k = 0; k < n / 2; ++k) std::memcpy(pairs + k, from + 2 * k, sizeof(Pair));
+    if constexpr (n % 2 == 1) pairs[n / 2] = Pair{from[n - 1], 0.0};
+}
+template <std::size_t n>
+HEDGEROW_INSIDE void store_pairs(const Pair* pairs, double* to) {
+    std::memcpy(to, pairs, n * sizeof(double));
+}
+
+}  // namespace hedgerow
+
+#ifdef HEDGEROW_VECTORS
 
 namespace hedgerow {
 

@@ -8,6 +8,7 @@
 
 #include "core/kit/named.hpp"
 #include "core/kit/parallel.hpp"
+#include "core/kit/vectors.hpp"
 #include "core/read/tree.hpp"
 #include "core/rows/bag.hpp"
 #include "core/rows/codes.hpp"
@@ -182,20 +183,29 @@ inline constexpr std::size_t trees_together = 8;
 template <Merge merge, bool weighted, std::size_t columns>
 inline void take_in_columns(const double* states, std::size_t width, const double* weights, const std::uint32_t* found,
                             std::size_t n_trees, double* merged) {
+    constexpr std::size_t pairs = (columns + 1) / 2;
     double* sums = merge == Merge::both ? merged + width : merged;
-    double largest[columns], sum[columns];
-    for (std::size_t k = 0; k < columns; ++k) largest[k] = merged[k], sum[k] = sums[k];
+    Pair largest[pairs], sum[pairs], state[pairs];
+    load_pairs<columns>(merged, largest);
+    load_pairs<columns>(sums, sum);
     for (std::size_t tree = 0; tree < n_trees; ++tree) {
         if (found[tree] == no_state) continue;
-        const double* state = states + std::size_t{found[tree]} * width;
-        for (std::size_t k = 0; k < columns; ++k) {
-            if constexpr (merge != Merge::add) largest[k] = std::max(largest[k], state[k]);
-            if constexpr (merge != Merge::largest) sum[k] += weighted ? weights[tree] * state[k] : state[k];
+        load_pairs<columns>(states + std::size_t{found[tree]} * width, state);
+        for (std::size_t k = 0; k < pairs; ++k) {
+            if constexpr (merge != Merge::add) largest[k] = larger(largest[k], state[k]);
+            if constexpr (merge != Merge::largest) sum[k] = plus(sum[k], weighted ? times(weights[tree], state[k]) : state[k]);
         }
     }
-    for (std::size_t k = 0; k < columns; ++k) {
-        if constexpr (merge != Merge::add) merged[k] = largest[k];
-        if constexpr (merge != Merge::largest) sums[k] = sum[k];
+    if constexpr (merge != Merge::add) store_pairs<columns>(largest, merged);
+    if constexpr (merge != Merge::largest) store_pairs<columns>(sum, sums);
+}
+
+// The states found for a row, one for each tree, are read next: ten classes, all rules take .81 to 1 of the time.
+inline void fetch_states(const StateTable& table, const std::uint32_t* found, std::size_t n_trees) {
+    for (std::size_t tree = 0; tree < n_trees; ++tree) {
+        if (found[tree] == no_state) continue;
+        const double* state = table.states + std::size_t{found[tree]} * table.width;
+        for (std::size_t column = 0; column < table.width; column += 8) fetch(state + column);
     }
 }
 
@@ -206,6 +216,7 @@ template <Merge merge, bool weighted, std::size_t last_columns>
 void take_in_rows(const StateTable& table, const double* weights, const std::uint32_t* found, std::size_t n_rows,
                   std::size_t n_trees, double* merged, std::size_t stride) {
     for (std::size_t row = 0; row < n_rows; ++row, found += trees_together, merged += stride) {
+        if (row + 1 < n_rows) fetch_states(table, found + trees_together, n_trees);
         std::size_t first = 0;
         for (; first + 8 <= table.width; first += 8)
             take_in_columns<merge, weighted, 8>(table.states + first, table.width, weights, found, n_trees, merged + first);
