@@ -91,8 +91,9 @@ class ClassAnswers(Answers):
     @cached_property
     def calibration(self) -> Calibration:
         """The map of probabilities, learned on out-of-bag rows when first needed, or the reason why it cannot be."""
-        learn = partial(calibration_of, self.fitted, self._asked[0], self.plain_rule, self.threads)
-        return NOT_ASKED if self._maps is None else learn()
+        if self._maps is None:
+            return NOT_ASKED
+        return calibration_of(self.fitted, self._asked[0], self.plain_rule, self.threads)
 
     @property
     def is_mapped(self) -> bool:  # type: ignore[override]

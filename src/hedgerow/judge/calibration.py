@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +46,10 @@ def calibration_of(fitted: Fitted, asked: Any, rule: Rule, threads: Callable[[in
     learned, key, rows = fitted.learned, rule_key(asked), fitted.rows_with_judges
     about: Any = fitted.about
     if rows is not None:
-        make = partial(learn_calibration, fitted.forest, rows, rule, about.prior, threads(rows.n_rows))
+
+        def make() -> Calibration:
+            return learn_calibration(fitted.forest, rows, rule, about.prior, threads(rows.n_rows))
+
         return learned.get("calibration", key, make)
     if fitted.fingerprint is not None and fitted.fingerprint.bag_mean == 0:
         return NO_BAGS
