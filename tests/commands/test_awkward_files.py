@@ -153,6 +153,14 @@ def test_answers_are_written_as_the_file_is_named(run, tmp_path, standard, write
     assert run("predict", standard, table, *DATES, "-o", out).exit_code == 0  # an earlier answer may be replaced
 
 
+@pytest.mark.parametrize("name", ["out.docx", "out.pdf", "out.html", "out.ods", "out.json"])
+def test_answers_are_not_written_as_csv_under_the_name_of_something_else(run, tmp_path, standard, write, name):
+    refused = run("predict", standard, write(FILES["plain.csv"].made), *DATES, "-o", tmp_path / name)
+    assert refused.exit_code == 2
+    assert "--out must be" in refused.stderr
+    assert not (tmp_path / name).exists()
+
+
 def test_a_spreadsheet_of_somebody_else_is_not_replaced(run, tmp_path, standard, write):
     book = write(FILES["book.xlsx"].made, "mine.xlsx")
     table = write(FILES["plain.csv"].made)

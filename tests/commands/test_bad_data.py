@@ -42,6 +42,13 @@ def test_bad_tables_are_refused_with_the_place(fit, name):
         assert words in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--drop", "--id"])
+def test_the_target_cannot_be_left_out(fit, option):
+    result = fit("a,y\n1,0\n2,1\n", option, "y")
+    assert result.exit_code == 2
+    assert f"{option} must be another column than --target, got 'y' for both" in " ".join(result.stderr.split())
+
+
 def test_lines_are_counted_over_quoted_line_breaks_and_empty_lines(fit):
     result = fit('a,b,y\n1,"two\nlines",0\n\n2,x,1\noops,x,0\n3,x,1\n')
     assert "line 6, column 'a': 'oops'" in result.stderr

@@ -77,7 +77,7 @@ def test_without_a_row_every_open_one_gets_a_line(run, patients, model, open_row
         words = line.split()
         assert {"benign", "malignant"} < set(words)
         assert sum(int(words[at - 1]) for at, word in enumerate(words) if word == "%") == 100
-    assert f"{len(open_rows)} of them indeterminate" in result.stderr
+    assert f"{len(open_rows)} of them undecided" in result.stderr
 
 
 def test_a_page_is_written_whole_and_nothing_goes_to_standard_output(run, patients, model, open_rows, tmp_path):

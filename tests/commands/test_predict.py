@@ -79,7 +79,7 @@ def test_data_go_to_standard_output_and_talk_to_standard_error(run, patients, mo
     result = run("predict", model, patients / "test.csv")
     assert len(rows_of(result.stdout)) == 269
     assert "269 rows" in result.stderr
-    assert "indeterminate" in result.stderr
+    assert "undecided" in result.stderr
     assert "269 rows" not in result.stdout
 
 

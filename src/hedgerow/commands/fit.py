@@ -305,6 +305,10 @@ def features_of(sheet: Sheet, options: FitOptions | CompareOptions) -> tuple[str
     others = [("--id", options.id)] if options.id else []
     for option, name in [*others, *(("--drop", each) for each in options.drop)]:
         sheet.require(name, option)
+        if name == options.target:
+            raise UsageError(
+                f"{option} must be another column than --target, got {name!r} for both; leave {option} out"
+            )
     for name in options.nominal:
         sheet.require(name, "--nominal")
     left = {options.target, options.id, *options.drop}

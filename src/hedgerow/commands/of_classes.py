@@ -166,7 +166,7 @@ class OfClasses(Kind):
 
     def undecided(self, n_rows: int) -> str:
         """How many rows are undecided."""
-        return f", {n_rows:,} of them indeterminate"
+        return f", {n_rows:,} of them undecided"
 
     def doubtful(self, model: Any, table: NamedColumns) -> NDArray[np.int64]:
         """The undecided rows."""

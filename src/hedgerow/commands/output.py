@@ -40,7 +40,8 @@ _KINDS = {
     ".jsonl": JSON,
     ".ndjson": JSON,
 }
-_CANNOT = {".ods", ".xls", ".xlsb", ".gz", ".bz2", ".xz", ".zst", ".zip"}
+_ARCHIVES = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+_CANNOT = _ARCHIVES | {".ods", ".xls", ".xlsb", ".docx", ".doc", ".odt", ".pdf", ".html", ".htm"}
 _WRITERS: dict[str, Callable[[dict[str, Any], Any], None]] = {
     PARQUET: write_parquet,
     ARROW: write_arrow,
@@ -73,6 +74,8 @@ def kind_asked(out: str | None, as_json: bool) -> str:
     suffix = Path(out or "").suffix.lower()
     if suffix in _CANNOT:
         raise UsageError(f"--out must be CSV, JSON lines, Parquet, Arrow or .xlsx, got {out!r}; name another file")
+    if suffix == ".json" and not as_json:
+        raise UsageError(f"--out must be named .jsonl for JSON lines, got {out!r}; name it so, or add --json")
     asked = _KINDS.get(suffix, CSV)
     if as_json and asked not in (CSV, JSON):
         raise UsageError(f"the output must be JSON or {asked}, got --json and {out!r}; leave one out")

@@ -33,7 +33,9 @@ def reading_threads(n_jobs: Any, n_rows: int) -> int:
 
 def check_n_jobs(n_jobs: Any) -> None:
     """Refuse an invalid `n_jobs`; `set_params` may have changed it since `fit`."""
-    if n_jobs is None or (type(n_jobs) is int and n_jobs != 0):  # most are; asking for Integral takes half a microsecond
+    if n_jobs is None or (
+        type(n_jobs) is int and n_jobs != 0
+    ):  # most are; asking for Integral takes half a microsecond
         return
     if not (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
         raise ValueError(f"n_jobs must be None or an int other than 0, got {n_jobs!r}")

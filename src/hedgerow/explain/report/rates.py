@@ -44,7 +44,7 @@ def rate_words(classes: NDArray[Any], said: Said, found: dict[str, Estimate]) ->
     return [(name, value, ends + meaning) for name, value, ends, meaning in told] + [
         (
             "AUC",
-            *_area(found["auc"], f"so often a row that is {so} has a higher probability of it than one that is not"),
+            *_area(found["auc"], f"how often a row that is {so} has a higher probability of it than a row that is not"),
         )
     ]
 
