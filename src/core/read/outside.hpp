@@ -59,7 +59,7 @@ void average_outside(const ForestView& forest, const LeafView& leaves, const Out
             const Bag& bag = bags[number];
             judged.clear();
             for (std::size_t i = 0; i < rows; ++i)
-                if (bag.multiplicity(static_cast<std::size_t>(outside.rows[first + i])) == 0) judged.push_back(static_cast<std::uint32_t>(i));
+                if (!bag.holds(static_cast<std::size_t>(outside.rows[first + i]))) judged.push_back(static_cast<std::uint32_t>(i));
             route_rows(tree, view, judged.data(), judged.size(), at.data());
             for (std::size_t j = 0; j < judged.size(); ++j) {
                 const std::size_t i = judged[j];

@@ -261,7 +261,7 @@ void fold_block(const ForestView& forest, const LeafView& leaves, const StateTab
             const Bag& bag = bags[start + place];
             judged.clear();
             for (std::size_t i = 0; i < rows; ++i)
-                if (bag.multiplicity(first + i) == 0) judged.push_back(static_cast<std::uint32_t>(i));
+                if (!bag.holds(first + i)) judged.push_back(static_cast<std::uint32_t>(i));
             route_rows(tree, view, judged.data(), judged.size(), at.data());
             for (std::size_t i = 0; i < judged.size(); ++i) arrived(place, tree, judged[i], at[i]);
         }
