@@ -42,6 +42,17 @@ def test_the_parts_of_nodes_are_those_of_their_bits(kind: type) -> None:
     assert kinds[MULTIWAY if kind is RandomDecisionTreesClassifier else SUBSET] > 0
 
 
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomDecisionTreesClassifier])
+def test_features_of_splits_are_found_in_parts_as_in_all_nodes(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = fitted(kind).forest_.structure
+    inner, multiway = ~nodes.is_leaf, nodes.kind == MULTIWAY
+    for part_nodes in (1, int(np.diff(nodes.node_start).max()) * 2, 1 << 18):
+        monkeypatch.setattr("hedgerow.forest.nodes._PART_NODES", part_nodes)
+        assert sum(part.n_trees for part in nodes.in_parts()) == nodes.n_trees
+        assert nodes.split_features().tolist() == np.unique(nodes.feature[inner]).tolist()
+        assert nodes.split_features(two_sides=True).tolist() == np.unique(nodes.feature[inner & ~multiway]).tolist()
+
+
 def test_every_node_but_a_root_is_a_child_of_its_parent() -> None:
     nodes = fitted(RandomDecisionTreesClassifier).forest_.structure
     parent, n_children = nodes.parent, np.zeros(len(nodes.bits), dtype=np.int64)

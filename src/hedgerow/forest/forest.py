@@ -14,7 +14,7 @@ from hedgerow import _core
 from hedgerow.forest.counts import Counts
 from hedgerow.forest.leaves import Leaves
 from hedgerow.forest.moments import Moments
-from hedgerow.forest.nodes import MULTIWAY, Nodes
+from hedgerow.forest.nodes import Nodes
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.several import SeveralLeaves
 from hedgerow.forest.unseen import Unseen, rows_with_gaps
@@ -328,8 +328,7 @@ class Forest:
     @cached_property
     def used_features(self) -> NDArray[np.int64]:
         """Numbers of the features that some node splits on, in ascending order."""
-        nodes = self.structure
-        return np.unique(nodes.feature[~nodes.is_leaf])
+        return self.structure.split_features()
 
     @cached_property
     def _gapless_splits(self) -> NDArray[np.intp]:
@@ -337,9 +336,8 @@ class Forest:
         nodes = self.structure
         if nodes.unseen is None:
             return np.empty(0, dtype=np.intp)
-        split = np.zeros(len(nodes.unseen.gapless), dtype=bool)
-        split[nodes.feature[~nodes.is_leaf & (nodes.kind != MULTIWAY)]] = True
-        return np.flatnonzero(split & (nodes.unseen.gapless == 1))
+        split = nodes.split_features(two_sides=True)
+        return np.asarray(split[nodes.unseen.gapless[split] == 1])
 
     @cached_property
     def _branching(self) -> tuple[NDArray[np.float64], NDArray[np.uint8], bool]:

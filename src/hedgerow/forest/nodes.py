@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,6 +18,8 @@ THRESHOLD, SUBSET, MULTIWAY = 0, 1, 2
 # The first bit of each part of a node, and the number of its bits.
 _CODE, _FEATURE, _KIND, _FLAG, _CHILD = (0, 16), (16, 17), (33, 2), (35, 1), (36, 28)
 _LEAF = np.uint64(0xFFFF)  # the code of a leaf; its feature and kind are 0
+#: About so many nodes are in a part.
+_PART_NODES = 1 << 18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,6 +179,11 @@ class Nodes:
             self.unseen,
         )
 
+    def in_parts(self) -> Iterator[Nodes]:
+        """The trees, some neighbours at a time: what is made of all nodes at once takes several times their bytes."""
+        step = max(1, self.n_trees * _PART_NODES // max(1, len(self.bits)))
+        return (self.some(first, min(first + step, self.n_trees)) for first in range(0, self.n_trees, step))
+
     def families(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """-> the inner nodes (m,), how many children each of them has (m,), and all these children, one after another.
 
@@ -190,6 +197,16 @@ class Nodes:
     def tree_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Nodes (m,), numbered over all trees -> their trees (m,)."""
         return np.searchsorted(self.node_start, nodes, side="right") - 1
+
+    def split_features(self, *, two_sides: bool = False) -> NDArray[np.int64]:
+        """-> the features that some node splits on, into two children with `two_sides`, in ascending order."""
+        found = np.zeros(1 << _FEATURE[1], dtype=bool)
+        for part in self.in_parts():
+            bits = part.bits[~part.is_leaf]
+            if two_sides:
+                bits = bits[_part(bits, _KIND) != MULTIWAY]
+            found[_part(bits, _FEATURE)] = True
+        return np.flatnonzero(found)
 
     def splits(self, kind: int) -> NDArray[np.int64]:
         """-> (m,): the nodes that have this kind of split, numbered over all trees."""
