@@ -21,23 +21,58 @@ nb::dict grow(const InCodes& codes, const nb::dict& bins, const nb::dict& target
     }, progress));
 }
 
-// Codes of a part, row after row -> its rows that reach some nodes of the top of a tree: rows, times, start. Those in some nodes
-// may be known from before.
-nb::tuple arrived_of(const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
-                     const In<std::uint64_t>& set_words, const In<std::int32_t>& place, std::size_t n_places, std::uint64_t seed,
-                     std::uint64_t tree, std::size_t n_rows, double bag_mean, std::size_t first_row, bool outside,
-                     const std::optional<In<std::uint32_t>>& begun_nodes, const std::optional<In<std::int64_t>>& begun_start,
-                     const std::optional<In<std::uint32_t>>& begun_rows) {
-    const TreeView top{reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), true};
-    std::optional<Begun> begun;
-    if (begun_nodes) begun = {span_of(*begun_nodes), span_of(*begun_rows), span_of(*begun_start)};
+nb::tuple to_tuple(Arrived&& found) {
+    return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.times)), to_numpy(std::move(found.start)));
+}
+
+GivenTop top_of(const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::uint64_t>& set_words) {
+    return {{reinterpret_cast<const Node*>(nodes.data()), payload.data(), set_words.data(), true}, nodes.size()};
+}
+
+// Codes of a part, row after row, and the top of a tree -> its rows that reach some nodes: rows, times, start.
+nb::tuple arrived_of(const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload, const In<std::uint64_t>& set_words,
+                     const In<std::uint32_t>& asked, std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double bag_mean,
+                     std::size_t first_row, bool inside, bool outside) {
     Arrived found = without_gil([&](Control&) {
         return with_rows(codes, 0, [&](const auto& rows) {
-            return find_arrived(top, rows.view(), rows.n_rows, {span_of(place), n_places}, Bag(seed, tree, n_rows, bag_mean), first_row,
-                                outside, begun ? &*begun : nullptr);
+            return find_arrived(top_of(nodes, payload, set_words), rows.view(), rows.n_rows, span_of(asked), Bag(seed, tree, n_rows, bag_mean),
+                                first_row, inside, outside);
         });
     });
-    return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.times)), to_numpy(std::move(found.start)));
+    return to_tuple(std::move(found));
+}
+
+void make_rows_in_nodes(RowsInNodes* self, std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, double bag_mean, std::size_t first_row,
+                        std::size_t part_rows) {
+    new (self) RowsInNodes(Bag(seed, tree, n_rows, bag_mean), first_row, part_rows, true, false);
+}
+
+// The same, where rows begin in the nodes in which they are known to be.
+nb::tuple rows_in_nodes(RowsInNodes& self, const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
+                        const In<std::uint64_t>& set_words, const In<std::uint32_t>& asked, bool keeps) {
+    Arrived found = without_gil([&](Control&) {
+        return with_rows(codes, 0, [&](const auto& rows) {
+            self.check(rows.n_rows);
+            return self.rows(top_of(nodes, payload, set_words), rows.view(), span_of(asked), keeps);
+        });
+    });
+    return to_tuple(std::move(found));
+}
+
+// The same -> sums over the rows of these nodes.
+nb::object sums_in_nodes(RowsInNodes& self, const InCodes& codes, const In<std::uint64_t>& nodes, const In<std::int32_t>& payload,
+                         const In<std::uint64_t>& set_words, const In<std::uint32_t>& asked, bool keeps, const In<std::int64_t>& n_bins,
+                         const std::optional<In<std::uint16_t>>& labels, std::size_t n_cells, const In<std::int64_t>& start,
+                         const In<std::uint32_t>& features) {
+    if (start.size() != asked.size() + 1) throw std::invalid_argument("start must have one entry for each node, and one more");
+    return to_numpy(without_gil([&](Control&) {
+        return with_rows(codes, n_bins.size(), [&](const auto& rows) {
+            self.check(rows.n_rows);
+            if (labels && labels->size() != rows.n_rows) throw std::invalid_argument("labels must have one entry for each row");
+            return self.sums(top_of(nodes, payload, set_words), rows.view(), span_of(asked), keeps, span_of(n_bins), span_of(labels), n_cells,
+                             {span_of(start), span_of(features)});
+        });
+    }));
 }
 
 template <class Cell>
@@ -58,9 +93,15 @@ nb::object histograms(const InCodes& codes, const In<std::int64_t>& n_bins, cons
 void define_growing(nb::module_& module) {
     module.def("grow", &grow, "codes"_a.noconvert(), "bins"_a, "target"_a, "options"_a, "first_tree"_a, "n_trees"_a, "n_threads"_a,
                "progress"_a.none(), "below"_a.none());
-    module.def("arrived", &arrived_of, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "place"_a, "n_places"_a, "seed"_a,
-               "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a, "outside"_a, "begun_nodes"_a.none() = nb::none(),
-               "begun_start"_a.none() = nb::none(), "begun_rows"_a.none() = nb::none());
+    module.def("arrived", &arrived_of, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "asked"_a, "seed"_a, "tree"_a, "n_rows"_a,
+               "bag_mean"_a, "first_row"_a, "inside"_a, "outside"_a);
+    nb::class_<RowsInNodes>(module, "RowsInNodes")
+        .def("__init__", &make_rows_in_nodes, "seed"_a, "tree"_a, "n_rows"_a, "bag_mean"_a, "first_row"_a, "part_rows"_a)
+        .def_prop_ro("n_nodes", &RowsInNodes::n_nodes)
+        .def_prop_ro("nbytes", &RowsInNodes::n_bytes)
+        .def("rows", &rows_in_nodes, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "asked"_a, "keeps"_a)
+        .def("sums", &sums_in_nodes, "codes"_a.noconvert(), "nodes"_a, "payload"_a, "set_words"_a, "asked"_a, "keeps"_a, "n_bins"_a,
+             "labels"_a.none(), "n_cells"_a, "start"_a, "features"_a);
     const auto define_histograms = [&]<class Cell>(Cell) {
         module.def("histograms", &histograms<Cell>, "codes"_a.noconvert(), "n_bins"_a, "rows"_a, "row_start"_a, "labels"_a.none(),
                    "amounts"_a.noconvert(), "sums"_a.none(), "n_cells"_a, "start"_a, "features"_a);

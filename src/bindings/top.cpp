@@ -24,8 +24,7 @@ public:
     nb::list questions(std::size_t most_bytes) {
         nb::list all;
         for (TreeQuestions& each : top_.frontier().questions(most_bytes))
-            all.append(nb::make_tuple(each.tree, to_numpy(std::move(each.nodes)), to_numpy(std::move(each.start)), to_numpy(std::move(each.features)),
-                                      to_numpy(std::move(each.open))));
+            all.append(nb::make_tuple(each.tree, to_numpy(std::move(each.nodes)), to_numpy(std::move(each.start)), to_numpy(std::move(each.features))));
         return all;
     }
     nb::tuple level() {

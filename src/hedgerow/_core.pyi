@@ -107,18 +107,54 @@ def arrived(
     nodes: NDArray[np.uint64],
     payload: NDArray[np.int32],
     set_words: NDArray[np.uint64],
-    place: NDArray[np.int32],
-    n_places: int,
+    asked: NDArray[np.uint32],
     seed: int,
     tree: int,
     n_rows: int,
     bag_mean: float,
     first_row: int,
+    inside: bool,
     outside: bool,
-    begun_nodes: NDArray[np.uint32] | None = None,
-    begun_start: NDArray[np.int64] | None = None,
-    begun_rows: NDArray[np.uint32] | None = None,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]: ...
+
+class RowsInNodes:
+    def __init__(
+        self,
+        seed: int,
+        tree: int,
+        n_rows: int,
+        bag_mean: float,
+        first_row: int,
+        part_rows: int,
+    ) -> None: ...
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def rows(
+        self,
+        codes: NDArray[Any],
+        nodes: NDArray[np.uint64],
+        payload: NDArray[np.int32],
+        set_words: NDArray[np.uint64],
+        asked: NDArray[np.uint32],
+        keeps: bool,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]: ...
+    def sums(
+        self,
+        codes: NDArray[Any],
+        nodes: NDArray[np.uint64],
+        payload: NDArray[np.int32],
+        set_words: NDArray[np.uint64],
+        asked: NDArray[np.uint32],
+        keeps: bool,
+        n_bins: NDArray[np.int64],
+        labels: NDArray[np.uint16] | None,
+        n_cells: int,
+        start: NDArray[np.int64],
+        features: NDArray[np.uint32],
+    ) -> NDArray[np.uint32]: ...
+
 def histograms(
     codes: NDArray[Any],
     n_bins: NDArray[np.int64],
@@ -147,7 +183,7 @@ class Top:
     def sketch(self, tree: int) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]: ...
     def questions(
         self, most_bytes: int
-    ) -> list[tuple[int, NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]]: ...
+    ) -> list[tuple[int, NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32]]]: ...
     def level(self) -> tuple[int, int, int]: ...
     def answer(self, sums: NDArray[np.float64], seen: NDArray[np.float64] | None) -> None: ...
     def groups(self, tree: int, row_bytes: int, most_bytes: int) -> list[tuple[NDArray[np.uint32], int]]: ...

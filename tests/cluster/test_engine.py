@@ -102,6 +102,30 @@ def test_plain_processes_grow_the_same_forest(
     assert_same_bytes(*fit_both(name, target, "weight", **how, n_estimators=2, max_depth=6))
 
 
+class RunsAgain(FuturesEngine):
+    """After each task, an earlier one is run again, as if its result had been lost."""
+
+    def __init__(self, executor: Executor, n_workers: int) -> None:
+        super().__init__(executor, n_workers)
+        self.ran: list[tuple[Any, Any]] = []
+        self.rng = np.random.default_rng(0)
+
+    def _submit(self, function: Any, arguments: Any) -> Any:
+        self.ran.append((function, arguments))
+        task = super()._submit(function, arguments)
+        super()._submit(*self.ran[self.rng.integers(len(self.ran))]).result()
+        return task
+
+
+@pytest.mark.parametrize(("name", "target"), [("RandomForestClassifier", "class"), ("RandomForestRegressor", "number")])
+def test_the_forest_does_not_depend_on_what_pieces_remember(name: str, target: str) -> None:
+    frame = make_frame()
+    here, there = (getattr(hedgerow, name)(3, random_state=1) for _ in range(2))
+    here.fit(frame[FEATURES], frame[target])
+    fit_on_cluster(there, in_parts(frame, [700, 1_700], target), RunsAgain(threads(), 2), gather_bytes=LITTLE)
+    assert_same_bytes(here, there)
+
+
 def test_a_forest_of_another_engine_is_an_ordinary_one() -> None:
     frame = make_frame()
     here, there = fit_both("RandomForestClassifier", "class", n_estimators=3)

@@ -1,7 +1,11 @@
 // Drive top: a table in parts -> the trees of the whole, split by sums and put together from pieces.
 #pragma once
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -91,11 +95,21 @@ private:
     }
 
     Arrived arrived_in(const Part& part, std::size_t tree, const GrownTree& sketch, const std::vector<std::uint32_t>& nodes, bool outside) const {
-        std::vector<std::int32_t> place(sketch.nodes.size(), -1);
-        for (std::size_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = static_cast<std::int32_t>(i);
+        return find_arrived(given_top(sketch), columns_of(part).view(), part.n_rows, nodes, bag_of(tree), part.first_row, true, outside);
+    }
+    static GivenTop given_top(const GrownTree& sketch) {
         TreeView view = sketch.view();
         view.has_nominal = true;
-        return find_arrived(view, columns_of(part).view(), part.n_rows, {place, nodes.size()}, bag_of(tree), part.first_row, outside);
+        return {view, sketch.nodes.size()};
+    }
+    // Sums of rows that have stayed in their nodes since the last question must be the same.
+    void check_kept(const Part& part, const GrownTree& sketch, const TreeQuestions& asked, const std::vector<double>& sums) const {
+        auto& kept = kept_.try_emplace({&part, asked.tree}, bag_of(asked.tree), part.first_row, part.n_rows, true, false).first->second;
+        std::optional<std::span<const std::uint16_t>> labels;
+        if (!options_.is_blind()) labels = std::span(labels_.labels + part.first_row, part.n_rows);
+        const std::vector<std::uint32_t> found = kept.sums(given_top(sketch), columns_of(part).view(), asked.nodes, true, n_bins_, labels, n_cells_,
+                                                           {asked.start, asked.features});
+        if (!std::equal(found.begin(), found.end(), sums.begin(), sums.end())) throw std::logic_error("rows have not stayed in their nodes");
     }
     CodeColumns<Code> columns_of(const Part& part) const { return {part.codes.data(), table_.n_features(), part.n_rows}; }
 
@@ -109,6 +123,7 @@ private:
             RowAmounts<double> given{found.start, found.rows, amounts, std::nullopt, std::nullopt, static_cast<std::uint32_t>(n_cells_)};
             if (!options_.is_blind()) given.labels = std::span(labels_.labels + part.first_row, part.n_rows);
             const std::vector<double> sums = sum_bins(columns_of(part).view(), part.n_rows, n_bins_, given, {asked.start, asked.features});
+            if (!labels_.weighted) check_kept(part, sketch, asked, sums);
             total.resize(sums.size(), 0.0);
             for (std::size_t i = 0; i < sums.size(); ++i) total[i] += sums[i];
         }
@@ -175,6 +190,7 @@ private:
     const Target& target_;
     std::vector<std::int64_t> n_bins_;
     std::vector<Part> parts_;
+    mutable std::map<std::pair<const Part*, std::size_t>, RowsInNodes> kept_;
     std::size_t n_cells_ = 0;
 };
 

@@ -104,8 +104,10 @@ class Split(NamedTuple):
 @pytest.mark.parametrize(
     ("code_type", "form"), [(np.uint8, 0), (np.uint16, 0), (np.uint16, IS_LIST), (np.uint16, IS_LIST | LISTS_RIGHT)]
 )
-@pytest.mark.parametrize("outside", [False, True])
-def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, form: int, outside: bool) -> None:
+@pytest.mark.parametrize(("inside", "outside"), [(True, False), (True, True), (False, True)])
+def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(
+    code_type: type, form: int, inside: bool, outside: bool
+) -> None:
     """A top with a threshold, a subset and a split by category, some of whose ends are asked for."""
     rng = np.random.default_rng(1)
     n_rows, first_row = 400, 70
@@ -123,17 +125,17 @@ def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, 
     }
     first_child = {0: 1, 1: 3, 2: 7}
     nodes = [splits[i].bits(first_child[i]) if i in splits else 0xFFFF | i << 36 for i in range(9)]
-    place = np.array([-1, -1, -1, -1, 1, -1, 0, 2, -1], dtype=np.int32)  # nodes 6, 4 and 7
-    top = (np.array(nodes, dtype=np.uint64), np.zeros(9, dtype=np.int32), words, place, 3)
-    asked = (np.ascontiguousarray(codes.T), *top, 5, 2, 1000, 1.0, first_row, outside)
-    rows, times, start = _core.arrived(*asked)
+    asked = np.array([6, 4, 7], dtype=np.uint32)
+    by_row = np.ascontiguousarray(codes.T)
+    top = (np.array(nodes, dtype=np.uint64), np.zeros(9, dtype=np.int32), words)
+    rows, times, start = _core.arrived(by_row, *top, asked, 5, 2, 1000, 1.0, first_row, inside, outside)
 
     in_bag = _core.bag(5, 2, 1000, 1.0, first_row, first_row + n_rows)
     sides = {i: split.sides({0: 9, 1: 3, 2: 70}[split.feature]) for i, split in splits.items()}
     passed: dict[int, list[int]] = {i: [] for i in range(9)}
     for row in range(n_rows):
         at = 0
-        while at in splits and (outside or in_bag[row]):
+        while at in splits and (inside if in_bag[row] else outside):
             code = codes[splits[at].feature, row]
             at = first_child[at] + int(sides[at][-1 if code == missing else code])
             passed[at].append(row)
@@ -143,9 +145,40 @@ def test_rows_arrive_at_the_nodes_that_a_walk_of_each_leads_to(code_type: type, 
         mine = slice(start[where], start[where + 1])
         assert rows[mine].tolist() == passed[node]
         assert (times[mine] == in_bag[passed[node]]).all()
-    halfway = np.array(
-        passed[2] + passed[1], dtype=np.uint32
-    )  # rows that are known to be in nodes 2 and 1 go on from there
-    begun = (np.array([2, 1], dtype=np.uint32), np.array([0, len(passed[2]), len(halfway)]), halfway)
-    for known, found in zip(_core.arrived(*asked, *begun), (rows, times, start), strict=True):
-        assert known.tolist() == found.tolist()
+    if outside:
+        return
+    # Rows that have gone to nodes 1 and 2 of a smaller top go on from there, whether or not the others go with them.
+    for keeps in (False, True):
+        held = _core.RowsInNodes(5, 2, 1000, 1.0, first_row, n_rows)
+        smaller = (np.array([nodes[0], 0xFFFF | 1 << 36, 0xFFFF | 2 << 36], dtype=np.uint64), top[1][:3], words)
+        assert held.rows(by_row, *smaller, np.array([2], dtype=np.uint32), True)[0].tolist() == passed[2]
+        for known, found in zip(held.rows(by_row, *top, asked, keeps), (rows, times, start), strict=True):
+            assert known.tolist() == found.tolist()
+        assert held.n_nodes == 9
+        with pytest.raises(ValueError, match="a top must not have fewer nodes than before"):
+            held.rows(by_row, *smaller, asked[:0], True)
+
+
+@pytest.mark.parametrize("code_type", [np.uint8, np.uint16])
+@pytest.mark.parametrize("mean", [0.0, 1.0, 6.0])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_rows_in_nodes_add_up_to_their_histograms(code_type: type, mean: float, labelled: bool) -> None:
+    """On their way to a node, and where they have been before; a mean of 6 is often more than an entry can hold."""
+    rng = np.random.default_rng(2)
+    n_rows, first_row, n_bins = 5_000, 3, np.array([9, 5])
+    codes = rng.integers(0, n_bins, (n_rows, 2)).astype(code_type)
+    codes[rng.random(codes.shape) < 0.1] = np.iinfo(code_type).max
+    labels = rng.integers(0, 3, n_rows).astype(np.uint16) if labelled else None
+    whole = 0xFFFF | np.arange(5, dtype=np.uint64) << 36
+    top = whole.copy()
+    top[0], top[1] = Split(THRESHOLD, 0, 4, True, whole[:0]).bits(1), Split(THRESHOLD, 1, 2, False, whole[:0]).bits(3)
+    n_cells = 4 if labelled else 2
+    held = _core.RowsInNodes(7, 1, 9_000, mean, first_row, n_rows)
+    for nodes, asked in ((whole[:1], [0]), (top, [2, 4]), (top, [3, 2])):
+        given = (codes, nodes, np.zeros(len(nodes), dtype=np.int32), whole[:0], np.array(asked, dtype=np.uint32))
+        start, features = np.arange(len(asked) + 1), np.array([1, 0], dtype=np.uint32)[: len(asked)]
+        rows, times, row_start = _core.arrived(*given, 7, 1, 9_000, mean, first_row, True, False)
+        of_rows = (rows, row_start, labels, times, None, n_cells)
+        expected = _core.histograms(codes, n_bins, *of_rows, start, features)
+        assert expected.sum() > 0
+        assert held.sums(*given, True, n_bins, labels, n_cells, start, features).tolist() == expected.tolist()

@@ -1,12 +1,15 @@
-// Arrive: the rows of a part of the table, and the top of a tree -> the rows that reach some of its nodes.
+// Arrive: the rows of a part of the table, and the top of a tree -> the rows of its nodes, which stay there while the top grows.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <vector>
 
+#include "core/grow/histogram.hpp"
 #include "core/read/tree.hpp"
 #include "core/read/walk.hpp"
 #include "core/rows/bag.hpp"
@@ -14,142 +17,244 @@
 
 namespace hedgerow {
 
+// Begins to read memory that is needed soon.
+inline void fetch_soon([[maybe_unused]] const void* memory) {
+#if defined(__GNUC__)
+    __builtin_prefetch(memory);
+#endif
+}
+
+// The top of a tree, as far as it has grown.
+struct GivenTop {
+    TreeView tree;
+    std::size_t n_nodes = 0;
+};
+
 // The rows of place i are rows[start[i]] … rows[start[i + 1] - 1], in ascending order; times says how often the bag holds each.
 struct Arrived {
     std::vector<std::uint32_t> rows, times;
     std::vector<std::int64_t> start;
 };
 
-// Which ends of a top are wanted: node i becomes place[i], or -1 if it is not wanted.
-struct Places {
-    std::span<const std::int32_t> place;
-    std::size_t n_places = 0;
-};
-
-// Rows that are known to be in some nodes: those of nodes[i] are rows[start[i]] … rows[start[i + 1] - 1], in ascending order.
-struct Begun {
-    std::span<const std::uint32_t> nodes, rows;
-    std::span<const std::int64_t> start;
-};
-
-// Rows go down level by level, as they did when the tree grew, and are dropped as soon as no node below them is wanted: the
-// deeper a top, the fewer rows are left. They are taken in blocks that fit into the cache, in two buffers: workers of a
-// cluster return memory to the system at once, so large buffers, or one for each node, take three times as long.
-template <class Code>
-class Arrival {
+// Rows of a part, node after node: those that the bag of a tree holds (`inside`), or the others, or all. They are one list, in which
+// the rows of a node that is split change places with each other only, as in a grower.
+class RowsInNodes {
 public:
-    Arrival(const TreeView& tree, const CodeView<Code>& view, const Places& asked)
-        : tree_(tree), view_(view), asked_(asked), of_place_(asked.n_places) {
-        wanted_.assign(asked.place.size(), 0);
-        for (std::size_t at = asked.place.size(); at-- > 0;) {  // children come after their parents
-            const auto node = static_cast<std::uint32_t>(at);
-            wanted_[at] = asked.place[at] >= 0;
-            for (std::uint32_t side = 0; side < n_children(tree, node); ++side) wanted_[at] |= wanted_[first_child(tree, node) + side];
+    // The part begins with row `first_row` of the table and has `n_rows`; all are in the root.
+    RowsInNodes(const Bag& bag, std::size_t first_row, std::size_t n_rows, bool inside, bool outside)
+        : bag_(bag), first_row_(first_row), n_rows_(n_rows), n_bits_(static_cast<std::uint32_t>(std::bit_width(n_rows))), is_divided_(1), spans_(1) {
+        if (n_bits_ > 31) throw std::invalid_argument("a part must have fewer than 2^31 rows");
+        entries_.resize(n_rows + 1);
+        std::size_t n_taken = 0;
+        for (std::size_t row = 0; row < n_rows; ++row) {
+            const std::uint32_t times = bag.multiplicity(first_row + row);
+            entries_[n_taken] = static_cast<std::uint32_t>(row) | std::min(times, most()) << n_bits_;
+            n_taken += times > 0 ? inside : outside;
         }
+        entries_.resize(n_taken);
+        entries_.shrink_to_fit();
+        spans_[0] = {0, n_taken};
     }
 
-    // Takes the rows of one block, which are in a node: the first n_rows of the vector, which has room for one more.
-    void take(std::uint32_t node, std::vector<std::uint32_t>& rows, std::size_t n_rows) {
-        others_.resize(rows.size());
-        waiting_.push_back({node, 0, n_rows});
-        while (!waiting_.empty()) {
-            const Span span = waiting_.back();
-            waiting_.pop_back();
-            if (!wanted_[span.node] || span.n_rows == 0) continue;
-            if (asked_.place[span.node] < 0) {
-                divide(span, rows.data());
-                continue;
+    void check(std::size_t n_rows) const {
+        if (n_rows != n_rows_) throw std::invalid_argument("codes must be those of the part");
+    }
+    std::size_t n_nodes() const { return spans_.size(); }
+    std::size_t n_bytes() const { return entries_.capacity() * sizeof(std::uint32_t); }
+
+    // The rows of some nodes of the top; with `keeps`, all rows go to the ends of the top, so that a later one can begin there.
+    template <class Code>
+    Arrived rows(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps) {
+        advance(top, codes, nodes, keeps, [](std::uint32_t, const std::uint32_t*, std::size_t) {});
+        Arrived found;
+        found.start.push_back(0);
+        for (const std::uint32_t node : nodes) found.start.push_back(found.start.back() + static_cast<std::int64_t>(spans_[node].size()));
+        found.rows.reserve(static_cast<std::size_t>(found.start.back()));
+        found.times.reserve(found.rows.capacity());
+        for (const std::uint32_t node : nodes)
+            for (std::size_t i = spans_[node].begin; i < spans_[node].end; ++i) {
+                found.rows.push_back(row_of(entries_[i]));
+                found.times.push_back(times_of(entries_[i]));
             }
-            std::vector<std::uint32_t>& mine = of_place_[static_cast<std::size_t>(asked_.place[span.node])];
-            mine.insert(mine.end(), rows.data() + span.first, rows.data() + span.first + span.n_rows);
-        }
+        return found;
     }
 
-    Arrived found() const {
-        Arrived all;
-        all.start.push_back(0);
-        for (const auto& mine : of_place_) all.start.push_back(all.start.back() + static_cast<std::int64_t>(mine.size()));
-        all.rows.reserve(static_cast<std::size_t>(all.start.back()));
-        for (const auto& mine : of_place_) all.rows.insert(all.rows.end(), mine.begin(), mine.end());
-        return all;
+    // Their sums in the bins of some features, as `sum_bins` of histogram.hpp lays them out: a row adds to the cell of its label
+    // how often the bag holds it. Rows are added up while a block of them is in the cache because it was just divided.
+    template <class Code>
+    std::vector<std::uint32_t> sums(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps,
+                                    std::span<const std::int64_t> n_bins, const std::optional<std::span<const std::uint16_t>>& labels,
+                                    std::size_t n_cells, const Requests& asked) {
+        const BinLayout layout(n_bins, n_cells);
+        std::vector<std::int32_t> place(top.n_nodes, -1);
+        std::vector<std::size_t> first{0};
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            if (nodes[i] >= top.n_nodes) throw std::invalid_argument("nodes must be those of the top");
+            place[nodes[i]] = static_cast<std::int32_t>(i);
+            first.push_back(first.back() + layout.size(asked.of(i)));
+        }
+        std::vector<std::uint32_t> cells(first.back(), 0);
+        std::vector<std::uint8_t> is_summed(nodes.size(), 0);
+        const auto add = [&](std::uint32_t node, const std::uint32_t* entries, std::size_t n) {
+            if (place[node] < 0) return;
+            const auto i = static_cast<std::size_t>(place[node]);
+            is_summed[i] = 1;
+            add_entries(codes, entries, n, asked.of(i), layout, labels ? labels->data() : nullptr, cells.data() + first[i]);
+        };
+        advance(top, codes, nodes, keeps, add);
+        for (const std::uint32_t node : nodes)
+            if (!is_summed[static_cast<std::size_t>(place[node])])
+                add(node, entries_.data() + spans_[node].begin, spans_[node].size());
+        return cells;
     }
 
 private:
     struct Span {
-        std::uint32_t node = 0;
-        std::size_t first = 0, n_rows = 0;
+        std::size_t begin = 0, end = 0;
+        std::size_t size() const { return end - begin; }
     };
+    static constexpr std::size_t block = 2048;     // rows that are divided, and then added up
+    static constexpr std::size_t ahead = 24;       // rows whose codes are on their way: the tops of trees take two thirds of the time
+    static constexpr std::size_t together = 512;   // rows that are added up for one feature after another
 
-    // Puts the rows of one child after those of the other, and all children on the list.
-    void divide(const Span& span, std::uint32_t* rows) {
-        const Node node = tree_.nodes[span.node];
-        Span left = span;
-        left.node = node.child();
+    // An entry is the number of a row and, in the bits above it, how often the bag holds it. There is room for at least one bit; the
+    // highest value means that the bag must be asked.
+    std::uint32_t most() const { return std::min(7U, 0xffffffff >> n_bits_); }
+    std::uint32_t row_of(std::uint32_t entry) const { return entry & ((std::uint32_t{1} << n_bits_) - 1); }
+    std::uint32_t times_of(std::uint32_t entry) const {
+        const std::uint32_t times = entry >> n_bits_;
+        return times < most() ? times : bag_.multiplicity(first_row_ + row_of(entry));
+    }
+
+    // Divides the nodes that the top has split since; without `keeps`, only those above some of `nodes`. add(child, entries, their
+    // number) is called for each block of rows that have just come to a node which is not divided again.
+    template <class Code, class Add>
+    void advance(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps, const Add& add) {
+        if (top.n_nodes < n_nodes()) throw std::invalid_argument("a top must not have fewer nodes than before");
+        spans_.resize(top.n_nodes);
+        is_divided_.resize(top.n_nodes);
+        const std::vector<std::uint8_t> wanted = wanted_in(top, nodes, keeps);
+        std::vector<std::uint32_t> others;
+        for (std::uint32_t at = 0; at < top.n_nodes; ++at) {  // children come after their parents
+            const std::uint32_t n = n_children(top.tree, at);
+            if (n == 0 || is_divided_[at] || !wanted[at]) continue;
+            const std::uint32_t first = first_child(top.tree, at);
+            if (first <= at || first + n > top.n_nodes) throw std::invalid_argument("children must be nodes of the top, after their parents");
+            divide(top.tree, at, n, codes, others, add);
+            is_divided_[at] = 1;
+        }
+    }
+    static std::vector<std::uint8_t> wanted_in(const GivenTop& top, std::span<const std::uint32_t> nodes, bool keeps) {
+        std::vector<std::uint8_t> wanted(top.n_nodes, keeps);
+        for (const std::uint32_t node : nodes) wanted.at(node) = 1;
+        for (std::size_t at = top.n_nodes; at-- > 0;) {
+            const auto node = static_cast<std::uint32_t>(at);
+            for (std::uint32_t side = 0; side < n_children(top.tree, node); ++side) wanted[at] |= wanted.at(first_child(top.tree, node) + side);
+        }
+        return wanted;
+    }
+    template <class Code, class Add>
+    void divide(const TreeView& tree, std::uint32_t at, std::uint32_t n, const CodeView<Code>& codes, std::vector<std::uint32_t>& others,
+                const Add& add) {
+        const Node node = tree.nodes[at];
+        Span rest = spans_[at];
+        if (others.size() <= rest.size()) others.resize(rest.size() + 1);
+        const std::uint32_t first = node.child(), last = first + n - 1;
         if (node.kind() == NodeKind::threshold) {  // in a loop of its own, without a look at the node for each row
             const std::uint32_t missing_left = node.missing_left(), bound = node.code() + missing_left;
-            left = part(left, rows, node.feature(), [=](Code code) { return static_cast<Code>(code + missing_left) <= bound; });
+            rest = part(rest, first, true, codes, node.feature(), others.data(), add,
+                        [=](Code code) { return static_cast<Code>(code + missing_left) <= bound; });
         } else {
-            for (const std::uint32_t last = left.node + n_children(tree_, span.node) - 1; left.node < last;)
-                left = part(left, rows, node.feature(), [&](Code code) { return child_for<Ready::for_all>(tree_, span.node, code) == left.node; });
+            for (std::uint32_t child = first; child < last; ++child)
+                rest = part(rest, child, child + 1 == last, codes, node.feature(), others.data(), add,
+                            [&](Code code) { return child_for<Ready::for_all>(tree, at, code) == child; });
         }
-        waiting_.push_back(left);
+        spans_[last] = rest;
     }
-    // Puts the rows first that stay, and their node on the list. -> the next node, with the others
-    template <class Stays>
-    Span part(const Span& span, std::uint32_t* all_rows, std::uint32_t feature, Stays&& stays) {
-        const Code* column = view_.column(feature);
-        std::uint32_t *rows = all_rows + span.first, *mine = rows, *other = others_.data();
-        // Both lists are written to, and only one of them advances, so there is no branch that could be mispredicted.
-        for (std::size_t i = 0; i < span.n_rows; ++i) {
-            const std::uint32_t row = rows[i];
-            const bool kept = stays(column[row * view_.row_stride]);
-            *mine = *other = row;
-            mine += kept;
-            other += !kept;
+    // Puts the rows first that stay, which are those of a child. -> the others
+    template <class Code, class Add, class Stays>
+    Span part(const Span& span, std::uint32_t child, bool is_last, const CodeView<Code>& codes, std::uint32_t feature, std::uint32_t* others,
+              const Add& add, const Stays& stays) {
+        const Code* column = codes.column(feature);
+        std::uint32_t *mine = entries_.data() + span.begin, *other = others;
+        for (std::size_t first = span.begin; first < span.end; first += block) {
+            const std::uint32_t *old_mine = mine, *old_other = other;
+            // Both lists are written to, and only one of them advances, so there is no branch that could be mispredicted.
+            for (std::size_t i = first; i < std::min(first + block, span.end); ++i) {
+                const std::uint32_t entry = entries_[i];
+                fetch_soon(column + row_of(entries_[std::min(i + ahead, span.end - 1)]) * codes.row_stride);
+                const bool kept = stays(column[row_of(entry) * codes.row_stride]);
+                *mine = *other = entry;
+                mine += kept;
+                other += !kept;
+            }
+            add(child, old_mine, static_cast<std::size_t>(mine - old_mine));
+            if (is_last) add(child + 1, old_other, static_cast<std::size_t>(other - old_other));
         }
-        std::copy(others_.data(), other, mine);
-        const auto n_mine = static_cast<std::size_t>(mine - rows);
-        waiting_.push_back({span.node, span.first, n_mine});
-        return {span.node + 1, span.first + n_mine, span.n_rows - n_mine};
+        std::copy(others, other, mine);
+        const auto middle = static_cast<std::size_t>(mine - entries_.data());
+        spans_[child] = {span.begin, middle};
+        return {middle, span.end};
     }
 
-    TreeView tree_;
-    CodeView<Code> view_;
-    Places asked_;
-    std::vector<std::uint8_t> wanted_;  // whether the node, or one below it, is wanted
-    std::vector<std::vector<std::uint32_t>> of_place_;
-    std::vector<std::uint32_t> others_;
-    std::vector<Span> waiting_;
+    template <class Code>
+    void add_entries(const CodeView<Code>& codes, const std::uint32_t* entries, std::size_t n, std::span<const std::uint32_t> features,
+                     const BinLayout& layout, const std::uint16_t* labels, std::uint32_t* all_cells) const {
+        std::size_t offset[together];
+        std::uint32_t label[together], times[together];
+        const std::size_t width = layout.n_cells;
+        for (std::size_t first = 0; first < n; first += together) {
+            const std::size_t size = std::min(together, n - first);
+            for (std::size_t i = 0; i < size; ++i) {
+                const std::uint32_t row = row_of(entries[first + i]);
+                offset[i] = row * codes.row_stride;
+                label[i] = labels ? labels[row] : 0;
+                times[i] = times_of(entries[first + i]);
+            }
+            std::uint32_t* cells = all_cells;
+            for (const std::uint32_t feature : features) {
+                const Code* column = codes.column(feature);
+                const auto missing = static_cast<std::size_t>(layout.n_bins[feature]);
+                for (std::size_t i = 0; i < size; ++i) {
+                    const Code code = column[offset[i]];
+                    std::uint32_t* bin = cells + (code == missing_code<Code> ? missing : std::size_t{code}) * width;
+                    bin[label[i]] += times[i];
+                    bin[width - 1] += 1;
+                }
+                cells += layout.size(feature);
+            }
+        }
+    }
+
+    Bag bag_;
+    std::size_t first_row_, n_rows_;
+    std::uint32_t n_bits_;
+    std::vector<std::uint32_t> entries_;
+    std::vector<std::uint8_t> is_divided_;
+    std::vector<Span> spans_;  // of nodes that are not divided, and of their parents as they were
 };
 
-// The part begins with row `first_row` of the table and has `n_rows`; those that are not in the bag are included only with
-// `outside`. With `begun`, rows start where they are known to be instead of at the root; all asked nodes must be below these.
+// The rows of a part that reach some nodes from the root. They are taken in blocks whose codes stay in the cache on their way down.
 template <class Code>
-Arrived find_arrived(const TreeView& tree, const CodeView<Code>& codes, std::size_t n_rows, const Places& asked, const Bag& bag,
-                     std::size_t first_row, bool outside, const Begun* begun = nullptr) {
+Arrived find_arrived(const GivenTop& top, const CodeView<Code>& codes, std::size_t n_rows, std::span<const std::uint32_t> nodes, const Bag& bag,
+                     std::size_t first_row, bool inside, bool outside) {
     constexpr std::size_t block = 16384;
-    Arrival<Code> arrival(tree, codes, asked);
-    std::vector<std::uint32_t> rows(std::min(block, n_rows) + 1);
-    for (std::size_t i = 0; begun != nullptr && i < begun->nodes.size(); ++i)
-        for (auto first = static_cast<std::size_t>(begun->start[i]), end = static_cast<std::size_t>(begun->start[i + 1]); first < end;) {
-            const std::size_t size = std::min(rows.size() - 1, end - first);
-            std::copy_n(begun->rows.data() + first, size, rows.data());
-            arrival.take(begun->nodes[i], rows, size);
-            first += size;
+    std::vector<std::vector<std::uint32_t>> rows(nodes.size()), times(nodes.size());
+    for (std::size_t first = 0; first < n_rows; first += block) {
+        const CodeView<Code> here{codes.codes + first * codes.row_stride, codes.row_stride, codes.feature_stride};
+        const Arrived some = RowsInNodes(bag, first_row + first, std::min(block, n_rows - first), inside, outside).rows(top, here, nodes, false);
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            for (auto row = some.rows.begin() + some.start[i]; row != some.rows.begin() + some.start[i + 1]; ++row)
+                rows[i].push_back(static_cast<std::uint32_t>(first) + *row);
+            times[i].insert(times[i].end(), some.times.begin() + some.start[i], some.times.begin() + some.start[i + 1]);
         }
-    for (std::size_t first = 0; begun == nullptr && first < n_rows; first += block) {
-        const std::size_t last = std::min(first + block, n_rows);
-        std::size_t n_inside = 0;
-        for (std::size_t row = first; row < last; ++row) {
-            rows[n_inside] = static_cast<std::uint32_t>(row);
-            n_inside += outside || bag.holds(first_row + row);
-        }
-        arrival.take(0, rows, n_inside);
     }
-    Arrived found = arrival.found();
-    found.times.resize(found.rows.size());
-    for (std::size_t i = 0; i < found.rows.size(); ++i) found.times[i] = bag.multiplicity(first_row + found.rows[i]);
-    return found;
+    Arrived all;
+    all.start.push_back(0);
+    for (const auto& mine : rows) all.start.push_back(all.start.back() + static_cast<std::int64_t>(mine.size()));
+    for (const auto& mine : rows) all.rows.insert(all.rows.end(), mine.begin(), mine.end());
+    for (const auto& mine : times) all.times.insert(all.times.end(), mine.begin(), mine.end());
+    return all;
 }
 
 }  // namespace hedgerow

@@ -67,13 +67,11 @@ inline GrownTree sketch_of(const TopTree& top) {
     return tree;
 }
 
-// The nodes and features of a tree to sum: those of node i are features[start[i]] … features[start[i + 1] - 1]. All open nodes
-// of the tree, whose rows the caller may keep: whatever is asked later is below them.
+// The nodes and features of a tree to sum: those of node i are features[start[i]] … features[start[i + 1] - 1].
 struct TreeQuestions {
     std::size_t tree = 0;
     std::vector<std::uint32_t> nodes, features;
     std::vector<std::int64_t> start{0};
-    std::vector<std::uint32_t> open;
 };
 
 class Frontier {
@@ -168,20 +166,13 @@ private:
     std::vector<TreeQuestions> grouped() const {
         std::vector<TreeQuestions> all;
         for (const Place& place : asked_) {
-            if (all.empty() || all.back().tree != place.tree) all.push_back({place.tree, {}, {}, {0}, open_in(trees_[place.tree])});
+            if (all.empty() || all.back().tree != place.tree) all.push_back({place.tree, {}, {}, {0}});
             const std::vector<std::uint32_t>& needed = trees_[place.tree].nodes[place.node].needed;
             all.back().nodes.push_back(place.node);
             append(all.back().features, needed);
             all.back().start.push_back(static_cast<std::int64_t>(all.back().features.size()));
         }
         return all;
-    }
-
-    static std::vector<std::uint32_t> open_in(const TopTree& tree) {
-        std::vector<std::uint32_t> open;
-        for (std::uint32_t at = 0; at < tree.nodes.size(); ++at)
-            if (tree.nodes[at].state == TopNode::State::open) open.push_back(at);
-        return open;
     }
 
     std::size_t n_cells_of(std::uint32_t feature) const { return (features_[feature].n_bins + 1) * search_->n_cells(); }

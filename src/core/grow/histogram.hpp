@@ -18,6 +18,27 @@ namespace hedgerow {
 struct Requests {
     std::span<const std::int64_t> start;
     std::span<const std::uint32_t> features;
+
+    std::span<const std::uint32_t> of(std::size_t node) const {
+        const auto first = static_cast<std::size_t>(start[node]), last = static_cast<std::size_t>(start[node + 1]);
+        return features.subspan(first, last - first);
+    }
+};
+
+// Where sums lie: one feature after the other; each has n_bins + 1 bins, the last for missing values, and a bin has n_cells.
+struct BinLayout {
+    std::span<const std::int64_t> n_bins;
+    std::size_t n_cells = 2;
+
+    std::size_t size(std::uint32_t feature) const {
+        if (feature >= n_bins.size()) throw std::invalid_argument("features must be numbers of features");
+        return static_cast<std::size_t>(n_bins[feature] + 1) * n_cells;
+    }
+    std::size_t size(std::span<const std::uint32_t> features) const {
+        std::size_t sum = 0;
+        for (const std::uint32_t feature : features) sum += size(feature);
+        return sum;
+    }
 };
 
 // What rows add to their bins. A row adds its amount to the cell of its class (or to the only one); in a regression it adds
@@ -43,12 +64,9 @@ template <class Code, class Cell>
 class BinSums {
 public:
     BinSums(const CodeView<Code>& view, std::span<const std::int64_t> n_bins, const RowAmounts<Cell>& given)
-        : view_(view), n_bins_(n_bins), given_(given), width_(given.n_cells) {}
+        : view_(view), layout_{n_bins, given.n_cells}, given_(given) {}
 
-    std::size_t size(std::uint32_t feature) const {
-        if (feature >= n_bins_.size()) throw std::invalid_argument("features must be numbers of features");
-        return static_cast<std::size_t>(n_bins_[feature] + 1) * width_;
-    }
+    std::size_t size(std::span<const std::uint32_t> features) const { return layout_.size(features); }
     // -> the end of the cells
     Cell* add(std::size_t node, std::span<const std::uint32_t> features, Cell* cells) const {
         const auto first = static_cast<std::size_t>(given_.start[node]), end = static_cast<std::size_t>(given_.start[node + 1]);
@@ -56,51 +74,44 @@ public:
         for (std::size_t block = first; block < end; block += together, n_cells = 0)
             for (const std::uint32_t feature : features) {
                 add_block(block, std::min(block + together, end), feature, cells + n_cells);
-                n_cells += size(feature);
+                n_cells += layout_.size(feature);
             }
-        for (const std::uint32_t feature : features) cells += size(feature);
-        return cells;
+        return cells + size(features);
     }
 
 private:
     static constexpr std::size_t together = 512;  // rows that are read for all features while their codes are in the cache
 
     std::size_t bin_of(Code code, std::uint32_t feature) const {
-        return code == missing_code<Code> ? static_cast<std::size_t>(n_bins_[feature]) : std::size_t{code};
+        return code == missing_code<Code> ? static_cast<std::size_t>(layout_.n_bins[feature]) : std::size_t{code};
     }
     void add_block(std::size_t first, std::size_t last, std::uint32_t feature, Cell* cells) const {
         const Code* column = view_.column(feature);
+        const std::size_t width = layout_.n_cells;
         const std::uint16_t* labels = given_.labels ? given_.labels->data() : nullptr;
         for (std::size_t i = first; i < last; ++i) {
             const std::uint32_t row = given_.rows[i];
-            Cell* bin = cells + bin_of(column[row * view_.row_stride], feature) * width_;
+            Cell* bin = cells + bin_of(column[row * view_.row_stride], feature) * width;
             bin[labels ? labels[row] : 0] += given_.amounts[i];
             if (given_.sums) bin[1] += (*given_.sums)[i];
-            bin[width_ - 1] += 1;
+            bin[width - 1] += 1;
         }
     }
 
     const CodeView<Code> view_;
-    const std::span<const std::int64_t> n_bins_;
+    const BinLayout layout_;
     const RowAmounts<Cell>& given_;
-    const std::size_t width_;
 };
 
-// One feature after the other; each has n_bins + 1 bins, the last for missing values, and a bin has n_cells. The part has
-// `n_rows`.
+// The sums of all nodes, one after another, as `BinLayout` says. The part has `n_rows`.
 template <class Code, class Cell>
 std::vector<Cell> sum_bins(const CodeView<Code>& view, std::size_t n_rows, std::span<const std::int64_t> n_bins,
                            const RowAmounts<Cell>& given, const Requests& requests) {
     given.check(n_rows);
     BinSums<Code, Cell> sums(view, n_bins, given);
-    std::size_t size = 0;
-    for (const std::uint32_t feature : requests.features) size += sums.size(feature);
-    std::vector<Cell> cells(size, 0);
+    std::vector<Cell> cells(sums.size(requests.features), 0);
     Cell* out = cells.data();
-    for (std::size_t node = 0; node + 1 < requests.start.size(); ++node) {
-        const auto first = static_cast<std::size_t>(requests.start[node]), last = static_cast<std::size_t>(requests.start[node + 1]);
-        out = sums.add(node, requests.features.subspan(first, last - first), out);
-    }
+    for (std::size_t node = 0; node + 1 < requests.start.size(); ++node) out = sums.add(node, requests.of(node), out);
     return cells;
 }
 

@@ -96,6 +96,11 @@ class Plan:
         """How bags are drawn, and which rows leaves count."""
         return bags_of(self.settings, self.n_rows)
 
+    def bag(self, tree: int) -> tuple[int, int, int, float]:
+        """What the core must know to draw the bag of a tree."""
+        bags = self.bags
+        return bags.seed, tree, bags.n_rows, bags.mean
+
     @property
     def row_codes(self) -> int:
         """Codes of a row that is stored as a whole: those of its features, and zeros up to a full word."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -36,18 +37,19 @@ class Sketch(NamedTuple):
     set_words: NDArray[np.uint64]
     balance: Floats | None
 
+    @property
+    def top(self) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
+        """The top as the core takes it."""
+        return self.nodes, self.payload, self.set_words
+
 
 class SumRequest(NamedTuple):
-    """The nodes and features of a tree to sum: the features of node i are ``features[start[i]:start[i + 1]]``.
-
-    `open` has all nodes of the tree that are not split yet. Nodes that are asked for later are among them or below.
-    """
+    """The nodes and features of a tree to sum: the features of node i are ``features[start[i]:start[i + 1]]``."""
 
     sketch: Sketch
     nodes: NDArray[np.uint32]
     start: NDArray[np.int64]
     features: NDArray[np.uint32]
-    open: NDArray[np.uint32]
 
 
 class Gathering(NamedTuple):
@@ -67,7 +69,8 @@ class CountRequest(NamedTuple):
 class Arrived(NamedTuple):
     """The rows of a piece that reach some nodes: their numbers in it (r,), and how often the bag holds each (r,).
 
-    The rows of node i are ``rows[start[i]:start[i + 1]]``, in the order of the table.
+    The rows of node i are ``rows[start[i]:start[i + 1]]``, in the order of the table; or those in the bag are, and then
+    the others.
     """
 
     rows: NDArray[np.uint32]
@@ -80,22 +83,6 @@ class Arrived(NamedTuple):
         return list(pairwise(self.start.tolist()))
 
 
-class Known(NamedTuple):
-    """The rows of all open nodes of a top that had `n_nodes` nodes."""
-
-    n_nodes: int
-    nodes: NDArray[np.uint32]
-    found: Arrived
-
-    def reaches(self, request: SumRequest) -> bool:
-        """Whether all open nodes of a request are among these nodes or below them.
-
-        They are not if these are the nodes of a later request, because the task of the earlier one is run again.
-        """
-        n_nodes = len(request.sketch.nodes)
-        return self.n_nodes < n_nodes or (self.n_nodes == n_nodes and bool(np.isin(request.open, self.nodes).all()))
-
-
 class Kept:
     """What a worker remembers of a piece from task to task, so that rows need not go down from the root again.
 
@@ -103,23 +90,27 @@ class Kept:
     """
 
     def __init__(self) -> None:
-        self.known: dict[int, Known] = {}
+        self.known: dict[int, _core.RowsInNodes] = {}
         self.gatherings: dict[int, Arrived] = {}
 
     def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
         return Kept, ()
 
-    def keep(self, tree: int, known: Known, most_bytes: int) -> None:
-        """Remember the open nodes of a tree, if there is room."""
-        others = sum(each.found.rows.nbytes for number, each in list(self.known.items()) if number != tree)
-        if others + known.found.rows.nbytes <= most_bytes:
+    def take(self, sketch: Sketch) -> _core.RowsInNodes | None:
+        """The rows of a tree in the nodes of an earlier sketch; they are the caller's alone, who may give them back.
+
+        They are of no use if the sketch is not a later one, because the task of an earlier level is run again.
+        """
+        known = self.known.pop(sketch.tree, None)
+        return known if known is None or known.n_nodes <= len(sketch.nodes) else None
+
+    def keep(self, tree: int, known: _core.RowsInNodes, most_bytes: int) -> None:
+        """Remember the rows of a tree, if there is room."""
+        if sum(each.nbytes for each in list(self.known.values())) + known.nbytes <= most_bytes:
             self.known[tree] = known
-        else:
-            self.known.pop(tree, None)
 
     def keep_gathering(self, tree: int, found: Arrived) -> None:
-        """Remember the rows to gather of a tree, whose open nodes are not needed any more."""
-        self.known.pop(tree, None)
+        """Remember the rows to gather of a tree."""
         for old in list(self.gatherings)[: 1 - KEPT_GATHERINGS]:
             self.gatherings.pop(old, None)
         self.gatherings[tree] = found
@@ -178,15 +169,12 @@ def sum_roots(piece: Piece, plan: Plan, trees: list[int], balances: list[Floats 
     for i, (tree, balance) in enumerate(zip(trees, balances, strict=True)):
         times = plan.bags.times(tree, piece.first_row, piece.first_row + piece.n_rows)
         rows = np.flatnonzero(times).astype(np.uint32)
-        times = times[rows]
-        groups, amounts, sums = _added(piece, plan, rows, times, balance)
+        groups, amounts, sums = _added(piece, plan, rows, times[rows], balance)
         if groups is not None:
             result[i, :-1] = np.bincount(groups[rows], weights=amounts, minlength=plan.n_cells - 1)
         else:
             result[i, :-1] = [each.sum() for each in (amounts, sums) if each is not None]
         result[i, -1] = len(rows)
-        found = Arrived(rows, times, np.array([0, len(rows)]))
-        _keep(piece, plan, tree, Known(1, np.zeros(1, dtype=np.uint32), found))
     return result
 
 
@@ -217,8 +205,7 @@ def gather_rows(piece: Piece, plan: Plan, gathering: Gathering, number: int) -> 
     sketch = gathering.sketch
     found = piece.kept.gatherings.get(sketch.tree)
     if found is None:  # for all groups at once, because rows go down the top together
-        outside = plan.bags.mean > 0 and plan.bags.count_outside
-        found = _arrived(piece, plan, sketch, np.concatenate(gathering.groups), outside=outside)
+        found = _to_gather(piece, plan, sketch, np.concatenate(gathering.groups))
         piece.kept.keep_gathering(sketch.tree, found)
     first = sum(map(len, gathering.groups[:number]))
     start = found.start[first : first + len(gathering.groups[number]) + 1]
@@ -246,44 +233,50 @@ def grow_gathered(plan: Plan, inherited: dict[str, Any], *blocks: Block) -> tupl
 def count_leaves(piece: Piece, plan: Plan, request: CountRequest) -> NDArray[np.int64]:
     """-> (2, leaves, K): rows of each class in each leaf, and their weight in units."""
     ends = sorted({end for leaf in request.leaves for end in leaf})
-    found = _arrived(piece, plan, request.sketch, ends, outside=True)
+    found = _arrived(piece, plan, request.sketch, np.array(ends, dtype=np.uint32), inside=True, outside=True)
     held = piece.target.take(found.rows)
     in_ends = held.count(plan.settings.leaf_counts, found.times, found.spans, request.sketch.balance)
     position = {end: i for i, end in enumerate(ends)}
     return np.stack([in_ends[:, [position[end] for end in leaf]].sum(axis=1) for leaf in request.leaves], axis=1)
 
 
+def _to_gather(piece: Piece, plan: Plan, sketch: Sketch, nodes: NDArray[np.uint32]) -> Arrived:
+    """The rows of these nodes that are to be gathered; those in the bag may be known."""
+    outside = plan.bags.mean > 0 and plan.bags.count_outside
+    known = piece.kept.take(sketch)
+    if known is None:
+        return _arrived(piece, plan, sketch, nodes, inside=True, outside=outside)
+    in_bag = Arrived(*known.rows(piece.rows, *sketch.top, nodes, keeps=False))
+    return (
+        _side_by_side(in_bag, _arrived(piece, plan, sketch, nodes, inside=False, outside=True)) if outside else in_bag
+    )
+
+
+def _side_by_side(one: Arrived, other: Arrived) -> Arrived:
+    """Rows of the same nodes -> all of them, node after node."""
+    pairs = [(slice(*mine), slice(*its)) for mine, its in zip(one.spans, other.spans, strict=True)]
+    rows = np.concatenate([part for mine, its in pairs for part in (one.rows[mine], other.rows[its])])
+    times = np.concatenate([part for mine, its in pairs for part in (one.times[mine], other.times[its])])
+    return Arrived(rows, times, one.start + other.start)
+
+
 def _arrived(
-    piece: Piece, plan: Plan, sketch: Sketch, nodes: Any, *, outside: bool, known: Known | None = None
+    piece: Piece, plan: Plan, sketch: Sketch, nodes: NDArray[np.uint32], *, inside: bool, outside: bool
 ) -> Arrived:
-    """The rows that reach these nodes, from the root or from `known` nodes; with `outside` also rows not in the bag."""
-    place = np.full(len(sketch.nodes), -1, dtype=np.int32)
-    place[nodes] = np.arange(len(nodes))
-    top = (sketch.nodes, sketch.payload, sketch.set_words, place, len(nodes))
-    bags = plan.bags
-    bag = (bags.seed, sketch.tree, bags.n_rows, bags.mean)
-    begun = () if known is None else (known.nodes, known.found.start, known.found.rows)
-    return Arrived(*_core.arrived(piece.rows, *top, *bag, piece.first_row, outside, *begun))
+    """The rows that reach these nodes from the root: those in the bag, or those that are not, or all."""
+    where = (piece.rows, *sketch.top, nodes, *plan.bag(sketch.tree), piece.first_row)
+    return Arrived(*_core.arrived(*where, inside, outside))
 
 
-def _asked(piece: Piece, plan: Plan, request: SumRequest) -> Arrived:
-    """The rows in the nodes of a request; those of all open nodes of the tree are kept for the next one."""
-    sketch = request.sketch
-    known = piece.kept.known.get(sketch.tree)
-    if known is not None and not known.reaches(request):
-        known = None
-    if known is None or not np.array_equal(known.nodes, request.open):
-        found = _arrived(piece, plan, sketch, request.open, outside=False, known=known)
-        known = Known(len(sketch.nodes), request.open, found)
-        _keep(piece, plan, sketch.tree, known)
-    if len(request.nodes) == len(request.open):
-        return known.found
-    return _arrived(piece, plan, sketch, request.nodes, outside=False, known=known)
-
-
-def _keep(piece: Piece, plan: Plan, tree: int, known: Known) -> None:
+@contextmanager
+def _in_bag(piece: Piece, plan: Plan, sketch: Sketch) -> Iterator[_core.RowsInNodes]:
+    """The rows in the bag of a tree; where they have gone is kept for the next level."""
+    known = piece.kept.take(sketch)
+    if known is None:
+        known = _core.RowsInNodes(*plan.bag(sketch.tree), piece.first_row, piece.n_rows)
+    yield known
     if plan.keeps:
-        piece.kept.keep(tree, known, KEPT_SHARE * piece.rows.nbytes)
+        piece.kept.keep(sketch.tree, known, KEPT_SHARE * piece.rows.nbytes)
 
 
 def _added(
@@ -295,24 +288,21 @@ def _added(
 
 
 def _sum_bins_of_tree(piece: Piece, plan: Plan, request: SumRequest) -> NDArray[Any]:
-    found = _asked(piece, plan, request)
+    n_bins, asked = plan.bins.n_bins, (request.start, request.features)
+    with _in_bag(piece, plan, request.sketch) as known:
+        where = (piece.rows, *request.sketch.top, request.nodes, plan.keeps)
+        if plan.cell_type is np.uint32:  # rows add how often the bag holds them
+            groups = None if plan.is_blind else piece.target.groups
+            return known.sums(*where, n_bins, groups, plan.n_cells, *asked)
+        found = Arrived(*known.rows(*where))
     groups, amounts, sums = _added(piece, plan, found.rows, found.times, request.sketch.balance)
-    return _core.histograms(
-        piece.rows,
-        plan.bins.n_bins,
-        found.rows,
-        found.start,
-        groups,
-        amounts.astype(plan.cell_type, copy=False),
-        sums,
-        plan.n_cells,
-        request.start,
-        request.features,
-    )
+    of_rows = (found.rows, found.start, groups, amounts.astype(plan.cell_type, copy=False), sums)
+    return _core.histograms(piece.rows, n_bins, *of_rows, plan.n_cells, *asked)
 
 
 def _numbers_of_tree(piece: Piece, plan: Plan, request: SumRequest) -> Floats:
-    found = _asked(piece, plan, request)
+    with _in_bag(piece, plan, request.sketch) as known:
+        found = Arrived(*known.rows(piece.rows, *request.sketch.top, request.nodes, plan.keeps))
     return piece.target.look(found.rows, found.times, found.spans)
 
 
