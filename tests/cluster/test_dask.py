@@ -107,7 +107,7 @@ def test_a_small_table_is_gathered_whole_and_its_trees_are_the_same(client: Any)
 
 def test_what_is_gathered_follows_from_the_memory_of_the_smallest_worker(client: Any) -> None:
     large, small = (Worker(gigabytes << 30, 4) for gigabytes in (16, 4))
-    assert limits_for([large, small]) == ((1024 - 64 << 20) // 8, (1024 - 64 << 20) // 16, 32 << 20)
+    assert limits_for([large, small]) == ((1024 - 64 << 20) // 8, (1024 - 64 << 20) // 16, 32 << 20, 16 << 20)
     assert limits_for([large]).sum_bytes == limits_for([]).sum_bytes == 64 << 20
     tiny = limits_for([Worker(100 << 20, 1)])
     assert tiny.gather_bytes > tiny.sum_bytes > 100_000

@@ -58,6 +58,7 @@ def fit_on_cluster(
             usual.gather_bytes if gather_bytes is None else gather_bytes,
             usual.sum_bytes if sum_bytes is None else sum_bytes,
             usual.piece_bytes,
+            usual.group_bytes,
         )
         samples = sample_on_cluster(engine, estimator, target, training)
         forest = grow_on_cluster(engine, training.plan, training.parts, training.part_rows, n_trees, limits, show)

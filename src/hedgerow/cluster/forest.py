@@ -29,6 +29,8 @@ from hedgerow.forest.grow import forest_from
 PIECES = 1
 #: Workers whose memory is at least so many times the table keep which rows are in which nodes.
 ROOM = 6
+#: Nodes are gathered together, though at least so many groups for each thread remain.
+GROUPS = 4
 #: A wave has at most so many tasks.
 MOST_TASKS = 8_000
 #: Shows progress: the number of finished trees, and what is being done.
@@ -121,12 +123,17 @@ class _Growing:
     ) -> None:
         self.engine, self.plan, self.plan_there, self.pieces, self.show = engine, plan, plan_there, pieces, show
         self.limits, self.n_done = limits, 0
-        self.wave_bytes = 2 * limits.gather_bytes * max(1, n_threads_of(engine))
-        if not plan.keeps:
-            # Every wave reads all pieces from disk, so a wave is a tree, though its rows may be spilled in turn.
-            self.wave_bytes = max(self.wave_bytes, plan.n_rows * plan.row_bytes)
 
     def grow(self, n_trees: int) -> Forest:
+        n_threads, tree_bytes = max(1, n_threads_of(self.engine)), self.plan.n_rows * self.plan.row_bytes
+        enough = n_trees * tree_bytes // (GROUPS * n_threads)
+        n_groups = -(-tree_bytes // max(1, min(self.limits.group_bytes, enough)))
+        # A tenth more than a group needs if all are alike, since nodes are not cut to fill them.
+        self.group_bytes = max(self.limits.gather_bytes, 11 * tree_bytes // (10 * n_groups))
+        self.wave_bytes = 2 * self.group_bytes * n_threads
+        if not self.plan.keeps:
+            # Every wave reads all pieces from disk, so a wave is a tree, though its rows may be spilled in turn.
+            self.wave_bytes = max(self.wave_bytes, tree_bytes)
         gather_rows = self.limits.gather_bytes // self.plan.row_bytes
         tops = TopGrower(self.engine, self.plan, self.plan_there, self.pieces, n_trees, gather_rows)
         self.top = tops.grow(self.limits.sum_bytes, self._say)
@@ -148,7 +155,7 @@ class _Growing:
 
     def _waves(self, tree: _Tree) -> list[_Wave]:
         """The groups below a top, in waves; there is at least one wave, which may be empty."""
-        groups = self.top.groups(tree.number, self.plan.row_bytes, self.limits.gather_bytes)
+        groups = self.top.groups(tree.number, self.plan.row_bytes, self.group_bytes)
         tree.waiting = len(groups)
         gathering = Gathering(sketch_of(self.top, tree.number), [nodes for nodes, _ in groups])
         tree.gathering = self.engine.put("request", gathering) if groups else None

@@ -9,6 +9,9 @@ _Item = TypeVar("_Item")
 
 #: Limits if the memory of workers is not limited.
 GATHER_BYTES = SUM_BYTES = 64 << 20
+#: Nodes are gathered together up to this size, because a task has a fixed cost, however few rows it has. Arrays of four
+#: times that size begin with new pages of memory each time, which costs as much as the tasks that they would save.
+GROUP_BYTES = 16 << 20
 #: Small parts are joined up to this size, because a task has a fixed cost, however few rows it has.
 PIECE_BYTES = 32 << 20
 #: Memory of the interpreter and libraries, which a worker needs before it reads any row.
@@ -39,11 +42,14 @@ class Limits(NamedTuple):
         Largest size of the sums of one batch of nodes.
     piece_bytes : int
         Small parts of the table are joined up to this size.
+    group_bytes : int
+        Nodes are gathered together up to this size.
     """
 
     gather_bytes: int = GATHER_BYTES
     sum_bytes: int = SUM_BYTES
     piece_bytes: int = PIECE_BYTES
+    group_bytes: int = GROUP_BYTES
 
 
 def limits_for(workers: Iterable[Worker]) -> Limits:
@@ -52,10 +58,12 @@ def limits_for(workers: Iterable[Worker]) -> Limits:
     if not threads:
         return Limits()
     smallest = min(threads)
+    gather_bytes = int(GATHER_SHARE * smallest)
     return Limits(
-        int(GATHER_SHARE * smallest),
+        gather_bytes,
         min(SUM_BYTES, int(SUM_SHARE * smallest)),
         min(PIECE_BYTES, int(PIECE_SHARE * smallest)),
+        min(GROUP_BYTES, gather_bytes),
     )
 
 
