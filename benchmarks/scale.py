@@ -71,9 +71,10 @@ def measure_here(n_rows: int, n_features: int, n_trees: int, n_partitions: int) 
     from hedgerow import RandomForestClassifier
 
     X, y = _whole(n_rows, n_features, n_partitions)
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     forest = RandomForestClassifier(n_trees, n_jobs=WORKERS, random_state=0).fit(X, y)
-    return {"seconds": time.perf_counter() - start, "driver": _peak(), "trees": _checksum(forest)}
+    spent = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
+    return spent | {"driver": _peak(), "trees": _checksum(forest)}
 
 
 def measure_whole(n_rows: int, n_features: int, n_trees: int, n_partitions: int) -> dict[str, Any]:
@@ -156,11 +157,13 @@ def _on_cluster(
             victim = random.choice(list(client.run(os.getpid).values()))
             moment = random.uniform(0.2, float(os.environ.get("HEDGEROW_FIT_SECONDS", "5")))
             threading.Timer(moment, os.kill, (victim, signal.SIGKILL)).start()
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), _cpu(client)
         forest = RandomForestClassifier(n_trees, random_state=0)
         forest.fit(X, y, client=client, gather_bytes=gather_bytes)
-        seconds = time.perf_counter() - start
-        return {"seconds": seconds, "driver": _peak(), "workers": _peaks(client), "trees": _checksum(forest)}
+        spent = {"seconds": time.perf_counter() - start}
+        if not kills:  # else a process and its time are gone
+            spent["cpu"] = _cpu(client) - cpu
+        return spent | {"driver": _peak(), "workers": _peaks(client), "trees": _checksum(forest)}
 
 
 def _cluster() -> Any:
@@ -207,6 +210,11 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def _cpu(client: Any) -> float:
+    """Processor seconds of this process, which holds client and scheduler, and of the workers."""
+    return time.process_time() + float(sum(client.run(time.process_time).values()))
+
+
 def _peaks(client: Any) -> float:
     return float(max(client.run(_peak).values()))
 
@@ -223,7 +231,7 @@ def _checksum(forest: Any) -> int:
 
 def _print_size(n_rows: int, given: argparse.Namespace) -> None:
     print(f"\n{n_rows:,} rows x {given.features} features, {given.trees} trees, {WORKERS} cores")
-    print(f"{'':34} {'time':>8} {'/ here':>7} {'driver MB':>10} {'worker MB':>10}  trees")
+    print(f"{'':34} {'time':>8} {'/ here':>7} {'CPU':>8} {'/ here':>7} {'driver MB':>10} {'worker MB':>10}  trees")
     here: dict[str, Any] = {}
     for n_partitions in given.partitions:
         here = _run("here", n_rows, n_partitions, given)  # other blocks are other rows
@@ -244,8 +252,11 @@ def _print_row(said: str, found: dict[str, Any], here: dict[str, Any]) -> None:
         return
     same = "" if "trees" not in found else "the same bytes" if found["trees"] == here["trees"] else "OTHER BYTES"
     workers = f"{found['workers']:10.0f}" if "workers" in found else f"{'':10}"
-    ratio = found["seconds"] / here["seconds"]
-    print(f"{said:34} {found['seconds']:7.1f}s {ratio:7.2f} {found['driver']:10.0f} {workers}  {same}")
+    columns = [
+        f"{found[each]:7.1f}s {found[each] / here[each]:7.2f}" if each in found else f"{'':16}"
+        for each in ("seconds", "cpu")
+    ]
+    print(f"{said:34} {' '.join(columns)} {found['driver']:10.0f} {workers}  {same}")
 
 
 def _print_faults(given: argparse.Namespace) -> None:
