@@ -8,10 +8,10 @@ namespace {
 // The tops of trees, and what they are grown by.
 class HeldTop {
 public:
-    HeldTop(const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t n_rows, std::size_t n_trees,
-            std::size_t gather_rows)
+    HeldTop(const nb::dict& bins, const nb::dict& target, const nb::dict& options, std::size_t n_rows, std::size_t first_tree,
+            std::size_t n_trees, std::size_t gather_rows)
         : bins_(bins), target_(target), target_there_(target),
-          top_(top_from(bins_.given, target_.given, Values(options).given, n_rows, n_trees, gather_rows)) {}
+          top_(top_from(bins_.given, target_.given, Values(options).given, n_rows, first_tree, n_trees, gather_rows)) {}
 
     bool plant(const InTable<double>& totals) { return top_.plant(table_of(totals)); }
     nb::object balance(std::size_t tree) const {
@@ -59,8 +59,8 @@ private:
 
 void define_tops(nb::module_& module) {
     nb::class_<HeldTop>(module, "Top")
-        .def(nb::init<const nb::dict&, const nb::dict&, const nb::dict&, std::size_t, std::size_t, std::size_t>(), "bins"_a, "target"_a,
-             "options"_a, "n_rows"_a, "n_trees"_a, "gather_rows"_a)
+        .def(nb::init<const nb::dict&, const nb::dict&, const nb::dict&, std::size_t, std::size_t, std::size_t, std::size_t>(), "bins"_a,
+             "target"_a, "options"_a, "n_rows"_a, "first_tree"_a, "n_trees"_a, "gather_rows"_a)
         .def("plant", &HeldTop::plant, "totals"_a)
         .def("balance", &HeldTop::balance, "tree"_a)
         .def("sketch", &HeldTop::sketch, "tree"_a)

@@ -175,6 +175,7 @@ class Top:
         target: dict[str, Any],
         options: dict[str, Any],
         n_rows: int,
+        first_tree: int,
         n_trees: int,
         gather_rows: int,
     ) -> None: ...

@@ -18,7 +18,7 @@ from tests.cluster.futures_engine import FuturesEngine
 from tests.cluster.tables import FEATURES, LITTLE, N_ROWS, assert_same_bytes, each_kind, make_frame
 
 import hedgerow
-from hedgerow.cluster.engine import add_arrays
+from hedgerow.cluster.engine import Asking, add_arrays
 from hedgerow.cluster.estimators import fit_on_cluster
 from hedgerow.forest.nodes import SUBSET
 
@@ -154,6 +154,16 @@ def test_errors_name_the_partition_and_leave_the_estimator_as_it_was() -> None:
     assert not hasattr(forest, "forest_")
 
 
+def finished(engine: FuturesEngine, asking: Asking) -> Any:
+    """Wait for all tasks that are asked for -> what is returned in the end."""
+    while True:
+        try:
+            about = next(asking)
+        except StopIteration as end:
+            return end.value
+        assert set(engine.as_finished(about)) == set(about)
+
+
 def test_what_follows_from_the_abstract_methods() -> None:
     with FuturesEngine(threads(), 2) as engine:
         numbers = engine.each("number", np.arange, range(1, 20))
@@ -161,11 +171,14 @@ def test_what_follows_from_the_abstract_methods() -> None:
         assert engine.fetch(engine.one("one", max, 3, engine.put("put", 7)), "the greatest") == 7
         ones = engine.each("ones", np.ones, [3] * 100)
         assert engine.fetch(engine.sum("ones", ones, add_arrays), "the sum").tolist() == [100] * 3
-        total = engine.total("shared", np.full, [4] * 20, engine.put("two", 2), add=add_arrays)
-        assert total.tolist() == [40] * 4
+        for n_parts in (3, 20):
+            total = finished(
+                engine, engine.total("shared", np.full, [4] * n_parts, engine.put("two", 2), add=add_arrays)
+            )
+            assert total.tolist() == [2 * n_parts] * 4
         assert set(engine.as_finished(dict.fromkeys(numbers, "a number"))) == set(numbers)
         with pytest.raises(TypeError, match=r"^partition 1 \(wrong\): "):
-            engine.total("wrong", np.full, [2, "x"], 1, add=add_arrays)
+            finished(engine, engine.total("wrong", np.full, [2, "x"], 1, add=add_arrays))
 
 
 def test_only_dask_needs_dask(tmp_path: Path) -> None:

@@ -76,11 +76,12 @@ struct TreeQuestions {
 
 class Frontier {
 public:
-    // `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered.
+    // `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered. Trees are those from
+    // number `first_tree` of the forest on.
     Frontier(std::vector<Feature> features, const GrowOptions& options, std::unique_ptr<AnySumSearch> search, std::size_t n_rows,
-             std::size_t n_trees, std::size_t gather_rows)
-        : features_(std::move(features)), options_(options), n_rows_(n_rows), gather_rows_(gather_rows), search_(std::move(search)),
-          trees_(n_trees) {}
+             std::size_t n_trees, std::size_t gather_rows, std::size_t first_tree = 0)
+        : features_(std::move(features)), options_(options), n_rows_(n_rows), gather_rows_(gather_rows), first_tree_(first_tree),
+          search_(std::move(search)), trees_(n_trees) {}
 
     const GrowOptions& options() const { return options_; }
     const TopTree& tree(std::size_t number) const { return trees_.at(number); }
@@ -93,7 +94,7 @@ public:
         if (totals.n_rows != trees_.size() || totals.n_columns != n_cells)
             throw std::invalid_argument("totals must have a row for each tree and a column for each cell");
         for (std::size_t number = 0; number < trees_.size(); ++number) {
-            TopNode root(Heritage::root(options_.seed, number));
+            TopNode root(Heritage::root(options_.seed, first_tree_ + number));
             root.totals.assign(totals.data + number * n_cells, totals.data + (number + 1) * n_cells);
             TopTree& tree = trees_[number];
             tree.rules = SplitRules(options_, search_->amount_of(root.totals));
@@ -275,7 +276,7 @@ private:
 
     const std::vector<Feature> features_;
     const GrowOptions options_;
-    const std::size_t n_rows_, gather_rows_;
+    const std::size_t n_rows_, gather_rows_, first_tree_;
     std::unique_ptr<AnySumSearch> search_;
     std::vector<TopTree> trees_;
     std::deque<Place> level_, below_;

@@ -154,15 +154,16 @@ private:
 };
 
 // `n_rows` is that of the whole table; nodes that need at most `gather_rows` gathered rows are gathered.
-inline Top top_from(const Given& bins, const Given& target, const Given& given, std::size_t n_rows, std::size_t n_trees,
-                    std::size_t gather_rows) {
+inline Top top_from(const Given& bins, const Given& target, const Given& given, std::size_t n_rows, std::size_t first_tree,
+                    std::size_t n_trees, std::size_t gather_rows) {
     const std::vector<Feature> features = features_from(bins);
     const GrowOptions options = GrowOptions::from(given);
     auto ends = with_source(target, [&]<class Source>(const Source& source) -> std::unique_ptr<AnyEnds> {
         if constexpr (requires { source.n_cells(); }) return std::make_unique<Ends<Source>>(source, options.leaf_rules(), n_trees);
         else throw std::invalid_argument("y must have one output for trees that are grown on the parts of a table");
     });
-    return {Frontier(features, options, sum_search_for(target, features, options, n_rows), n_rows, n_trees, gather_rows), std::move(ends)};
+    return {Frontier(features, options, sum_search_for(target, features, options, n_rows), n_rows, n_trees, gather_rows, first_tree),
+            std::move(ends)};
 }
 
 }  // namespace hedgerow

@@ -6,7 +6,7 @@ A fit needs nothing else from a cluster. `dask_engine` has one engine; another o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeAlias
 
 from hedgerow.cluster.limits import Worker
@@ -14,6 +14,8 @@ from hedgerow.errors import ClusterError
 
 #: Stands for a result that is on the cluster. It is hashable; as an argument of a task, it is replaced by the result.
 Handle: TypeAlias = Any
+#: Yields tasks and what they are about, and goes on when all of them have finished. Several can so be under way.
+Asking: TypeAlias = Generator[dict[Handle, str], None, Any]
 #: How many results one task adds.
 FAN_IN = 8
 
@@ -83,14 +85,14 @@ class Engine(Protocol):
 
     def total(
         self, name: str, function: Callable[..., Any], parts: Sequence[Handle], *shared: Any, add: Callable[..., Any]
-    ) -> Any:
-        """Apply a function to all parts, add the results, and fetch the sum."""
-        answers = self.ask(name, function, parts, *shared)
-        if len(answers) <= FAN_IN:  # one task and one round trip less
-            return add(*self.gather(answers, f"partition {{}} ({name})"))
-        total = self.sum(name, answers, add)
-        self.wait(answers, f"partition {{}} ({name})")
-        return self.fetch(total, f"the sum over partitions ({name})")
+    ) -> Asking:
+        """Apply a function to all parts, and add the results; returns the sum."""
+        asked = self.ask(name, function, parts, *shared)
+        total = [self.sum(name, asked, add)] if len(asked) > FAN_IN else []  # else one task and one round trip less
+        about = {handle: f"partition {i} ({name})" for i, handle in enumerate(asked)}
+        about |= dict.fromkeys(total, f"the sum over partitions ({name})")
+        yield about
+        return add(*(self.result(handle, about[handle]) for handle in total or asked))
 
     def as_finished(self, handles: Mapping[Handle, str]) -> Iterator[Handle]:
         """Handles and what they are about -> the handles, in the order in which they finish."""

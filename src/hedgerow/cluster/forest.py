@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.cluster.engine import Engine, Handle, add_arrays
+from hedgerow import _core
+from hedgerow.cluster.engine import Asking, Engine, Handle, add_arrays
 from hedgerow.cluster.limits import Limits, has_room, in_batches
 from hedgerow.cluster.part import Plan, grow_trees, join_parts
 from hedgerow.cluster.piece import (
+    KEPT_SHARE,
     CountRequest,
     Gathering,
+    Sketch,
     count_leaves,
     gather_rows,
     grow_gathered,
     piece_of,
 )
-from hedgerow.cluster.top import TopGrower, sketch_of
+from hedgerow.cluster.top import TopGrower
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import forest_from
 
@@ -31,6 +36,8 @@ PIECES = 1
 ROOM = 6
 #: Nodes are gathered together, though at least so many groups for each thread remain.
 GROUPS = 4
+#: Tops are grown in batches of trees, of which so many are under way at a time.
+BATCHES = 2
 #: A wave has at most so many tasks.
 MOST_TASKS = 8_000
 #: Shows progress: the number of finished trees, and what is being done.
@@ -92,12 +99,36 @@ def _grow_whole(engine: Engine, plan_there: Handle, parts: list[Handle], n_trees
 
 @dataclass
 class _Tree:
-    """A tree that is being grown: how many of its groups are not finished, what tasks share, and its leaf counts."""
+    """A tree that is being grown: how many of its groups are not finished, what tasks share, and its leaf counts.
 
-    number: int
+    It is the tree at `place` of some tops.
+    """
+
+    tops: TopGrower
+    place: int
     waiting: int = 0
     gathering: Handle | None = None
     counts: Handle | None = None
+
+    @property
+    def number(self) -> int:
+        return self.tops.trees[self.place]
+
+    @property
+    def top(self) -> _core.Top:
+        return self.tops.top
+
+    @property
+    def sketch(self) -> Sketch:
+        return self.tops.sketch(self.place)
+
+
+class _Asked(NamedTuple):
+    """Tops that are being grown, and the tasks that they wait for."""
+
+    tops: TopGrower
+    asking: Asking
+    waiting: dict[Handle, str]
 
 
 class _Wave(NamedTuple):
@@ -116,7 +147,7 @@ class _Flight(NamedTuple):
 
 
 class _Growing:
-    """A forest that is being grown: first the tops of all trees, then what is below them, in waves of bounded size."""
+    """A forest that is being grown: the tops of some trees, then what is below them, in waves of bounded size."""
 
     def __init__(
         self, engine: Engine, plan: Plan, plan_there: Handle, pieces: list[Handle], limits: Limits, show: Show
@@ -134,30 +165,63 @@ class _Growing:
         if not self.plan.keeps:
             # Every wave reads all pieces from disk, so a wave is a tree, though its rows may be spilled in turn.
             self.wave_bytes = max(self.wave_bytes, tree_bytes)
-        gather_rows = self.limits.gather_bytes // self.plan.row_bytes
-        tops = TopGrower(self.engine, self.plan, self.plan_there, self.pieces, n_trees, gather_rows)
-        self.top = tops.grow(self.limits.sum_bytes, self._say)
-        waves = deque(wave for number in range(n_trees) for wave in self._waves(_Tree(number)))
-        flying: dict[Handle, _Flight] = {}
-        finished: dict[int, Forest] = {}
-        while waves or flying:
+        starting, under_way = deque(self._batches(n_trees)), list[_Asked]()
+        waves, flying, finished = deque[_Wave](), dict[Handle, _Flight](), dict[int, Forest]()
+        while len(finished) < n_trees:
+            # While the sums of some tops travel, workers add up those of others, or grow what is below finished tops.
+            while starting and len(under_way) + bool(waves) < BATCHES:
+                tops = starting.popleft()
+                under_way.append(_Asked(tops, tops.grow(self.limits.sum_bytes // BATCHES, self._say), {}))
+                self._ask_more(under_way, waves)
             # Two waves run at a time: while the last tasks of one run, the rows of the next are gathered.
             while waves and _bytes_of(flying) <= self.wave_bytes:
                 wave = waves.popleft()
                 flying |= self._submit(wave)
                 if not wave.groups:
                     self._finish_if_complete(wave.tree, finished)
-            self._collect_some(flying, finished)
+            about = {task: f"the part below tree {flight.wave.tree.number}" for task, flight in flying.items()}
+            for asked in under_way:
+                about |= asked.waiting
+            for task in self.engine.some(about) if about else []:
+                if task in flying:
+                    self._collect(task, flying.pop(task), about[task], finished)
+                for asked in under_way:
+                    asked.waiting.pop(task, None)
+            self._ask_more(under_way, waves)
         return join_forests(*(finished[number] for number in range(n_trees)))
+
+    def _batches(self, n_trees: int) -> list[TopGrower]:
+        """The tops of all trees, in batches; in one if pieces are on disk, since every level of a batch reads them."""
+        n_batches = 1
+        if self.plan.keeps:
+            tree_bytes = 4 * (1 - math.exp(-self.plan.bags.mean) if self.plan.bags.mean else 1)
+            most = max(8, int(KEPT_SHARE * self.plan.row_bytes / (BATCHES * tree_bytes)))
+            n_batches = max(BATCHES if n_trees >= 2 * BATCHES else 1, -(-n_trees // most))
+        firsts = [n_trees * i // n_batches for i in range(n_batches + 1)]
+        shared = self.engine, self.plan, self.plan_there, self.pieces
+        gather_rows = self.limits.gather_bytes // self.plan.row_bytes
+        return [TopGrower(*shared, range(*span), gather_rows) for span in pairwise(firsts)]
+
+    def _ask_more(self, under_way: list[_Asked], waves: deque[_Wave]) -> None:
+        """Ask for the next level of tops whose sums have all arrived; finished tops become waves."""
+        for asked in list(under_way):
+            if asked.waiting:
+                continue
+            try:
+                asked.waiting.update(next(asked.asking))
+            except StopIteration:
+                under_way.remove(asked)
+                trees = [_Tree(asked.tops, place) for place in range(len(asked.tops.trees))]
+                waves.extend(wave for tree in trees for wave in self._waves(tree))
 
     def _say(self, what: str) -> None:
         self.show(self.n_done, what)
 
     def _waves(self, tree: _Tree) -> list[_Wave]:
         """The groups below a top, in waves; there is at least one wave, which may be empty."""
-        groups = self.top.groups(tree.number, self.plan.row_bytes, self.group_bytes)
+        groups = tree.top.groups(tree.place, self.plan.row_bytes, self.group_bytes)
         tree.waiting = len(groups)
-        gathering = Gathering(sketch_of(self.top, tree.number), [nodes for nodes, _ in groups])
+        gathering = Gathering(tree.sketch, [nodes for nodes, _ in groups])
         tree.gathering = self.engine.put("request", gathering) if groups else None
         numbers = range(len(groups))
         most = max(1, MOST_TASKS // len(self.pieces))
@@ -171,10 +235,10 @@ class _Growing:
         """Tasks that gather and grow the groups of a wave."""
         tree, n_pieces, n_groups = wave.tree, len(self.pieces), len(wave.groups)
         if tree.counts is None:
-            tree.counts = self._count(tree.number)
+            tree.counts = self._count(tree)
         if not wave.groups:
             return {}
-        inherited = {number: self.top.heritage(tree.number, nodes) for number, nodes in wave.groups.items()}
+        inherited = {number: tree.top.heritage(tree.place, nodes) for number, nodes in wave.groups.items()}
         # Piece by piece, so that one that was spilled to disk is read once for all groups.
         each_piece = [piece for piece in self.pieces for _ in wave.groups]
         plans, gatherings = ([each] * (n_groups * n_pieces) for each in (self.plan_there, tree.gathering))
@@ -183,33 +247,29 @@ class _Growing:
         tasks = self.engine.each("grow", grow_gathered, plans[:n_groups], list(inherited.values()), *of_pieces)
         return {task: _Flight(wave, nodes) for task, nodes in zip(tasks, wave.groups.values(), strict=True)}
 
-    def _count(self, tree: int) -> Handle | None:
+    def _count(self, tree: _Tree) -> Handle | None:
         """The handle of the counts of the leaves of a top; None if it has no leaves that can be counted."""
-        leaves = self.top.counted(tree)
+        leaves = tree.top.counted(tree.place)
         if not leaves:
             return None
-        request = self.engine.put("request", CountRequest(sketch_of(self.top, tree), leaves))
+        request = self.engine.put("request", CountRequest(tree.sketch, leaves))
         tasks = self.engine.ask("count", count_leaves, self.pieces, self.plan_there, request)
         return self.engine.sum("count", tasks, add_arrays)
 
-    def _collect_some(self, flying: dict[Handle, _Flight], finished: dict[int, Forest]) -> None:
-        """Wait for one or more tasks, and assemble the trees that are complete."""
-        if not flying:
-            return
-        about = {task: f"the part below tree {flight.wave.tree.number}" for task, flight in flying.items()}
-        for task in self.engine.some(about):
-            wave, nodes = flying.pop(task)
-            grown, alike = self.engine.result(task, about[task])
-            self.top.graft(wave.tree.number, nodes, grown.arrays(), alike)
-            wave.tree.waiting -= 1
-            self._finish_if_complete(wave.tree, finished)
+    def _collect(self, task: Handle, flight: _Flight, about: str, finished: dict[int, Forest]) -> None:
+        """Take what has grown below some nodes, and assemble the tree if it is complete."""
+        tree = flight.wave.tree
+        grown, alike = self.engine.result(task, about)
+        tree.top.graft(tree.place, flight.nodes, grown.arrays(), alike)
+        tree.waiting -= 1
+        self._finish_if_complete(tree, finished)
 
     def _finish_if_complete(self, tree: _Tree, finished: dict[int, Forest]) -> None:
         if tree.waiting or tree.number in finished:
             return
         if tree.counts is not None:
-            self.top.count(tree.number, self.engine.fetch(tree.counts, f"the leaves of tree {tree.number}"))
-        finished[tree.number] = forest_from(self.plan.labels, self.top.tree(tree.number))
+            tree.top.count(tree.place, self.engine.fetch(tree.counts, f"the leaves of tree {tree.number}"))
+        finished[tree.number] = forest_from(self.plan.labels, tree.top.tree(tree.place))
         tree.counts = tree.gathering = None
         self.n_done += 1
         self._say("growing the parts below the tops")

@@ -79,7 +79,8 @@ class OnDask:
         gather_bytes : int, default=None
             Nodes and tables of at most this size are gathered in one task. A worker needs several times as much memory
             for each of its threads. None means an eighth of the memory that a thread of the smallest worker may use,
-            apart from libraries, or 64 MiB if the memory of workers is not limited.
+            apart from libraries, or 64 MiB if the memory of workers is not limited. Nodes below that are gathered
+            together, up to 16 MiB or this size.
         sum_bytes : int, default=None
             Largest size of the sums of one batch of nodes, in this process and in each task. None means a sixteenth of
             the memory that a thread of the smallest worker may use, at most 64 MiB.

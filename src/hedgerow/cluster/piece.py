@@ -16,6 +16,7 @@ from hedgerow.cluster.part import Part, Plan, join_parts
 from hedgerow.cluster.target import PartTarget
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
+from hedgerow.forest.nodes import Nodes
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]
@@ -165,17 +166,14 @@ def piece_of(plan: Plan, *parts: Part) -> Piece:
 
 def sum_roots(piece: Piece, plan: Plan, trees: list[int], balances: list[Floats | None]) -> Floats:
     """-> (T, cells): sums over the rows in the bag of each tree."""
-    result = np.zeros((len(trees), plan.n_cells))
-    for i, (tree, balance) in enumerate(zip(trees, balances, strict=True)):
-        times = plan.bags.times(tree, piece.first_row, piece.first_row + piece.n_rows)
-        rows = np.flatnonzero(times).astype(np.uint32)
-        groups, amounts, sums = _added(piece, plan, rows, times[rows], balance)
-        if groups is not None:
-            result[i, :-1] = np.bincount(groups[rows], weights=amounts, minlength=plan.n_cells - 1)
-        else:
-            result[i, :-1] = [each.sum() for each in (amounts, sums) if each is not None]
-        result[i, -1] = len(rows)
-    return result
+    root, none = Nodes.one_leaf(), np.zeros(1, dtype=np.uint32)
+    totals = []
+    for tree, balance in zip(trees, balances, strict=True):
+        sketch = Sketch(tree, root.bits, root.payload, root.set_words, balance)
+        # Every row is in one bin of the first feature; the rows in the bag stay in the root.
+        sums = _sum_bins_of_tree(piece, plan, SumRequest(sketch, none, np.array([0, 1]), none))
+        totals.append(sums.reshape(-1, plan.n_cells).sum(axis=0, dtype=np.float64))
+    return np.array(totals)
 
 
 def sum_bins(piece: Piece, plan: Plan, requests: list[SumRequest]) -> NDArray[Any]:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _core
-from hedgerow.cluster.engine import FAN_IN, Engine, Handle, add_arrays
+from hedgerow.cluster.engine import FAN_IN, Asking, Engine, Handle, add_arrays
 from hedgerow.cluster.part import Plan
 from hedgerow.cluster.piece import Sketch, SumRequest, first_of_numbers, look_at_numbers, sum_bins, sum_roots
 from hedgerow.forest.grow import bins_in_core, options_in_core
 
 
 class TopGrower:
-    """Grows the tops of trees level by level; for each level, all parts compute sums, in batches of bounded size.
+    """Grows the tops of some trees level by level; for each level, all parts compute sums, in batches of bounded size.
 
     Parameters
     ----------
@@ -23,49 +23,50 @@ class TopGrower:
         Runs the tasks.
     plan, plan_there, pieces : Plan, handle, list of handles
         The plan, a handle of the same plan on the workers, and handles of the pieces.
-    n_trees, gather_rows : int
-        The number of trees, and the largest number of rows of a node that is gathered.
+    trees : range
+        The numbers of the trees.
+    gather_rows : int
+        The largest number of rows of a node that is gathered.
     """
 
     def __init__(
-        self, engine: Engine, plan: Plan, plan_there: Handle, pieces: list[Handle], n_trees: int, gather_rows: int
+        self, engine: Engine, plan: Plan, plan_there: Handle, pieces: list[Handle], trees: range, gather_rows: int
     ) -> None:
-        self.engine, self.plan, self.plan_there, self.pieces, self.n_trees = engine, plan, plan_there, pieces, n_trees
+        self.engine, self.plan, self.plan_there, self.pieces, self.trees = engine, plan, plan_there, pieces, trees
         target = plan.labels.told(plan.settings.criterion)
         told = bins_in_core(plan.bins), target, options_in_core(plan.settings)
-        self.top = _core.Top(*told, plan.n_rows, n_trees, gather_rows)
+        self.top = _core.Top(*told, plan.n_rows, trees.start, len(trees), gather_rows)
 
-    def grow(self, sum_bytes: int, show: Callable[[str], None]) -> _core.Top:
+    def grow(self, sum_bytes: int, show: Callable[[str], None]) -> Asking:
         """Grow the tops to their ends; sums of a batch take at most `sum_bytes`; `show` gets a text for each level."""
-        self._plant()
+        yield from self._plant()
         shown = 0
         while questions := self.top.questions(sum_bytes):
             level, n_nodes, n_trees = self.top.level()
             if level > shown:
                 show(f"level {level - 1}: {n_nodes} nodes of {n_trees} trees")
             shown = level
-            requests = [SumRequest(sketch_of(self.top, each[0]), *each[1:]) for each in questions]
+            requests = [SumRequest(self.sketch(each[0]), *each[1:]) for each in questions]
             # With few pieces, requests are sent with the tasks: it saves a round trip.
             shared = requests if len(self.pieces) <= FAN_IN else self.engine.put("requests", requests)
-            sums = self._total("level", sum_bins, shared, add=add_arrays).astype(np.float64)
+            sums = yield from self._total("level", sum_bins, shared, add=add_arrays)
             seen = None
             if not self.plan.target.leaves_add_up:
-                seen = self._total("numbers", look_at_numbers, shared, add=first_of_numbers)
-            self.top.answer(sums, seen)
-        return self.top
+                seen = yield from self._total("numbers", look_at_numbers, shared, add=first_of_numbers)
+            self.top.answer(sums.astype(np.float64), seen)
 
-    def _plant(self) -> None:
+    def sketch(self, place: int) -> Sketch:
+        """The top at a place, as far as it has grown, in the form in which parts send their rows through it."""
+        return Sketch(self.trees[place], *self.top.sketch(place), self.top.balance(place))
+
+    def _plant(self) -> Asking:
         """Make the roots; their sums are computed twice if classes are balanced in each bag."""
-        trees, planted = list(range(self.n_trees)), False
+        planted = False
         while not planted:
-            balances = [self.top.balance(tree) for tree in trees]
-            planted = self.top.plant(self._total("roots", sum_roots, trees, balances, add=add_arrays))
+            balances = [self.top.balance(place) for place in range(len(self.trees))]
+            totals = yield from self._total("roots", sum_roots, list(self.trees), balances, add=add_arrays)
+            planted = self.top.plant(totals)
 
-    def _total(self, name: str, function: Callable[..., Any], *question: Any, add: Callable[..., Any]) -> Any:
+    def _total(self, name: str, function: Callable[..., Any], *question: Any, add: Callable[..., Any]) -> Asking:
         """The sum of the results of a function over all parts."""
         return self.engine.total(name, function, self.pieces, self.plan_there, *question, add=add)
-
-
-def sketch_of(top: _core.Top, tree: int) -> Sketch:
-    """The top of a tree, as far as it has grown, in the form in which parts send their rows through it."""
-    return Sketch(tree, *top.sketch(tree), top.balance(tree))
