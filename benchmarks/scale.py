@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zlib
@@ -148,9 +149,9 @@ def _on_cluster(
 
     from hedgerow.dask import RandomForestClassifier
 
-    with _cluster() as client:
-        X, y = _lazy(n_rows, n_features, n_partitions)
-        if not _worker_memory():  # else rows are made whenever they are needed, as files are read
+    with _cluster() as client, tempfile.TemporaryDirectory() as folder:
+        X, y = _lazy(n_rows, n_features, n_partitions, folder if _worker_memory() else None)
+        if not _worker_memory():  # else files are read whenever rows are needed
             X, y = client.persist([X, y])
             wait([X, y])
         if kills:
@@ -192,17 +193,31 @@ def _whole(n_rows: int, n_features: int, n_partitions: int) -> tuple[NDArray[Any
     return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
 
 
-def _lazy(n_rows: int, n_features: int, n_partitions: int) -> tuple[Any, Any]:
-    """The same rows, made by the workers."""
+def _lazy(n_rows: int, n_features: int, n_partitions: int, folder: str | None = None) -> tuple[Any, Any]:
+    """The same rows, made by the workers; with a folder, they write files before, and read them whenever needed."""
     import dask.array as da
-    from dask import delayed
+    from dask import compute, delayed
 
+    sizes = blocks_of(n_rows, n_partitions)
+    if folder is not None:
+        compute(*(delayed(_store_block)(folder, i, size, n_features) for i, size in enumerate(sizes)))
     X, y = [], []
-    for i, size in enumerate(blocks_of(n_rows, n_partitions)):
+    for i, size in enumerate(sizes):
         block = delayed(make_block, nout=2)(i, size, n_features)
+        if folder is not None:
+            block = delayed(_stored_block, nout=2)(folder, i)
         X.append(da.from_delayed(block[0], (size, n_features), np.float32))
         y.append(da.from_delayed(block[1], (size,), np.int64))
     return da.concatenate(X), da.concatenate(y)
+
+
+def _store_block(folder: str, number: int, n_rows: int, n_features: int) -> None:
+    for name, array in zip("Xy", make_block(number, n_rows, n_features), strict=True):
+        np.save(f"{folder}/{name}{number}.npy", array)
+
+
+def _stored_block(folder: str, number: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    return np.load(f"{folder}/X{number}.npy"), np.load(f"{folder}/y{number}.npy")
 
 
 def _peak() -> float:
