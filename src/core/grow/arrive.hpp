@@ -10,19 +10,13 @@
 #include <vector>
 
 #include "core/grow/histogram.hpp"
+#include "core/kit/vectors.hpp"
 #include "core/read/tree.hpp"
 #include "core/read/walk.hpp"
 #include "core/rows/bag.hpp"
 #include "core/rows/codes.hpp"
 
 namespace hedgerow {
-
-// Begins to read memory that is needed soon.
-inline void fetch_soon([[maybe_unused]] const void* memory) {
-#if defined(__GNUC__)
-    __builtin_prefetch(memory);
-#endif
-}
 
 // The top of a tree, as far as it has grown.
 struct GivenTop {
@@ -182,7 +176,7 @@ private:
             // Both lists are written to, and only one of them advances, so there is no branch that could be mispredicted.
             for (std::size_t i = first; i < std::min(first + block, span.end); ++i) {
                 const std::uint32_t entry = entries_[i];
-                fetch_soon(column + row_of(entries_[std::min(i + ahead, span.end - 1)]) * codes.row_stride);
+                fetch(column + row_of(entries_[std::min(i + ahead, span.end - 1)]) * codes.row_stride);
                 const bool kept = stays(column[row_of(entry) * codes.row_stride]);
                 *mine = *other = entry;
                 mine += kept;
