@@ -1,6 +1,6 @@
 // Growers: a table and a target -> a forest, on several threads.
 //
-// There are sixteen targets, each with a search of its own; classes.cpp and numbers.cpp are compiled in parallel.
+// There are sixteen targets, each with a search of its own; they are compiled in growers.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -68,7 +68,7 @@ public:
     virtual double share_of(const std::vector<double>& cells) const = 0;
 };
 
-// The search that suits a target; compiled in numbers.cpp.
+// The search that suits a target; compiled in growers.cpp.
 std::unique_ptr<AnySumSearch> sum_search_for(const Given& target, const std::vector<Feature>& features, const GrowOptions& options,
                                              std::size_t n_rows);
 

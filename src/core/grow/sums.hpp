@@ -214,7 +214,7 @@ private:
     GrowOptions options_;
 };
 
-// The search that suits labels or numbers, and a criterion; compiled in classes.cpp and numbers.cpp.
+// The search that suits labels or numbers, and a criterion; compiled in growers.cpp.
 template <class Source>
 std::unique_ptr<AnySumSearch> sum_search_on(const Source& source, const Given& given, const std::vector<Feature>& features,
                                             const GrowOptions& options, std::size_t n_rows) {

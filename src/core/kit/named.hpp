@@ -41,15 +41,15 @@ public:
     }
     template <class T>
     T number(const std::string& name) const {
-        return std::visit([&](const auto& value) -> T {
-            using Held = std::decay_t<decltype(value)>;
-            if constexpr (std::is_same_v<T, bool> ? std::is_same_v<Held, bool> : std::is_arithmetic_v<Held>) {
-                if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<Held> && !std::is_same_v<Held, bool>)
-                    if (!std::in_range<T>(value)) throw wrong(name, "within its range");
-                if constexpr (std::is_floating_point_v<T> || std::is_integral_v<Held>) return static_cast<T>(value);
-            }
-            throw wrong(name, "a number");
-        }, at(name));
+        const Value& value = at(name);
+        if (const bool* held = std::get_if<bool>(&value)) return static_cast<T>(*held);
+        if constexpr (!std::is_same_v<T, bool>) {
+            if (const std::int64_t* held = std::get_if<std::int64_t>(&value)) return in_range<T>(name, *held);
+            if (const std::uint64_t* held = std::get_if<std::uint64_t>(&value)) return in_range<T>(name, *held);
+        }
+        if constexpr (std::is_floating_point_v<T>)
+            if (const double* held = std::get_if<double>(&value)) return static_cast<T>(*held);
+        throw wrong(name, "a number");
     }
     const std::string& word(const std::string& name) const { return as<std::string>(name, "a word"); }
     // The position of the word among some words.
@@ -77,6 +77,12 @@ public:
     }
 
 private:
+    template <class T, class Whole>
+    static T in_range(const std::string& name, Whole value) {
+        if constexpr (std::is_integral_v<T>)
+            if (!std::in_range<T>(value)) throw wrong(name, "within its range");
+        return static_cast<T>(value);
+    }
     static std::invalid_argument wrong(const std::string& name, const std::string& constraint) {
         return std::invalid_argument(name + " must be " + constraint);
     }

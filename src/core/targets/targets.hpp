@@ -84,7 +84,7 @@ auto with_criterion(const Numbers& numbers, const Given& given, std::size_t, Vis
     return visit(Moments<SquaredError>(numbers), numbers);
 }
 
-// The target of one of several outputs: that of a table with this output alone. Compiled in classes.cpp and numbers.cpp.
+// The target of one of several outputs: that of a table with this output alone. Compiled in growers.cpp.
 template <class Source>
 std::unique_ptr<OutputTarget> output_for(const Source& source, const Given& given, std::size_t n_rows) {
     return with_criterion(source, given, n_rows, [&]<class Target>(const Target& target, const Source&) -> std::unique_ptr<OutputTarget> {

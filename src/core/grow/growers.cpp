@@ -1,13 +1,16 @@
-// The searches and growers of tables with numbers or several outputs; and what chooses between them and those of labels.
+// The searches and growers of all targets, as one file: most of what labels, numbers and several outputs need is the same.
 #include "core/grow/growers.hpp"
 #include "core/grow/sums.hpp"
 
 namespace hedgerow {
 
+template Fields grow_on(const Labels&, const ToGrow&);
 template Fields grow_on(const Numbers&, const ToGrow&);
 template Fields grow_on(const Several&, const ToGrow&);
+template std::unique_ptr<AnySumSearch> sum_search_on(const Labels&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
 template std::unique_ptr<AnySumSearch> sum_search_on(const Numbers&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
 template std::unique_ptr<AnySumSearch> sum_search_on(const Several&, const Given&, const std::vector<Feature>&, const GrowOptions&, std::size_t);
+template std::unique_ptr<OutputTarget> output_for(const Labels&, const Given&, std::size_t);
 template std::unique_ptr<OutputTarget> output_for(const Numbers&, const Given&, std::size_t);
 
 template Fields grow_forest(const CodeColumns<std::uint8_t>&, const Given&, const Given&, const Given&, const Given*,
