@@ -38,8 +38,8 @@ ROOM = 6
 GROUPS = 4
 #: Tops are grown in batches of trees, of which so many are under way at a time.
 BATCHES = 2
-#: A wave has at most so many tasks.
-MOST_TASKS = 8_000
+#: A wave has at most so many tasks, of which workers must remember a few kilobytes each.
+MOST_TASKS = 4_000
 #: Shows progress: the number of finished trees, and what is being done.
 Show = Callable[[int, str], None]
 

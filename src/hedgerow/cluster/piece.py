@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.cluster.memory import use_memory
 from hedgerow.cluster.part import Part, Plan, join_parts
 from hedgerow.cluster.target import PartTarget
 from hedgerow.forest.forest import Forest
@@ -155,8 +156,7 @@ class Block(NamedTuple):
 
 def piece_of(plan: Plan, *parts: Part) -> Piece:
     """Parts in the order of the table -> one piece, on a worker that has room for it."""
-    if plan.keeps:
-        _core.keep_memory()
+    use_memory(plan.keeps)
     whole = join_parts(*parts) if len(parts) > 1 else parts[0]
     rows = np.zeros((whole.n_rows, plan.row_codes), dtype=whole.codes.dtype)
     for first in range(0, len(rows), 4096):  # blocks that fit into the cache
@@ -178,6 +178,7 @@ def sum_roots(piece: Piece, plan: Plan, trees: list[int], balances: list[Floats 
 
 def sum_bins(piece: Piece, plan: Plan, requests: list[SumRequest]) -> NDArray[Any]:
     """-> a flat array: sums over the rows of each node, for each bin of its features; see `histogram.hpp`."""
+    use_memory(plan.keeps)
     sums = [_sum_bins_of_tree(piece, plan, request) for request in requests]
     return np.concatenate(sums) if sums else np.empty(0, dtype=plan.cell_type)
 
@@ -200,6 +201,7 @@ def first_of_numbers(*pieces: Floats) -> Floats:
 
 def gather_rows(piece: Piece, plan: Plan, gathering: Gathering, number: int) -> Block:
     """-> the rows of a piece that are in the nodes of a group."""
+    use_memory(plan.keeps)
     sketch = gathering.sketch
     found = piece.kept.gatherings.get(sketch.tree)
     if found is None:  # for all groups at once, because rows go down the top together
@@ -217,6 +219,7 @@ def grow_gathered(plan: Plan, inherited: dict[str, Any], *blocks: Block) -> tupl
 
     The second result says which of the nodes are leaves because all their numbers are equal.
     """
+    use_memory(plan.keeps)
     spans = _spans_by_node(blocks)
     rows = np.concatenate([block.rows[span] for block, span in spans])
     times = np.concatenate([block.times[span] for block, span in spans])
