@@ -79,7 +79,7 @@ public:
     std::vector<std::uint32_t> sums(const GivenTop& top, const CodeView<Code>& codes, std::span<const std::uint32_t> nodes, bool keeps,
                                     std::span<const std::int64_t> n_bins, const std::optional<std::span<const std::uint16_t>>& labels,
                                     std::size_t n_cells, const Requests& asked) {
-        const BinLayout layout(n_bins, n_cells);
+        const BinLayout layout{n_bins, n_cells};
         std::vector<std::int32_t> place(top.n_nodes, -1);
         std::vector<std::size_t> first{0};
         for (std::size_t i = 0; i < nodes.size(); ++i) {
