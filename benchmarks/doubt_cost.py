@@ -1,0 +1,70 @@
+"""Cost of doubt: a fit -> what learning the map, and hulls and the scores that are usual, add to it, in processor time.
+
+python -m benchmarks.doubt_cost [--shapes 10kx20 100kx50] [--trees 100] [--repeats 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import hedgerow
+from benchmarks.data import Shape, synthetic
+from hedgerow.belief import resolve_rule
+from hedgerow.forest.hulls import find_hulls
+from hedgerow.judge.calibration import learn_calibration
+from hedgerow.judge.fitted import fitted_of
+from hedgerow.judge.novelty import learn_novelty
+
+SHAPES = {shape.name: shape for shape in (Shape(10_000, 20), Shape(100_000, 50))}
+#: Most that each may take of the fit.
+MAP_TARGET, HULLS_TARGET = {"10kx20": 0.25, "100kx50": 0.10}, 0.10
+
+
+def main() -> None:
+    """Print a line for each shape: shares of the fit, in one thread, the least of the repeats."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
+    parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=5)
+    given = parser.parse_args()
+    print("shape     fit, CPU s     map  allowed   hulls  allowed   usual scores")
+    for name in given.shapes:
+        least = shares(SHAPES[name], given.trees, given.repeats)
+        print(
+            f"{name:<9} {least['fit']:>10.3f} {least['map']:>7.1%} {MAP_TARGET[name]:>8.0%}"
+            f" {least['hulls']:>7.1%} {HULLS_TARGET:>8.0%} {least['usual']:>14.1%}",
+            flush=True,
+        )
+
+
+def shares(shape: Shape, n_trees: int, repeats: int) -> dict[str, float]:
+    """Seconds of a fit without doubt, and what each part of doubt takes as a share of them; all in turn."""
+    split = synthetic(shape)
+
+    def fit() -> Any:
+        forest = hedgerow.RandomForestClassifier(n_trees, n_jobs=1, random_state=0, calibration=None)
+        return fitted_of(forest.fit(split.X, split.y))
+
+    fitted = fit()
+    rows, forest, meaning = fitted.rows_with_judges, fitted.forest, fitted.meaning
+    hulls = find_hulls(forest, rows.codes, rows.bags, meaning, fitted.seed)
+    parts: dict[str, Callable[[], Any]] = {
+        "fit": fit,
+        "map": lambda: learn_calibration(forest, rows, resolve_rule("average"), fitted.about.prior, 1),
+        "hulls": lambda: find_hulls(forest, rows.codes, rows.bags, meaning, fitted.seed),
+        "usual": lambda: learn_novelty(forest, hulls, rows, meaning, 1),
+    }
+    least = dict.fromkeys(parts, float("inf"))
+    for _ in range(repeats):
+        for name, part in parts.items():
+            start = time.process_time()
+            part()
+            least[name] = min(least[name], time.process_time() - start)
+    return {name: seconds if name == "fit" else seconds / least["fit"] for name, seconds in least.items()}
+
+
+if __name__ == "__main__":
+    main()
