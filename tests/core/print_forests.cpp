@@ -34,7 +34,7 @@ void print_trees(const char* name, const Make& make, std::uint32_t n_classes, st
     CodeTable<Code> table;
     table.by_column = {codes.data(), 1, n_rows};
     table.n_rows = n_rows;
-    for (std::uint32_t feature = 0; feature < n_features; ++feature) table.features.push_back({n_bins, false, centers.data()});
+    for (std::uint32_t feature = 0; feature < n_features; ++feature) table.features.push_back({n_bins, false, centers.data(), false});
     Numbers numbers;
     numbers.values = numbers.sums = values.data();
     numbers.high = 4000;
@@ -60,8 +60,10 @@ void print_trees(const char* name, const Make& make, std::uint32_t n_classes, st
 }  // namespace
 
 int main() {
-    for (const std::uint32_t n_rows : {3, 16, 300, 6000}) {
+    for (const std::uint32_t n_rows : {3, 16, 60, 300, 6000}) {
         print_trees<std::uint8_t>("counts", [](const Numbers&) { return ClassPair<Gini>({}, 2); }, 2, n_rows);
+        print_trees<std::uint8_t>("counts", [](const Numbers&) { return ClassVector<Gini, CountedRow, 8>({}, 3); }, 3, n_rows);
+        print_trees<std::uint16_t>("counts", [](const Numbers&) { return ClassVector<Gini, CountedRow, 8>({}, 7); }, 7, n_rows);
         print_trees<std::uint8_t>("weights", [](const Numbers&) { return ClassVector<Gini, WeightedRow, 2>({}, 2); }, 2, n_rows);
         print_trees<std::uint8_t>("weights", [](const Numbers&) { return ClassList<Gini, WeightedRow>({}, 5); }, 5, n_rows);
         print_trees<std::uint8_t>("numbers", [](const Numbers& given) { return Moments<SquaredError>(given); }, 1, n_rows);

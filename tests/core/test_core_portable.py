@@ -29,5 +29,5 @@ def test_trees_are_the_same_without_vectors_or_with_short_ones_and_without_wide_
     errors = [process.communicate()[1] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0], "\n".join(errors)[-3000:]
     native, *others = (subprocess.run([program], capture_output=True, check=True).stdout for program in programs)
-    assert native.count(b"\n") == 4 * 4 * 3 + 8
+    assert native.count(b"\n") == 5 * 6 * 3 + 8
     assert [other == native for other in others] == [True, True]

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,14 @@ struct Split {
     std::vector<std::uint16_t> left_codes;     // for a subset: the categories that go left …
     std::vector<std::uint16_t> right_codes;    // … and right; the others do not occur in the node
 
+    // A threshold of a feature without missing values; both codes occur in the node, and none between them.
+    void cut(std::uint32_t number, std::uint32_t low, std::uint32_t high) {
+        kind = NodeKind::threshold;
+        feature = number;
+        threshold = low;
+        next_code = high;
+        missing_left = missing_seen = false;
+    }
     // Puts the threshold half way between the two codes around it; once for each node, not for each feature.
     void settle_threshold(const Feature& feature) {
         if (kind == NodeKind::threshold && next_code > threshold)
@@ -36,6 +45,14 @@ struct Split {
     }
     bool found() const { return score > no_score; }
 };
+
+// The lowest code above another one, which must not be the last.
+template <class Code>
+inline Code code_above(Code code, const Code* codes, std::uint32_t n_codes) {
+    Code next = std::numeric_limits<Code>::max();
+    for (std::uint32_t i = 0; i < n_codes; ++i) next = codes[i] > code && codes[i] < next ? codes[i] : next;
+    return next;
+}
 
 // What the sums of one feature over the rows of a node have in common for all targets.
 struct LaneOrder {

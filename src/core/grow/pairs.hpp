@@ -4,9 +4,8 @@
 // as much as ten rows. So there are almost no branches on data: a few rows are compared with each other, more rows are
 // summed in bins of four features side by side, and all places are scored in one pass (places.hpp). Where most bins would
 // be empty, the others are listed first.
-// Features that are nominal or have missing values are left to the general search (split.hpp), which finds the same
-// split. Measured for a tree of 10k × 20: 0.80 of the time of the general search without wide vectors and bins side by side,
-// and with them 0.89 of that.
+// The general search (split.hpp) finds the same split. Measured for a tree of 10k × 20: 0.80 of its time without wide vectors
+// and bins side by side, and with them 0.89 of that.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -43,13 +42,10 @@ public:
 
     void enter(const Row*, std::uint32_t, const Target&) {}
 
-    // Looks at up to four features of a node that the target has entered, and stores the best threshold in `best` if
-    // it is better. -> how many of the features vary; `declined`, with nothing stored, if this search cannot handle them
+    // Looks at up to four plain features of a node that the target has entered, and stores the best threshold in `best` if
+    // it is better. -> how many of the features vary
     std::uint32_t look(const AnyView& view, const std::vector<Feature>& features, const std::uint32_t* numbers,
                        std::uint32_t n_numbers, const Row* rows, std::uint32_t n_rows, Target& target, Split& best) {
-        for (std::uint32_t f = 0; f < n_numbers; ++f)
-            if (features[numbers[f]].nominal || features[numbers[f]].has_missing || features[numbers[f]].n_bins > max_bins)
-                return declined;
         const Node node{view, features, numbers, rows, n_rows, target};
         if (n_rows > few_rows_ || target.node_amount() > few_amount)
             return is_dense(node, n_numbers) ? sum_side_by_side(node, n_numbers, best) : sum_bins(node, n_numbers, best);
@@ -62,7 +58,6 @@ private:
     template <class Code>
     static constexpr std::size_t n_codes = std::size_t{missing_code<Code>} + 1;
     static constexpr std::uint32_t lanes = places_lanes;
-    static constexpr std::uint32_t max_bins = 0x7fff;     // a code is compared as a signed number of 16 bits
     static constexpr std::uint32_t most_few_rows = 48;    // with wide vectors
     static constexpr std::int64_t few_amount = 255;       // the count of a class fits one byte
     static constexpr std::uint32_t dense_node = 256;      // from this many rows on most bins are occupied, so marks do not pay
@@ -112,10 +107,8 @@ private:
                                               : compare_plain<width, Target::is_gini>(few, total_of(node.target), highest);
         const std::int64_t at = best_candidate(few, width, highest, node.target, best);
         if (at < 0) return n_varying;
-        const std::int16_t* own = codes + at / width * width;
-        std::int16_t next = max_bins;
-        for (std::uint32_t i = 0; i < width; ++i) next = own[i] > codes[at] && own[i] < next ? own[i] : next;
-        keep(node.numbers[at / width], static_cast<std::uint32_t>(codes[at]), static_cast<std::uint32_t>(next), best);
+        const std::int16_t next = code_above(codes[at], codes + at / width * width, width);
+        best.cut(node.numbers[at / width], static_cast<std::uint32_t>(codes[at]), static_cast<std::uint32_t>(next));
         return n_varying;
     }
 
@@ -167,7 +160,7 @@ private:
         if (at < 0) return n_varying;
         std::int64_t next = at + lanes;
         while (four.sums[next] == four.sums[at]) next += lanes;
-        keep(node.numbers[at % lanes], static_cast<std::uint32_t>(at / lanes), static_cast<std::uint32_t>(next / lanes), best);
+        best.cut(node.numbers[at % lanes], static_cast<std::uint32_t>(at / lanes), static_cast<std::uint32_t>(next / lanes));
         return n_varying;
     }
 
@@ -218,7 +211,7 @@ private:
         if (at < 0) return n_varying;
         int f = 0;
         while (at >= ends[f]) ++f;
-        keep(node.numbers[f], order_[at], order_[at + 1], best);
+        best.cut(node.numbers[f], order_[at], order_[at + 1]);
         return n_varying;
     }
 
@@ -315,13 +308,6 @@ private:
     }
     static std::pair<std::uint32_t, std::uint32_t> halves(std::uint64_t counts) {
         return {static_cast<std::uint32_t>(counts), static_cast<std::uint32_t>(counts >> 32)};
-    }
-    static void keep(std::uint32_t number, std::uint32_t low, std::uint32_t high, Split& best) {
-        best.kind = NodeKind::threshold;
-        best.feature = number;
-        best.threshold = low;
-        best.next_code = high;
-        best.missing_left = best.missing_seen = false;
     }
 
     const bool wide_ = has_wide_vectors();

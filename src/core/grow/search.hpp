@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/grow/compare.hpp"
 #include "core/grow/few.hpp"
 #include "core/grow/frame.hpp"
 #include "core/grow/options.hpp"
@@ -28,8 +29,8 @@ inline bool find_split(Search& search, FeatureOrder& order, const std::vector<Fe
     return gains_enough(best, gain, search.target.needs_gain(), rules.total_amount, options.min_impurity_decrease);
 }
 
-// A search in vector instructions, for targets that have one: it finds the same split as the general search, but faster,
-// or declines.
+// A search in vector instructions, for targets that have one: it finds the same split of plain features as the general search,
+// but faster, or declines.
 template <class Target>
 struct QuickSearch {
     static constexpr bool exists = false;
@@ -44,6 +45,11 @@ struct QuickSearch {
 template <class Criterion>
 struct QuickSearch<ClassPair<Criterion>> : PairSearch<Criterion> {
     using PairSearch<Criterion>::PairSearch;
+    static constexpr bool exists = true;
+};
+template <>
+struct QuickSearch<ClassVector<Gini, CountedRow, 8>> : CompareSearch {
+    using CompareSearch::CompareSearch;
     static constexpr bool exists = true;
 };
 template <>
@@ -105,8 +111,12 @@ private:
         // The first feature that varies often separates a few rows perfectly, so features are looked at one at a time.
         const std::uint32_t n_numbers = rows.n_rows <= (Quick::exists ? 3U : 8U) ? 1 : std::min({wanted, order_.n_left(), lanes});
         std::uint32_t numbers[lanes] = {};
-        for (std::uint32_t i = 0; i < n_numbers; ++i) numbers[i] = order_.draw(draws);
-        if (!rules_.restricted()) {
+        bool plain = !rules_.restricted();
+        for (std::uint32_t i = 0; i < n_numbers; ++i) {
+            numbers[i] = order_.draw(draws);
+            plain = plain && features_[numbers[i]].is_plain();
+        }
+        if (plain) {
             const std::uint32_t n_varying =
                 quick_.look(rows.view, features_, numbers, n_numbers, rows.rows, rows.n_rows, search_.target, best);
             if (n_varying != Quick::declined) return n_varying;

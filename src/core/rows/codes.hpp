@@ -24,6 +24,9 @@ struct Feature {
     bool nominal = false;
     const double* centers = nullptr;  // n_bins ascending values; null for nominal features
     bool has_missing = true;          // false only if it is known that no value is missing
+
+    // Only thresholds, no missing values, and codes that can be compared as signed numbers of 16 bits.
+    bool is_plain() const { return !nominal && !has_missing && n_bins <= 0x7fff; }
 };
 
 // Codes of some rows, addressed by row and feature, in either layout.

@@ -207,6 +207,7 @@ public:
     }
     void leave_node(const Row*, std::uint32_t) {}
     std::int64_t node_amount() const { return static_cast<std::int64_t>(amount_of(total_)); }
+    const Bin& total() const { return total_; }
     template <class Visit>
     void ordering_classes(Visit&& visit) const {
         for (std::uint32_t k = n_classes_ == 2; k < n_classes_; ++k)
