@@ -271,7 +271,7 @@ class _Numbers:
 
     def mean(self, codes: Codes, n_threads: int) -> Floats:
         """Codes (p, n) -> the mean answer."""
-        return self._now.mean(codes, self._leaves).mean(axis=0)[0]  # type: ignore[no-any-return]
+        return self._now.mean(codes, lambda at: self._leaves[at]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
 def _of_classes(now: ClassAnswers, what: Any) -> _Classes | _Doubts:

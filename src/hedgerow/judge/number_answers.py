@@ -15,6 +15,7 @@ from hedgerow.forest.around import moments_around
 from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import MeanOf, predictions
 from hedgerow.forest.forest import Forest
+from hedgerow.forest.mean import Which, mean_of_leaves
 from hedgerow.forest.quantiles import LeafRows, checked_quantiles, leaf_rows_of, outside_leaves, quantiles_of, ranks_of
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
@@ -97,7 +98,8 @@ class NumberAnswers(Answers):
         """Codes (p, n) -> (n,): the mean over trees of the predictions of the leaves reached."""
 
         def ask(codes: Codes) -> Floats:
-            return self.mean(codes, self.leaf_values[:, None])[:, 0]
+            threads = self.threads(codes.shape[1])
+            return fold(self.forest, codes, MeanOf(predictions), None, n_threads=threads)[:, 0]
 
         return self._over_worlds(ask(codes), codes, lambda worlds: worlds.mean(ask(worlds.codes)))
 
@@ -141,13 +143,13 @@ class NumberAnswers(Answers):
         """Codes (p, n) -> (n, 2): the prediction if every leaf had `caution` more rows, all smallest or all largest."""
 
         def ask(codes: Codes) -> Floats:
-            return self.mean(codes, np.column_stack(self.leaf_bounds()))
+            return self.mean(codes, lambda at: np.column_stack(self.leaf_bounds(at)))
 
         return self._opened(codes, ask, mean_of_groups)
 
-    def leaf_bounds(self) -> list[Floats]:
-        """-> lower and upper mean of each leaf, (L,) each."""
-        return number_bounds(self.leaf_values, self.forest.counts, self.caution, self.about)
+    def leaf_bounds(self, at: Which = slice(None)) -> list[Floats]:
+        """Some leaves (m,), or all -> lower and upper mean of each, (m,) each."""
+        return number_bounds(self.leaf_values[at], self.forest.counts[at], self.caution, self.about)
 
     def leaf_states(self) -> Floats:
         """-> (L, 3): the prediction of every leaf, and its lower and upper bound."""
@@ -160,43 +162,59 @@ class NumberAnswers(Answers):
 
     def variance(self, codes: Codes) -> VarianceOf:
         """Codes (p, n) -> variance within leaves and between trees."""
-        forest = self.forest
+        forest, around = self.forest, self._around()
         assert forest.variances is not None
         means = self.leaf_values if forest.means is None else forest.means
-        # Near the numbers, so that squares keep the digits of differences.
-        away = means - sum((self.about.low, self.about.high)) / 2
-        within, between = self._parts(codes, away, forest.variances)
-        total, around = within + between, self._around()
-        if around is None:
-            return VarianceOf(total, within, between)
-        noise, spread = self._parts(codes, *around)
-        whole = noise + spread
+        own = (means, forest.variances, self._middle)
+        of_leaves, *of_nodes = self._moments(codes, own, *([] if around is None else [(*around, 0.0)]))
+        total = of_leaves.within + of_leaves.between
+        if not of_nodes:
+            return VarianceOf(total, of_leaves.within, of_leaves.between)
+        noise = of_nodes[0].within
+        whole = noise + of_nodes[0].between
         share = np.divide(noise, whole, out=np.zeros(len(whole)), where=whole > 0)
         return VarianceOf(total, share * total, total - share * total)
 
-    def _parts(self, codes: Codes, means: Floats, variances: Floats) -> tuple[Floats, Floats]:
-        """Codes (p, n), means and variances of leaves (L,) -> the mean variance, and the variance of means, (n,)."""
-        mean, square, within = self.mean(codes, np.column_stack([means, means**2, variances])).T
-        return within, np.maximum(square - mean**2, 0)
+    def moments(self, codes: Codes) -> Moments:
+        """Codes (p, n) -> the mean prediction of the trees, and the variance between trees and within leaves."""
+        n_trees, variances = self.forest.n_trees, self.forest.variances
+        assert variances is not None
+        mean, between, within = self._moments(codes, (self.leaf_values, variances, self._middle))[0]
+        return Moments(self._middle + mean, between * (n_trees / max(n_trees - 1, 1)), within)
+
+    def _moments(self, codes: Codes, *each: tuple[Floats, Floats, float]) -> list[Moments]:
+        """Codes (p, n), means and variances of leaves (L,), and a middle -> what trees say, as means - middle.
+
+        Near the middle of all targets squares keep the digits of differences. Leaves are found once for all that is
+        asked.
+        """
+
+        def says(at: Which) -> Floats:
+            n_leaves = len(self.leaf_values) if isinstance(at, slice) else len(at)
+            found = np.empty((n_leaves, 3 * len(each)))
+            for first, (means, variances, middle) in enumerate(each):
+                found[:, 3 * first] = away = means[at] - middle
+                found[:, 3 * first + 1] = away**2
+                found[:, 3 * first + 2] = variances[at]
+            return found
+
+        sums = self.mean(codes, says).T
+        mean, square, within = sums[::3], sums[1::3], sums[2::3]
+        return list(map(Moments, mean, np.maximum(square - mean**2, 0), within))
+
+    @property
+    def _middle(self) -> float:
+        """The middle between the smallest and the largest training target."""
+        return sum((self.about.low, self.about.high)) / 2
 
     def _around(self) -> tuple[Floats, Floats] | None:
         """Mean, from the middle of all targets, and variance of the nodes around leaves of few rows, (L,) each."""
 
         def make() -> tuple[Floats, Floats] | None:
             found = moments_around(self.forest, ROWS_OF_NOISE)
-            return None if found is None else (found[0] - sum((self.about.low, self.about.high)) / 2, found[1])
+            return None if found is None else (found[0] - self._middle, found[1])
 
         return self.fitted.learned.get("around", None, make)
-
-    def moments(self, codes: Codes) -> Moments:
-        """Codes (p, n) -> the mean prediction of the trees, and the variance between trees and within leaves."""
-        forest, n_trees = self.forest, self.forest.n_trees
-        assert forest.variances is not None
-        centre = sum((self.about.low, self.about.high)) / 2
-        away = self.leaf_values - centre  # near the numbers, as in `variance`
-        mean, square, within = self.mean(codes, np.column_stack([away, away**2, forest.variances])).T
-        between = np.maximum(square - mean**2, 0) * (n_trees / max(n_trees - 1, 1))
-        return Moments(centre + mean, between, within)
 
     def interval(self, codes: Codes, coverage: float, method: str = "auto") -> Floats:
         """Codes (p, n) -> (n, 2): intervals for the targets."""
@@ -381,9 +399,9 @@ class NumberAnswers(Answers):
         bare = self.fitted.without_rows()
         return bare if self._keeps_leaf_rows else replace(bare, learned=bare.learned.without("leaf_rows"))
 
-    def mean(self, codes: Codes, states: Floats) -> Floats:
-        """Codes (p, n), states of leaves (L, S) -> their mean over the leaves reached (n, S)."""
-        return fold(self.forest, codes, MeanOf(lambda _: states), None, n_threads=self.threads(codes.shape[1]))
+    def mean(self, codes: Codes, says: Callable[[Which], Floats]) -> Floats:
+        """Codes (p, n), a function of leaves (m,) that returns numbers (m, S) -> their means over trees (n, S)."""
+        return mean_of_leaves(self.forest, codes, says, self.threads(codes.shape[1]))
 
 
 def _check_scaled(residuals: Residuals, asked: str, instead: str) -> None:
