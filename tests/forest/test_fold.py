@@ -24,7 +24,9 @@ import hedgerow.forest.lift
 from hedgerow import RandomForestClassifier, combine
 from hedgerow.belief import Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
 from hedgerow.belief.rules import Average, Eva, Laplace
+from hedgerow.belief.rules.uncertainty import UncertaintyAnd
 from hedgerow.forest.counts import DENSE_CLASSES
+from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache
@@ -354,13 +356,15 @@ def test_rows_that_come_one_by_one_are_lifted_for_good_in_the_end(monkeypatch):
 
 
 @pytest.mark.parametrize("rule", ["average", "pool", "vote", "laplace"])
-def test_uncertainty_and_an_opinion_in_one_pass_are_those_of_two(rule):
+def test_uncertainty_and_doubt_in_one_pass_are_those_of_two(rule):
     forest, X, _, _ = fitted(3)
     rule = resolve_rule(rule)
     for some in (X[:1], X):
         evidence = replace(forest.evidence(some), cache=StateCache())
-        opinion, parts = evidence.uncertainty_and(rule)
-        assert_same_bits(opinion, evidence.combine(rule))
+        setting = Setting.of(evidence.forest.n_classes, evidence.caution, evidence.prior)
+        doubt, parts = fold(evidence.forest, evidence.codes, UncertaintyAnd(rule), setting)
+        opinion = evidence.combine(rule)
+        np.testing.assert_array_equal([doubt.conflict, doubt.vacuity], [opinion.conflict, opinion.vacuity])
         for name, expected in vars(evidence.uncertainty()).items():
             np.testing.assert_array_equal(getattr(parts, name), expected)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -77,6 +78,12 @@ class Calibration:
     gain: float = 1.0
     n_rows: int = 0
     why: str = ""
+
+    @cached_property
+    def by_class(self) -> tuple[list[list[float]], list[float]]:
+        """For each class, as plain numbers: what the shares of all classes add, nothing without a mix; its offset."""
+        k = len(self.offsets)
+        return [[] for _ in range(k)] if self.mix is None else self.mix.T.tolist(), self.offsets.tolist()
 
     def of(self, probability: Floats) -> Floats:
         """(n, K) -> (n, K): mapped; the bits of a row do not depend on the others."""

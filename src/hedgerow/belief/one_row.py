@@ -31,12 +31,26 @@ class RowOpinion(NamedTuple):
     score: Any
 
     def opinion(self) -> Opinion:
-        """-> the same as arrays."""
-        positive = [max(share, SMALLEST) for share in self.probability]
-        arrays = np.array([self.lower, self.upper, self.probability, positive])
-        alone = np.array([self.conflict, self.vacuity])
-        score = np.array([self.score])
-        return Opinion(arrays[:1], arrays[1:2], arrays[2:3], alone[:1], alone[1:], np.log(arrays[3:]), score)
+        """-> the same as arrays, which are views of one."""
+        k = len(self.probability)
+        positive = [SMALLEST if share < SMALLEST else share for share in self.probability]
+        score = self.score if k != 2 else [self.score]
+        numbers = [*self.lower, *self.upper, *self.probability, *positive, self.conflict, self.vacuity, *score]
+        row = np.array([numbers])
+        alone = row[0, 4 * k :]
+        opinion: Opinion = object.__new__(Opinion)
+        opinion.__dict__.update(  # as its constructor does, in half the time
+            lower=row[:, :k],
+            upper=row[:, k : 2 * k],
+            probability=row[:, 2 * k : 3 * k],
+            conflict=alone[:1],
+            vacuity=alone[1:2],
+            log_odds=np.log(row[:, 3 * k : 4 * k]),
+            score=alone[2:] if k == 2 else row[:, 4 * k + 2 :],
+            chosen=None,
+            groups=None,
+        )
+        return opinion
 
 
 def is_row(values: Any, n_classes: int) -> bool:
@@ -57,6 +71,8 @@ def distribution_of(sums: Numbers) -> tuple[Numbers, float]:
 
 def mean_of_row(state: Numbers, n_classes: int, scale: float) -> RowOpinion | None:
     """The state of a rule that is a mean (2K + 2,) -> its opinion; None if a number is not finite."""
+    if n_classes == 2:
+        return _mean_of_two(state, scale)
     k = n_classes
     probability, filled = distribution_of(state[:k])
     held = state[k : 2 * k]
@@ -74,26 +90,70 @@ def bounded(
     probability: Numbers, lower: Numbers, conflict: float, score: Any, vacuity: float | None = None
 ) -> RowOpinion:
     """The same as `opinion_from_lower`."""
+    if len(lower) == 2:
+        return _two_bounded(probability, lower, conflict, score, vacuity)
     unassigned = 1.0 - summed(lower)
-    low = [min(max(share, 0.0), 1.0) for share in lower]
-    high = [min(max(share + unassigned, least), 1.0) for share, least in zip(lower, low, strict=True)]
-    inside = [min(max(share, a), b) for share, a, b in zip(probability, low, high, strict=True)]
+    low = [within(share, 0.0, 1.0) for share in lower]
+    high = [within(share + unassigned, least, 1.0) for share, least in zip(lower, low, strict=True)]
+    inside = list(map(within, probability, low, high))
     if vacuity is None:
-        vacuity = min(max(1.0 - summed(low), 0.0), 1.0)
-    return RowOpinion(inside, low, high, min(max(conflict, 0.0), 1.0), vacuity, score)
+        vacuity = within(1.0 - summed(low), 0.0, 1.0)
+    return RowOpinion(inside, low, high, within(conflict, 0.0, 1.0), vacuity, score)
+
+
+# Two classes are the most common case. Without lists they take half the time, 8 µs less for a mapped opinion.
+
+
+def _mean_of_two(state: Numbers, scale: float) -> RowOpinion | None:
+    """`mean_of_row` for two classes."""
+    first, second, held_first, held_second, squares, reserve = state
+    filled, whole = first + second, held_first + held_second + reserve
+    if not (filled < inf and whole < inf and squares < inf):
+        return None
+    if filled > 0:
+        first, second = first / filled, second / filled
+        conflict = squares / filled - (first * first + second * second)
+    else:
+        first, second, conflict = 0.5, 0.5, 0.0
+    if whole > 0:
+        held_first, held_second = held_first / whole, held_second / whole
+    return _two_bounded([first, second], [held_first, held_second], conflict, scale * (second - 0.5), None)
+
+
+def _two_bounded(
+    probability: Numbers, lower: Numbers, conflict: float, score: Any, vacuity: float | None
+) -> RowOpinion:
+    """`bounded` for two classes."""
+    (first, second), (low, other_low) = probability, lower
+    unassigned = 1.0 - (low + other_low)
+    high, other_high = low + unassigned, other_low + unassigned
+    low, other_low = within(low, 0.0, 1.0), within(other_low, 0.0, 1.0)
+    high, other_high = within(high, low, 1.0), within(other_high, other_low, 1.0)
+    first, second = within(first, low, high), within(second, other_low, other_high)
+    if vacuity is None:
+        vacuity = within(1.0 - (low + other_low), 0.0, 1.0)
+    bounds = [low, other_low], [high, other_high]
+    return RowOpinion([first, second], *bounds, within(conflict, 0.0, 1.0), vacuity, score)
+
+
+def within(number: float, low: float, high: float) -> float:
+    """The number, or the bound that it has passed; ``min`` and ``max`` take twice as long."""
+    least = low if number < low else number
+    return high if least > high else least
 
 
 def mapped_shares(calibration: Any, floor: float, probability: Numbers) -> Numbers:
     """A `Calibration`, its floor, and shares (K,) -> the mapped shares (K,)."""
     given = 1 + floor * len(probability)
     logs = np.log(np.array([(share + floor) / given for share in probability])).tolist()
-    scores = [calibration.slope * each for each in logs]
-    if calibration.mix is not None:
-        for of_class, row in zip(logs, calibration.mix.tolist(), strict=True):
-            scores = [score + of_class * part for score, part in zip(scores, row, strict=True)]
-    scores = [calibration.gain * score + off for score, off in zip(scores, calibration.offsets.tolist(), strict=True)]
+    slope, gain, scores = calibration.slope, calibration.gain, []
+    for log, mixed, offset in zip(logs, *calibration.by_class, strict=True):
+        score = slope * log
+        for of_class, part in zip(logs, mixed, strict=False):  # nothing is mixed in if no mix was learned
+            score += of_class * part
+        scores.append(gain * score + offset)
     highest = max(scores)
-    shares = np.exp(np.array([score - highest for score in scores])).tolist()
+    shares: Numbers = np.exp(np.array([score - highest for score in scores])).tolist()
     total = summed(shares)
     return [share / total for share in shares]
 

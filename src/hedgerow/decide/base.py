@@ -165,14 +165,19 @@ class Checked:
 
     def __init__(self, opinion: OpinionLike) -> None:
         self._opinion: Any = opinion
+        self._bounds: tuple[Floats, Floats] | None = None
 
-    @cached_property
+    @property
     def bounds(self) -> tuple[Floats, Floats]:
         """Reachable lower and upper, (n, K) each."""
-        lower, upper = reachable(self._opinion.lower, self._opinion.upper)
-        if lower.ndim != 2:
-            raise ValueError(f"opinion.lower must have shape (n, K), got {lower.shape}; give one row as lower[None]")
-        return lower, upper
+        if self._bounds is None:
+            lower, upper = reachable(self._opinion.lower, self._opinion.upper)
+            if lower.ndim != 2:
+                raise ValueError(
+                    f"opinion.lower must have shape (n, K), got {lower.shape}; give one row as lower[None]"
+                )
+            self._bounds = lower, upper
+        return self._bounds
 
     @cached_property
     def probability(self) -> Floats:

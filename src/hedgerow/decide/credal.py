@@ -142,6 +142,9 @@ class EAdmissibility(ActionDecision):
 
 def _undominated(lower: Floats, upper: Floats, tie: float) -> Bools:
     """(n, A), (n, A) -> (n, A): the actions whose upper value is not below the largest lower value."""
+    if type(upper) is np.ndarray and len(upper) == 1:  # plain numbers take a third of the time
+        least = max(lower[0].tolist()) - tie
+        return np.array([[value >= least for value in upper[0].tolist()]])
     kept: Bools = upper >= lower.max(axis=1, keepdims=True) - tie
     return kept
 

@@ -1,8 +1,8 @@
-"""Blocks: the results of blocks of rows -> one result of the same kind for all rows."""
+"""Blocks: the results of blocks of rows -> one result of the same kind for all rows; sizes -> blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -50,6 +50,17 @@ def with_rows(result: Result, rows: NDArray[np.intp], others: Result) -> Result:
             if values is not None:
                 whole[name][rows] = values
     return _like(result, wholes)  # type: ignore[no-any-return]
+
+
+def spans(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
+    """Sizes (T,) -> spans of neighbouring trees whose total size is below the limit, at least one tree each."""
+    first, total = 0, 0
+    for tree, size in enumerate(sizes.tolist()):
+        if tree > first and total + size > limit:
+            yield first, tree
+            first, total = tree, 0
+        total += size
+    yield first, len(sizes)
 
 
 def _arrays_of(result: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.belief import Opinion, Rule, merge_states
 from hedgerow.forest import lift
-from hedgerow.forest.blocks import in_blocks, with_rows
+from hedgerow.forest.blocks import in_blocks, spans, with_rows
 from hedgerow.forest.counts import Counts
 from hedgerow.forest.foldable import Foldable
 from hedgerow.forest.forest import Forest
@@ -70,33 +71,18 @@ def fold(
     key : hashable
         under this key, which says what states depend on besides counts and setting.
     """
-    plan = _Plan(forest, what, setting, judges, weights, None if what.merge == "stack" else cache, key, n_threads)
-    result = _along_one_path(plan, codes)
-    if judges is None and len(unseen := forest.unseen_rows(codes)):
-        return with_rows(result, unseen, plan.down_both_sides(np.ascontiguousarray(codes[:, unseen])))
-    return result
+    return Plan(forest, what, setting, judges, weights, cache, key, n_threads).answer(codes)
 
 
 def fold_some(
     forest: Forest, codes: Codes, what: Rule, setting: Any, judges: Judges, weights: Floats | None, n_threads: int
 ) -> Callable[[NDArray[np.int64]], Opinion]:
     """What `fold` takes -> a function: some rows (m,) -> their opinion. Only the merged states are kept of all rows."""
-    plan = _Plan(forest, what, setting, judges, weights, None, None, n_threads)
+    plan = Plan(forest, what, setting, judges, weights, None, None, n_threads)
     if plan.has_patterns or what.merge == "stack":
-        return _along_one_path(plan, codes).__getitem__
+        return plan.along_one_path(codes).__getitem__
     merged = plan.merged(codes)
     return lambda rows: what.finish(merged[rows], setting)
-
-
-def _along_one_path(plan: _Plan[Result], codes: Codes) -> Result:
-    """The result if every row reaches one leaf of each tree."""
-    if plan.has_patterns:
-        return plan.by_patterns(codes)
-    if plan.known is None and plan.is_small(codes.shape[1]):
-        return plan.leaves_reached(codes)
-    if plan.what.merge == "stack":
-        return plan.stacked(codes)
-    return finish_rows(plan.what, plan.merged(codes), plan.setting, plan.n_threads)
 
 
 def finish_rows(what: Foldable[Result], merged: Floats, setting: Any, n_threads: int = 1) -> Result:
@@ -129,13 +115,6 @@ def judged_states(
     if judges.own is None:
         return rows, forest.evidence.lift(what, setting, slice(first, last))[leaves[rows]]
     return rows, forest.evidence.lift_without(what, setting, leaves[rows] + first, judges.own[rows])
-
-
-def node_evidence(tree: Any) -> Floats:
-    """A tree -> (N, K): the evidence at each of its nodes."""
-    weights, rows = tree.weights, tree.counts.sum(axis=1, keepdims=True)
-    total = weights.sum(axis=1, keepdims=True)
-    return np.asarray(rows * weights / np.where(total > 0, total, 1.0))
 
 
 def merge_into(merged: Floats, rows: NDArray[np.intp], states: Floats, merge: str) -> Floats:
@@ -171,8 +150,11 @@ class _Group(NamedTuple):
     distinct: NDArray[np.int32] | None  # (L,): which of D states each leaf has
 
 
-class _Plan(Generic[Result]):
-    """What is asked of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks."""
+class Plan(Generic[Result]):
+    """What is asked of a forest, and the ways to compute it: whole trees, leaves reached, row by row, or stacks.
+
+    It can be asked about rows again and again. Parameters are those of `fold`.
+    """
 
     def __init__(
         self,
@@ -183,12 +165,40 @@ class _Plan(Generic[Result]):
         weights: Floats | None,
         cache: StateCache | None,
         key: Hashable,
-        n_threads: int,
+        n_threads: int = 1,
     ) -> None:
         self.forest, self.what, self.setting, self.judges = forest, what, setting, judges
-        self.weights, self.cache, self.n_threads = weights, cache, n_threads
-        self.key = None if cache is None else (key, setting.caution, setting.prior.tobytes())
-        self.known = None if cache is None else cache.states_of(self.key)  # of all leaves
+        self.weights, self.n_threads = weights, n_threads
+        self.cache = None if what.merge == "stack" else cache
+        self.key = None if self.cache is None else (key, setting.caution, setting.prior.tobytes())
+
+    def with_threads(self, n_threads: int) -> Plan[Result]:
+        """The same with so many threads."""
+        other = copy(self)
+        other.n_threads = n_threads
+        return other
+
+    def answer(self, codes: Codes) -> Result:
+        """Codes (p, n) -> the result for n rows."""
+        result = self.along_one_path(codes)
+        if self.judges is None and len(unseen := self.forest.unseen_rows(codes)):
+            return with_rows(result, unseen, self.down_both_sides(np.ascontiguousarray(codes[:, unseen])))
+        return result
+
+    def along_one_path(self, codes: Codes) -> Result:
+        """The result if every row reaches one leaf of each tree."""
+        if self.has_patterns:
+            return self.by_patterns(codes)
+        if self.known is None and self.is_small(codes.shape[1]):
+            return self.leaves_reached(codes)
+        if self.what.merge == "stack":
+            return self.stacked(codes)
+        return finish_rows(self.what, self.merged(codes), self.setting, self.n_threads)
+
+    @property
+    def known(self) -> Floats | None:
+        """The states of all leaves, if they have been kept."""
+        return None if self.cache is None else self.cache.states_of(self.key)
 
     @cached_property
     def width(self) -> int:
@@ -385,9 +395,9 @@ class _Plan(Generic[Result]):
             yield _Group(0, n_trees, evidence.lift(self.what, self.setting), None)
             return
         if not self.takes_out_own:
-            if self.known is not None:
+            if (known := self.known) is not None:
                 of_leaf = None if forest.weights is not None else forest.distinct().of_leaf
-                yield _Group(0, n_trees, self.known, of_leaf)
+                yield _Group(0, n_trees, known, of_leaf)
                 return
             leaves, of_leaf = self._leaves_to_lift()
             if len(leaves) * 8 * self.width <= lift.STATE_BUDGET:
@@ -400,7 +410,7 @@ class _Plan(Generic[Result]):
                 self.cache.give_up(self.key)
         start = evidence.cell_start(forest.leaf_start) if self.takes_out_own else forest.leaf_start
         most = min(TREES_BYTES, GROUP_BYTES) if self.takes_out_own else GROUP_BYTES
-        for first, last in _spans(np.diff(start) * 8 * max(self.width, forest.n_classes), most):
+        for first, last in spans(np.diff(start) * 8 * max(self.width, forest.n_classes), most):
             span = forest.leaf_start[first], forest.leaf_start[last]
             if self.takes_out_own:
                 yield _Group(first, last, self._lift_without_each(*span), None)
@@ -434,14 +444,3 @@ class _Plan(Generic[Result]):
             else:
                 states[to] = lift_distinct(self.what, held, self.setting)
         return states
-
-
-def _spans(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
-    """Sizes (T,) -> spans of neighbouring trees whose total size is below the limit, at least one tree each."""
-    first, total = 0, 0
-    for tree, size in enumerate(sizes.tolist()):
-        if tree > first and total + size > limit:
-            yield first, tree
-            first, total = tree, 0
-        total += size
-    yield first, len(sizes)

@@ -392,6 +392,13 @@ class TreeNode:
         return questions_of(self, 6)
 
 
+def node_evidence(tree: Any) -> Floats:
+    """A tree -> (N, K): the evidence at each of its nodes."""
+    weights, rows = tree.weights, tree.counts.sum(axis=1, keepdims=True)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.asarray(rows * weights / np.where(total > 0, total, 1.0))
+
+
 def decision_path(forest: Forest, trees: list[Tree], leaf_nodes: NDArray[np.int32]) -> sparse.csr_array:
     """Leaf nodes (n, T) -> (n, all nodes): 1 for each node that a row passes."""
     n_rows = len(leaf_nodes)

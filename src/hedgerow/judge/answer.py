@@ -5,22 +5,25 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion, Rule, Setting, resolve_rule
+from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, resolve_rule
 from hedgerow.belief.calibrate import Calibration
+from hedgerow.belief.combine import checked_weights
+from hedgerow.belief.opinion import across
 from hedgerow.belief.rules import Calibrated
+from hedgerow.belief.rules.uncertainty import UncertaintyAnd
 from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.forest.fold import node_evidence
+from hedgerow.forest.fold import Plan
 from hedgerow.forest.lift import StateCache
 from hedgerow.forest.rows import Judges
 from hedgerow.forest.threads import thread_count
 from hedgerow.forest.training import TrainingRows
-from hedgerow.forest.walk import Tree
+from hedgerow.forest.walk import Tree, node_evidence
 from hedgerow.judge.base import Answers
 from hedgerow.judge.calibration import NOT_ASKED, JudgedByOthers, calibration_of
 from hedgerow.judge.evidence import (
@@ -33,7 +36,7 @@ from hedgerow.judge.evidence import (
     try_out,
 )
 from hedgerow.judge.figures import figures_of_labels, needs_trial, oob_figures
-from hedgerow.judge.fitted import Fitted
+from hedgerow.judge.fitted import Fitted, Settled
 from hedgerow.judge.groups import group_column, groups_in
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.judge.variance import VarianceOf, forest_variance
@@ -60,6 +63,8 @@ class ClassAnswers(Answers):
         #: Features, by number or name, that advice must not change.
         self.immutable: tuple[int | str, ...] = tuple(model.immutable_features or ())
         self._maps = JudgedByOthers() if model.calibration == "oob" else None
+        #: What follows from the parameters; see `Fitted.settled`.
+        self.settled = self.fitted.settled((*self._asked, model.calibration))
 
     # ---- rule, caution and decision --------------------------------------------------------
 
@@ -78,17 +83,17 @@ class ClassAnswers(Answers):
         """The training rows, if bags leave rows out that trees can judge; otherwise None."""
         return self.fitted.rows_with_judges
 
-    @cached_property
+    @Settled
     def rule(self) -> Rule:
         """How leaves are combined, and how probabilities are mapped if a map was learned."""
         return Calibrated(self.plain_rule, self.calibration) if self.is_mapped else self.plain_rule
 
-    @cached_property
+    @Settled
     def plain_rule(self) -> Rule:
         """How leaves are combined, before any map."""
         return resolve_rule(self._asked[0])
 
-    @cached_property
+    @Settled
     def calibration(self) -> Calibration:
         """The map of probabilities, learned on out-of-bag rows when first needed, or the reason why it cannot be."""
         if self._maps is None:
@@ -105,7 +110,7 @@ class ClassAnswers(Answers):
         """The decision as the user set it, before any calibration."""
         return self._asked[2]
 
-    @cached_property
+    @Settled
     def caution(self) -> float:
         """The caution in force; "auto" is chosen when first needed, and again for another rule or decision.
 
@@ -122,19 +127,19 @@ class ClassAnswers(Answers):
         key = tuple(each if isinstance(each, str) else repr(each) for each in (rule, decision))
         return float(learned.get("caution", key, self._choose_caution))
 
-    @cached_property
+    @Settled
     def setting(self) -> Setting:
         """What rules must know besides counts."""
         return Setting.of(self.forest.n_classes, self.caution, self.about.prior)
 
-    @cached_property
+    @Settled
     def weights(self) -> Floats | None:
         """(T,): tree weights, learned on out-of-bag evidence, for a rule that needs them; otherwise None."""
         if not self.rule.needs_weights:
             return None
         return self.fitted.learned.get("weights", self.caution, self._learn_weights)
 
-    @cached_property
+    @Settled
     def decision(self) -> Decision:
         """The decision under the rule, calibrated on out-of-bag evidence if it needs calibration."""
         decision = resolve_decision(self._asked[2]).under(self.plain_rule)
@@ -145,8 +150,10 @@ class ClassAnswers(Answers):
     def under(self, rule: Any = None, caution: float | None = None) -> ClassAnswers:
         """The same fit under another rule or caution."""
         other = copy(self)
-        for name in ("rule", "plain_rule", "calibration", "caution", "setting", "weights", "decision"):
-            other.__dict__.pop(name, None)
+        other.settled = {}
+        for name, value in vars(ClassAnswers).items():
+            if isinstance(value, Settled):
+                other.__dict__.pop(name, None)
         now = (rule, caution, None)
         other._asked = tuple(old if new is None else new for new, old in zip(now, self._asked, strict=True))
         return other
@@ -170,7 +177,8 @@ class ClassAnswers(Answers):
     @property
     def wanted_features(self) -> NDArray[np.uint8] | None:
         """(p,): which features are encoded, if the table is wide; None means all."""
-        wanted, column = super().wanted_features, group_column(self.fitted, self._asked[2])
+        wanted = self.fitted.wanted_features
+        column = None if wanted is None else group_column(self.fitted, self._asked[2])
         return wanted if wanted is None or column is None else np.maximum(wanted, np.arange(len(wanted)) == column)
 
     def evidence(self, codes: Codes, judges: Judges | None = None) -> Evidence:
@@ -190,7 +198,7 @@ class ClassAnswers(Answers):
 
     def confidence(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n,): the probability of the label."""
-        return np.asarray(self.probability(codes).max(axis=1))
+        return np.asarray(across(self.probability(codes), "max")[:, 0])
 
     def doubt(self, codes: Codes) -> Floats:
         """Codes (p, n) -> (n,): one minus the difference between the two largest probabilities."""
@@ -220,7 +228,29 @@ class ClassAnswers(Answers):
 
     def combined(self, codes: Codes) -> Opinion:
         """Codes (p, n) -> what the leaves say, combined by the rule."""
-        return self.evidence(codes).combine(self.rule, weights=self.weights)
+        opinion: Opinion = self._plan_for(codes, self._combining).answer(codes)
+        groups = groups_in(self.fitted, codes, self._asked[2])
+        return opinion if groups is None else replace(opinion, groups=groups)
+
+    @Settled
+    def _combining(self) -> Plan[Opinion]:
+        """How to get opinions from leaves."""
+        weights = checked_weights(self.weights, self.rule, self.forest.n_trees)
+        return self._plan(self.rule, self.rule.key(), weights)
+
+    @Settled
+    def _doubting(self) -> Plan[Any]:
+        """How to get the uncertainty and the doubt of opinions from leaves, under a rule that adds without weights."""
+        return self._plan(UncertaintyAnd(self.plain_rule), (Uncertainty, self.plain_rule.key()), None)
+
+    def _plan(self, what: Any, key: Any, weights: Floats | None) -> Plan[Any]:
+        """What is asked of leaves, and the key of their states -> how to answer it."""
+        return Plan(self.forest, what, self.setting, None, weights, self.fitted.cache, key)
+
+    def _plan_for(self, codes: Codes, plan: Plan[Any]) -> Plan[Any]:
+        """The plan with the threads that so many rows repay."""
+        threads = self.threads(codes.shape[1])
+        return plan if threads == plan.n_threads else plan.with_threads(threads)
 
     def doubts(self, codes: Codes) -> Any:
         """Codes (p, n) -> why what leaves say is not to be trusted, or None; codes alone raise no doubt."""
@@ -288,16 +318,16 @@ class ClassAnswers(Answers):
 
     def uncertainty(self, codes: Codes) -> UncertaintyOf:
         """Codes (p, n) -> how much is not known, and of which kind."""
-        evidence, rule = self.evidence(codes), self.plain_rule
+        rule = self.plain_rule
         if rule.merge != "add" or rule.needs_weights:
-            opinion, parts = self.combined(codes), evidence.uncertainty()
+            said, parts = self.opinion(codes), self.evidence(codes).uncertainty()
         else:  # a map changes neither conflict nor vacuity
-            opinion, parts = evidence.uncertainty_and(rule)
-        if self.doubts(codes) is not None:
-            opinion = self.opinion(codes)
+            said, parts = self._plan_for(codes, self._doubting).answer(codes)
+            if self.doubts(codes) is not None:
+                said = self.opinion(codes)
         entropy = (parts.total, parts.aleatoric, parts.epistemic)
         relative = (parts.relative_aleatoric, parts.relative_epistemic)
-        return UncertaintyOf(*entropy, opinion.conflict, opinion.vacuity, *relative)
+        return UncertaintyOf(*entropy, said.conflict, said.vacuity, *relative)
 
     def tally(self, X: Any, y: Any, coverage: float | None = None) -> SetTally:
         """Samples and their classes -> how many labels and sets are right."""

@@ -16,7 +16,6 @@ from hedgerow.belief.combine import checked_weights
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
 from hedgerow.belief.rules import UncertaintyParts
-from hedgerow.belief.rules.uncertainty import UncertaintyAnd
 from hedgerow.decide import Decision, decide, resolve_decision
 from hedgerow.forest.fold import Result, fold, fold_some
 from hedgerow.forest.foldable import Foldable, ProbabilityOf, Several, group_by_merge
@@ -235,11 +234,6 @@ class Evidence:
     def uncertainty(self) -> UncertaintyParts:
         """Entropy, its aleatoric and epistemic parts, and the two uncertainties by relative likelihood, (n,) each."""
         return self._fold(Uncertainty(), self._setting(None, None), Uncertainty)
-
-    def uncertainty_and(self, rule: Rule) -> tuple[Opinion, UncertaintyParts]:
-        """The opinion of a rule that adds states and needs no weights, and what `uncertainty` returns, in one pass."""
-        opinion, parts = self._fold(UncertaintyAnd(rule), self._setting(None, None), (Uncertainty, rule.key()))
-        return opinion, parts
 
     def learn_weights(self, labels: NDArray[np.integer[Any]], caution: float | None = None) -> Floats:
         """Class numbers (n,) -> tree weights (T,), learned on all samples, or on as many as memory allows."""

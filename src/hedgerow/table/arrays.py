@@ -97,21 +97,27 @@ class CellArray:
         return ListedColumns(listed, len(self.cells))
 
 
-@dataclass(frozen=True)
 class ArrayColumns:
-    """The columns of a 2-D array of numbers: views, or float64 copies of a block."""
+    """The columns of a 2-D array of numbers: views, or float64 copies of a block.
 
-    values: Array
+    Parameters
+    ----------
+    values : (n_rows, n_features)
+        The array.
+    """
+
+    def __init__(self, values: Array) -> None:
+        self.values, self._as_they_are = values, is_float(values.dtype)
 
     @property
     def width(self) -> int:
         """All columns at once, unless they must be copied."""
-        return self.values.shape[1] if is_float(self.values.dtype) else block_width(len(self.values))
+        return self.values.shape[1] if self._as_they_are else block_width(len(self.values))
 
     def read(self, first: int, stop: int) -> Array:
         """Columns ``first`` to ``stop - 1``: (stop - first, n_rows)."""
         block = self.values[:, first:stop]
-        return block.T if is_float(block.dtype) else block.astype(np.float64, order="F").T
+        return block.T if self._as_they_are else block.astype(np.float64, order="F").T
 
 
 def source_from_array(X: Any) -> NumberArray | CellArray:

@@ -15,7 +15,7 @@ OUTPUTS = ("default", "pandas", "polars")
 def asked_output(estimator: Any) -> str:
     """An estimator -> the output that `set_output` or scikit-learn's configuration asks for."""
     own = vars(estimator).get("_sklearn_output_config", {})
-    return str(own.get("transform", get_config()["transform_output"]))
+    return str(own["transform"] if "transform" in own else get_config()["transform_output"])
 
 
 def frame_like(X: Any, columns: Mapping[str, Any], output: str = "default") -> Any:

@@ -230,11 +230,9 @@ def _match(source: Source, schema: Schema) -> Table:
     """Columns of a later table -> table with the training table's schema."""
     n_rows = source.shape[0]
     source.names = source.names or schema.names
-    given: dict[int, Array] = {}
-    if "null" in schema.kinds:
-        given = {j: _nothing(n_rows) for j, kind in enumerate(schema.kinds) if kind == "null"}
-    if True not in schema.nominal:
-        return Table(n_rows, schema, source.columns(given))
+    if schema.only_numbers:
+        return Table(n_rows, schema, source.columns({}))
+    given: dict[int, Array] = {j: _nothing(n_rows) for j, kind in enumerate(schema.kinds) if kind == "null"}
     new: dict[int, NDArray[np.bool_]] = {}
     for feature, known in enumerate(schema.categories):
         if known is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -56,6 +57,14 @@ class Schema:
     def n_features(self) -> int:
         """Number of columns."""
         return len(self.nominal)
+
+    @cached_property
+    def only_numbers(self) -> bool:
+        """Whether no column is nominal, and every column had values."""
+        return "null" not in self.kinds and True not in self.nominal
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # without what is computed from them
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):

@@ -11,7 +11,7 @@ from hedgerow.belief.leaf import class_shares, entropy
 from hedgerow.belief.one_row import as_rows, distribution_of, entropy_of, is_row
 from hedgerow.belief.plausibility import preference
 from hedgerow.belief.rules.base import Floats, Merge, Rule, Setting
-from hedgerow.belief.rules.mean import distribution
+from hedgerow.belief.rules.mean import Mean, distribution
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +88,16 @@ class Uncertainty:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """What an opinion about n samples says of doubt: its ``conflict`` and ``vacuity``, (n,) each."""
+
+    conflict: Floats
+    vacuity: Floats
+
+
 class UncertaintyAnd:
-    """The opinion of a rule that adds states, and the parts of its uncertainty, in one pass: a list of the two.
+    """The doubt of a rule that adds states, and the parts of its uncertainty, in one pass: a list of the two.
 
     Parameters
     ----------
@@ -113,9 +121,17 @@ class UncertaintyAnd:
         return np.hstack([self.rule.lift(counts, setting), self.parts.lift(counts, setting)])
 
     def finish(self, state: Floats, setting: Setting) -> list[Any]:
-        """Merged states (n, S + K + 4) -> opinion, parts."""
+        """Merged states (n, S + K + 4) -> doubt, parts."""
         own = state.shape[1] - setting.n_classes - 4
-        return [self.rule.finish(state[:, :own], setting), self.parts.finish(state[:, own:], setting)]
+        return [self._doubt(state[:, :own], setting), self.parts.finish(state[:, own:], setting)]
+
+    def _doubt(self, state: Floats, setting: Setting) -> Doubt:
+        """Merged states of the rule (n, S) -> the doubt."""
+        row = self.rule.finish_row(state, setting) if isinstance(self.rule, Mean) else None
+        if row is not None:
+            return Doubt(*as_rows([row.conflict, row.vacuity]))
+        opinion = self.rule.finish(state, setting)
+        return Doubt(opinion.conflict, opinion.vacuity)
 
 
 def _parts_of_row(state: list[float], k: int) -> UncertaintyParts:

@@ -11,8 +11,7 @@ import numpy as np
 from hedgerow.exchange.export.code_forest import forest_code
 from hedgerow.exchange.export.describe import Split, split_of, tree_of
 from hedgerow.exchange.export.spelling import are_doubles, c_number, c_strings, python_tuple, python_value
-from hedgerow.forest.fold import node_evidence
-from hedgerow.forest.walk import NumberTree, Tree
+from hedgerow.forest.walk import NumberTree, Tree, node_evidence
 
 #: Branches at this depth become functions of their own, because parsers limit nesting.
 DEEPEST = 24
