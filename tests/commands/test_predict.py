@@ -269,3 +269,19 @@ def test_pairs_of_classes_have_no_uncertainty_and_trees_without_labels_no_answer
     refused = run("predict", blind, table)
     assert refused.exit_code == 2
     assert "MODEL must predict classes or numbers, got a UnsupervisedForest" in refused.stderr
+
+
+def test_a_large_table_is_kept_as_bins_and_has_the_same_answers(run, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 3)).round(4)
+    y = np.where(X[:, 0] + X[:, 1] > 0, "ill", "well")
+    rows = [",".join([*map(str, row), label]) for row, label in zip(X.tolist(), y.tolist(), strict=True)]
+    later = ["99,0.1,0.2,ill", ",0.3,-4.9,well", *rows[:300]]
+    for name, some in (("train.csv", rows), ("later.csv", later)):
+        (tmp_path / name).write_text("\n".join(["a,b,c,y", *some]) + "\n")
+    run("fit", tmp_path / "train.csv", "--target", "y", "--trees", "5", "--out", tmp_path / "m.hedge")
+    asked = (tmp_path / "m.hedge", tmp_path / "later.csv", "--target", "y")
+    plain = [run("predict", *asked).stdout, run("evaluate", *asked).stdout]
+    monkeypatch.setattr("hedgerow.commands.match.LARGE_ROWS", 1)
+    assert [run("predict", *asked).stdout, run("evaluate", *asked).stdout] == plain
+    assert plain[0].count("\n") == len(later) + 1

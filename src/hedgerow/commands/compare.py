@@ -168,7 +168,9 @@ def _of_other(
 def _matrix(table: NamedColumns) -> tuple[NDArray[np.float64], list[bool]]:
     """A table -> numbers (n, p), categories by number, NaN where missing; and which columns are categories."""
     columns = [
-        np.where(column.codes < 0, np.nan, column.codes) if isinstance(column, Factors) else column.astype(np.float64)
+        np.where(column.codes < 0, np.nan, column.codes)
+        if isinstance(column, Factors)
+        else column[:].astype(np.float64)
         for column in table.listed
     ]
     return np.column_stack(columns), [isinstance(column, Factors) for column in table.listed]

@@ -27,7 +27,7 @@ def evaluate(options: EvaluateOptions) -> None:
     sheet, table, y = _read(model, read_sheet(options.data, options), options)
     judged = kind.judged(model, table, y, options.coverage)
     known = rows_of_fit(model, table)
-    del table  # it is most of the memory
+    del table, y  # they are much of the memory
     report, shown = kind.evaluation(judged.tally, options.coverage)
     more, tables = kind.details(model, judged, options)
     by = figures_by(judged, {name: groups_of(sheet, name) for name in options.by})
@@ -50,7 +50,8 @@ def _read(model: Any, sheet: Sheet, options: EvaluateOptions) -> tuple[Sheet, Na
     prepare_for(model, sheet, [options.target, *options.by])
     y = kind_of(model).known_target(model, sheet, options.target)
     other = tuple(dict.fromkeys((options.target, *options.by)))
-    return sheet, table_for(model, sheet, other, allow_missing=options.allow_missing_columns), y
+    table = table_for(model, sheet, other, allow_missing=options.allow_missing_columns, only_asked=True)
+    return sheet, table, y
 
 
 def tally_of(model: Any, sheet: Sheet, options: EvaluateOptions) -> SetTally | NumberTally:

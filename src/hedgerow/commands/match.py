@@ -18,17 +18,23 @@ from hedgerow.judge.fitted import fitted_of
 from hedgerow.safe.text import folded
 from hedgerow.table import Factors, NamedColumns, Schema
 from hedgerow.table.days import PARTS
+from hedgerow.table.named import Listed
+from hedgerow.table.recoded import recoded
 
 #: In so many rows, a column of a file that is let go is worth giving back to the system.
 LARGE_ROWS = 1 << 17
 
 
-def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_missing: bool = False) -> NamedColumns:
+def table_for(
+    model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_missing: bool = False, only_asked: bool = False
+) -> NamedColumns:
     """Take columns by the names of the training table, or by position if it had none; `other` are not features.
 
-    A column that the table does not have is refused or, with `allow_missing`, has no value in any row.
+    A column that the table does not have is refused or, with `allow_missing`, has no value in any row. If the model is
+    `only_asked` about the rows, and nobody looks at them, a large table is kept in a byte or two for each number.
     """
-    schema: Schema = fitted_of(model).schema
+    meaning = fitted_of(model).meaning
+    schema: Schema = meaning.schema
     names = schema.names or _by_position(sheet, schema.n_features, other)
     absent = [name for name in names if name not in sheet.names]
     if absent and not allow_missing:
@@ -42,10 +48,15 @@ def table_for(model: Any, sheet: Sheet, other: tuple[str, ...] = (), *, allow_mi
     ignored = [name for name in sheet.names if name not in names and name not in other]
     if ignored:
         say(f"note: not used by the model: {listed(ignored)}")
-    columns = []
-    for name, categories in zip(names, schema.categories, strict=True):
-        columns.append(_fitting(sheet, name, categories))
-        if sheet.n_rows >= LARGE_ROWS:  # the column as the file has it
+    columns: list[Listed] = []
+    for feature, (name, categories) in enumerate(zip(names, schema.categories, strict=True)):
+        column, is_large = _fitting(sheet, name, categories), sheet.n_rows >= LARGE_ROWS
+        if isinstance(column, Factors) or not (only_asked and is_large):
+            columns.append(column)
+        else:
+            columns.append(recoded(column, feature, meaning))
+        del column
+        if is_large:  # the column as the file has it
             _core.give_back_memory()
     _tell_unseen(schema, names, columns)
     return NamedColumns(schema.names, columns)
@@ -165,7 +176,7 @@ def _fitting(sheet: Sheet, name: str, categories: Array | None) -> Array | Facto
     return Factors(whole, values.astype(categories.dtype))
 
 
-def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Array | Factors]) -> None:
+def _tell_unseen(schema: Schema, names: tuple[str, ...], columns: list[Listed]) -> None:
     """Say which categories are new to the model: they count as missing."""
     for name, known, column in zip(names, schema.categories, columns, strict=True):
         if known is None or not isinstance(column, Factors):

@@ -37,5 +37,6 @@ def answers_of(model: Any, sheet: Sheet, options: PredictOptions) -> tuple[Colum
         sheet.require(name, option)
     kept = sheet.names if options.keep_all else tuple(dict.fromkeys(name for name, _ in asked))
     prepare_for(model, sheet, texts=kept)
-    table = table_for(model, sheet, tuple(name for name, _ in asked), allow_missing=options.allow_missing_columns)
+    other, allow = tuple(name for name, _ in asked), options.allow_missing_columns
+    table = table_for(model, sheet, other, allow_missing=allow, only_asked=True)
     return kind_of(model).answers(model, table, options), kept

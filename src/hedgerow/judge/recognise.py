@@ -8,6 +8,7 @@ another.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,13 +67,13 @@ class Recognised(NamedTuple):
     looked_at: int
 
 
-def recognised(fitted: Fitted, codes: Codes) -> Recognised | None:
-    """A fit and codes (p, n) of rows -> what share it was trained on; None if none of them seem to be, or unknown."""
+def recognised(fitted: Fitted, blocks: Iterable[Codes]) -> Recognised | None:
+    """A fit, codes (p, n) of blocks of rows -> what share it was trained on; None if none seem to be, or unknown."""
     marks = marks_of(fitted)
     if marks is None:
         return None
-    hashes = _hashes(fitted, codes)
-    hashes = hashes[hashes >> np.uint64(32) <= marks.below]
+    each = (_hashes(fitted, codes) for codes in blocks)
+    hashes = np.concatenate([found[found >> np.uint64(32) <= marks.below] for found in each])
     distinct, again = np.unique(hashes, return_counts=True)
     found = np.isin(_marks_in(distinct), marks.kept)
     if not found.any() or binom.sf(int(found.sum()) - 1, len(found), marks.chance) > IMPROBABLE:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_array
@@ -15,7 +15,18 @@ from hedgerow.table.categories import factors_from_numbers, numbers_of_values
 from hedgerow.table.days import kind_of_days
 from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
 
-Listed: TypeAlias = Array | Factors
+
+class Kept(Protocol):
+    """Numbers (n_rows,) in another form than an array, which become floats when they are asked for."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, rows: Any) -> Array:
+        """The numbers of some rows."""
+
+
+Listed: TypeAlias = Array | Factors | Kept
 
 
 @dataclass
@@ -26,8 +37,8 @@ class NamedColumns:
     ----------
     names : tuple of str of length n_features, or None
         Names, all different.
-    listed : list of length n_features
-        Numbers or booleans (n_rows,), NaN is missing; or `Factors` for a nominal column.
+    listed : sequence of length n_features
+        Numbers or booleans (n_rows,), NaN is missing, perhaps `Kept` otherwise; or `Factors` for a nominal column.
     dates : set of str
         The names of columns that hold days since 1970.
 
@@ -42,7 +53,7 @@ class NamedColumns:
     """
 
     names: tuple[str, ...] | None
-    listed: list[Listed]
+    listed: Sequence[Listed]
     dates: Set[str] = frozenset()
     container = "columns"
 
@@ -86,7 +97,7 @@ class NamedColumns:
     def factors(self, feature: int) -> Factors:
         """The column's distinct values, and which of them each row has."""
         column = self.listed[feature]
-        return column if isinstance(column, Factors) else factors_from_numbers(column)
+        return column if isinstance(column, Factors) else factors_from_numbers(column[:])
 
     def columns(self, given: Mapping[int, Array]) -> Columns:
         """Views of the columns where no conversion is needed."""
@@ -101,7 +112,7 @@ def _kind(column: Listed, dated: bool) -> Kind:
     if isinstance(column, Factors):
         return "text" if column.values.dtype == object else "category"
     if dated:
-        return kind_of_days(column)
+        return kind_of_days(column[:])
     return "boolean" if column.dtype.kind == "b" else "number"
 
 
@@ -109,4 +120,4 @@ def _numbers(column: Listed, where: str) -> Column:
     """A column -> floats, or a function that makes them; its categories must be numbers."""
     if isinstance(column, Factors):
         return partial(numbers_of_values(column, where).__getitem__, column.codes)
-    return numeric_column(column)
+    return numeric_column(column) if isinstance(column, np.ndarray) else partial(column.__getitem__, slice(None))

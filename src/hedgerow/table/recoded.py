@@ -1,0 +1,76 @@
+"""Recoded: a column of numbers, and the bins of a model -> the same to that model, in a byte or two each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.table.bins import Codes
+from hedgerow.table.meaning import Meaning
+from hedgerow.table.schema import Array
+
+Floats = NDArray[np.float64]
+
+#: A column of which more than one number in so many lies outside the training range is kept as it is.
+MOST_OUTSIDE = 8
+
+
+class Recoded:
+    """Numbers (n,) of which a model sees only the bins, and those outside its training range, which are kept.
+
+    Answers of the model about the column are the same. Numbers inside the range come back as one of their bin.
+
+    Parameters
+    ----------
+    codes : (n,) uint8 or uint16
+        The bin of each number; missing values have the highest code.
+    values : (bins + 1,) float64
+        A number of each bin, then NaN.
+    rows, outside : (k,) int64, (k,) float64
+        Which rows have numbers outside the range, in ascending order, and these numbers.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, codes: Codes, values: Floats, rows: NDArray[np.int64], outside: Floats) -> None:
+        self._codes, self._values, self._rows, self._outside = codes, values, rows, outside
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __getitem__(self, rows: Array | slice) -> Floats:
+        """The numbers of some rows; a slice must go forward, row by row."""
+        if not isinstance(rows, slice):
+            return self[:][rows]
+        first, last, _ = rows.indices(len(self))
+        numbers = self._values.take(self._codes[first:last], mode="clip")
+        begin, end = np.searchsorted(self._rows, (first, last))
+        numbers[self._rows[begin:end] - first] = self._outside[begin:end]
+        return numbers
+
+
+def recoded(numbers: Array, feature: int, meaning: Meaning) -> Recoded | Array:
+    """A column (n,) of a later table, and what the codes of a model mean -> the column in fewer bytes.
+
+    It is returned as it is where the model sees more of it: if every training value is a bin, if there are none, or if
+    many numbers lie outside their range.
+    """
+    cuts, n_bins = meaning.bins.cuts_of(feature), int(meaning.bins.n_bins[feature])
+    if meaning.exact or not n_bins:
+        return numbers
+    low, high = meaning.range_of(feature)
+    values = np.append(cuts, high)  # a bin ends with its cut
+    known = np.array_equal(_codes_of(values, cuts, meaning), np.arange(n_bins)) and low <= values[0] <= high
+    floats = numbers.astype(np.float64, copy=False)
+    rows = np.flatnonzero((floats < low) | (floats > high))
+    if not known or len(rows) > len(floats) // MOST_OUTSIDE:
+        return numbers
+    return Recoded(_codes_of(floats, cuts, meaning), np.append(values, np.nan), rows, floats[rows])
+
+
+def _codes_of(numbers: Floats, cuts: Floats, meaning: Meaning) -> Codes:
+    """Numbers (n,), cuts -> codes (n,)."""
+    codes = np.empty((1, len(numbers)), dtype=meaning.bins.code_type)
+    _core.encode_into([numbers], 0, cuts, np.array([0, len(cuts)]), None, 1, codes)
+    return np.asarray(codes[0])
