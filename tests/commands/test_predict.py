@@ -285,3 +285,14 @@ def test_a_large_table_is_kept_as_bins_and_has_the_same_answers(run, tmp_path, m
     monkeypatch.setattr("hedgerow.commands.match.LARGE_ROWS", 1)
     assert [run("predict", *asked).stdout, run("evaluate", *asked).stdout] == plain
     assert plain[0].count("\n") == len(later) + 1
+
+
+@pytest.mark.parametrize("more", [(), ("--regression", "--skip-unlabelled")])
+def test_rows_in_blocks_have_the_answers_of_all_rows_together(run, patients, tmp_path, monkeypatch, more):
+    target = "mean_radius" if more else "diagnosis"
+    run("fit", patients / "train.csv", "--target", target, "--id", "patient", *more, "--out", tmp_path / "m.hedge")
+    asked = ("predict", tmp_path / "m.hedge", patients / "test.csv", "--id", "patient", "--json")
+    together = run(*asked).stdout
+    monkeypatch.setattr("hedgerow.judge.columns.BLOCK_ROWS", 50)
+    assert run(*asked).stdout == together
+    assert len(together.splitlines()) > 3 * 50

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -143,17 +144,14 @@ def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: boo
 
 def _guarded(columns: list[list[Any]]) -> list[list[Any]]:
     """Columns -> the same with an apostrophe before each text that a spreadsheet would take for a formula."""
-    found = [[_is_formula(cell) for cell in column] for column in columns]
-    n_cells = sum(map(sum, found))
+    n_cells = sum(_is_formula(cell) for column in columns for cell in column)
     if not n_cells:
         return columns
     say(f"note: {number_of(n_cells, 'cell')} like a formula with an apostrophe in front; --raw writes them unchanged")
-    return [
-        [f"'{cell}" if odd else cell for cell, odd in zip(column, where, strict=True)]
-        for column, where in zip(columns, found, strict=True)
-    ]
+    return [[f"'{cell}" if _is_formula(cell) else cell for cell in column] for column in columns]
 
 
+@lru_cache(maxsize=1024)  # labels and sets are few, and rows many
 def _is_formula(cell: Any) -> bool:
     """Whether a cell is text that begins like a formula, and neither a number nor numbers with bars between them."""
     if isinstance(cell, int | float):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hedgerow import _core
 from hedgerow.commands.kinds import kind_of, model_asked
-from hedgerow.commands.match import prepare_for, table_for
+from hedgerow.commands.match import LARGE_ROWS, prepare_for, table_for
 from hedgerow.commands.options.predict import PredictOptions
 from hedgerow.commands.output import Kept, kind_asked, write_answers
 from hedgerow.commands.paths import check_out
@@ -23,6 +24,8 @@ def predict(options: PredictOptions) -> None:
     model = model_asked(options, options.coverage)
     sheet = read_sheet(options.data, options)
     answers, kept = answers_of(model, sheet, options)
+    if sheet.n_rows >= LARGE_ROWS:  # the table
+        _core.give_back_memory()
     write_answers(
         answers, Kept(sheet, kept), options.out, as_json=options.as_json, prefix=options.prefix, raw=options.raw
     )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.forest.blocks import in_blocks
 from hedgerow.judge.novelty import has_novelty, novelty_of
 from hedgerow.judge.number_answers import COVERAGE
 from hedgerow.safe.text import whole
+from hedgerow.table import NamedColumns, Table
+
+#: Rows of a large table are asked about in blocks of so many.
+BLOCK_ROWS = 1 << 14
 
 #: Separates the classes of a set in a CSV cell.
 BAR = "|"
@@ -81,7 +87,11 @@ class ClassColumns:
 
     def texts(self) -> list[list[Any]]:
         """Label and set, the classes of a set in one cell."""
-        return [self.label.tolist(), [BAR.join(map(_escaped, members)) for members in self.sets()]]
+        packed = np.packbits(self.chosen, axis=1)
+        rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        _, examples, which = np.unique(rows, return_index=True, return_inverse=True)
+        distinct = [BAR.join(map(_escaped, self.classes[row])) for row in self.chosen[examples]]
+        return [self.label.tolist(), np.array(distinct, dtype=object)[which].tolist()]
 
     def typed(self) -> list[list[Any]]:
         """Label and set, the set a list of classes."""
@@ -161,21 +171,39 @@ class NumberColumns:
 
 def class_columns(now: Any, X: Any) -> ClassColumns:
     """The answers of a classifier, and samples -> label, set, bounds, uncertainty and, if it is known, novelty."""
-    read = now.table(X)
-    codes = now.encode(read)
-    opinion = now.opinion(codes)
-    best = opinion.probability.argmax(axis=1)
-    uncertainty = now.uncertainty(codes)._asdict() if now.combines_leaves else {}
     classes = _whole_classes(now.classes)
-    return ClassColumns(
-        classes=classes,
-        label=classes[best],
-        probability=opinion.probability[np.arange(len(best)), best],
-        chosen=now.chosen(opinion),
-        bounds=np.stack([opinion.lower, opinion.upper], axis=2),
-        uncertainty={part: uncertainty[part] for part in PARTS if part in uncertainty},
-        novelty=novelty_of(now, read, codes).p_value if has_novelty(now.fitted) else None,
-    )
+
+    def ask(read: Table) -> dict[str, Any]:
+        codes = now.encode(read)
+        opinion = now.opinion(codes)
+        best = opinion.probability.argmax(axis=1)
+        uncertainty = now.uncertainty(codes)._asdict() if now.combines_leaves else {}
+        return {
+            "label": classes[best],
+            "probability": opinion.probability[np.arange(len(best)), best],
+            "chosen": now.chosen(opinion),
+            "bounds": np.stack([opinion.lower, opinion.upper], axis=2),
+            "novelty": novelty_of(now, read, codes).p_value if has_novelty(now.fitted) else None,
+            **{part: uncertainty[part] for part in PARTS if part in uncertainty},
+        }
+
+    found = _in_parts(now, X, ask)
+    uncertainty = {part: found.pop(part) for part in PARTS if part in found}
+    return ClassColumns(classes, uncertainty=uncertainty, **found)
+
+
+def _in_parts(now: Any, X: Any, ask: Callable[[Table], dict[str, Any]]) -> dict[str, Any]:
+    """Samples, and what asks about a table -> what it finds, by name; of columns without a frame in blocks of rows.
+
+    What is found on the way to the answers takes several times their memory.
+    """
+    if not isinstance(X, NamedColumns) or X.shape[0] <= BLOCK_ROWS:
+        return ask(now.table(X))
+
+    def ask_from(first: int) -> SimpleNamespace:
+        return SimpleNamespace(**ask(now.table(X.some(slice(first, first + BLOCK_ROWS)))))
+
+    return vars(in_blocks(ask_from, X.shape[0], BLOCK_ROWS, 1))
 
 
 def _whole_classes(classes: Array) -> Array:
@@ -187,16 +215,19 @@ def _whole_classes(classes: Array) -> Array:
 
 def number_columns(now: Any, X: Any, coverage: float | None = None) -> NumberColumns:
     """The answers of a regressor, and samples -> prediction, interval, bounds of the mean, deviations, novelty."""
-    read = now.table(X)
-    codes = now.encode(read)
-    columns: dict[str, Floats] = {"prediction": now.predicted(codes)}
-    if now.has_residuals:
-        lower, upper = now.interval(codes, COVERAGE if coverage is None else coverage).T
-        columns |= {"lower": lower, "upper": upper}
-    mean_lower, mean_upper = now.bounds(codes).T
-    deviations = {f"{part}_std": np.sqrt(variance) for part, variance in now.variance(codes)._asdict().items()}
-    columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations
-    return NumberColumns(columns | ({"novelty": novelty_of(now, read).p_value} if has_novelty(now.fitted) else {}))
+
+    def ask(read: Table) -> dict[str, Any]:
+        codes = now.encode(read)
+        columns: dict[str, Floats] = {"prediction": now.predicted(codes)}
+        if now.has_residuals:
+            lower, upper = now.interval(codes, COVERAGE if coverage is None else coverage).T
+            columns |= {"lower": lower, "upper": upper}
+        mean_lower, mean_upper = now.bounds(codes).T
+        deviations = {f"{part}_std": np.sqrt(variance) for part, variance in now.variance(codes)._asdict().items()}
+        columns |= {"mean_lower": mean_lower, "mean_upper": mean_upper} | deviations
+        return columns | ({"novelty": novelty_of(now, read).p_value} if has_novelty(now.fitted) else {})
+
+    return NumberColumns(_in_parts(now, X, ask))
 
 
 def _escaped(label: object) -> str:
