@@ -46,6 +46,8 @@ LEAST_TREES = 40
 MOST_MARKS = 4
 #: No single value is further outside a hull than this many standard deviations.
 FAR = 100.0
+#: Rows whose values are gathered at once, feature by feature.
+FEW_ROWS = 4096
 #: Infinite numbers are measured as this one.
 _LARGEST = np.finfo(np.float64).max
 
@@ -106,6 +108,13 @@ class Hulls:
         if own not in known:
             known[own] = _ruler_of(self, meaning, own)
         return known[own]
+
+    def numeric(self, meaning: Meaning) -> Numeric:
+        """The numeric features among those drawn; found once."""
+        known: Numeric | None = self.__dict__.get("_numeric")
+        if known is None:
+            known = self.__dict__["_numeric"] = _numeric_of(self, meaning)
+        return known
 
     def __getstate__(self) -> dict[str, Any]:
         return {"features": self.features, "marks": self.marks, "usual": self.usual}
@@ -192,11 +201,16 @@ def _spread(centers: Floats, rows: NDArray[np.int64]) -> float:
 
 def cells_of_codes(codes: Codes, hulls: Hulls, meaning: Meaning) -> Floats:
     """Codes (p, n) of training rows -> (u, n): values of the features that trees have drawn; see `cells_of_table`."""
+    numeric = hulls.numeric(meaning)
     cells = np.empty((len(hulls.used), codes.shape[1]))
-    for place, feature in enumerate(hulls.used.tolist()):
-        own, missing = codes[feature], codes[feature] == meaning.missing_code
-        values = own if meaning.bins.nominal[feature] else _centers(meaning, feature)[np.where(missing, 0, own)]
-        cells[place] = np.where(missing, np.nan, values)
+    for first in range(0, codes.shape[1], FEW_ROWS):
+        part = slice(first, first + FEW_ROWS)
+        own = codes[hulls.used, part]
+        missing = own == meaning.missing_code
+        cells[:, part] = own
+        at = numeric.start[:, None] + np.where(missing, 0, own)[numeric.places]
+        cells[numeric.places, part] = numeric.centers[at]
+        cells[:, part][missing] = np.nan
     return cells
 
 
@@ -207,9 +221,12 @@ def cells_of_table(table: Table, codes: Codes, hulls: Hulls, meaning: Meaning) -
     several values, training rows are known by their bins alone, so a value within the training range becomes the centre
     of its bin, too.
     """
-    cells = cells_of_codes(codes, hulls, meaning)
+    cells, numeric = cells_of_codes(codes, hulls, meaning), hulls.numeric(meaning)
     place = {feature: place for place, feature in enumerate(hulls.used.tolist())}
     for first, columns in table.column_blocks():
+        if isinstance(columns, np.ndarray) and columns.shape[1] <= FEW_ROWS:  # a row takes a third of the time
+            numeric.write(columns, first, cells, everywhere=meaning.exact)
+            continue
         for feature, column in enumerate(columns, start=first):
             if feature not in place:
                 continue
@@ -270,6 +287,42 @@ def _strangeness(hulls: Hulls, scores: tuple[Floats, Floats, NDArray[np.int64]])
     """Scores of the core -> the same with the numbers of features."""
     total, single, place = scores
     return Strangeness(total, single, hulls.used[place].astype(np.int64))
+
+
+class Numeric(NamedTuple):
+    """The v numeric features that some tree has drawn, (v,) each, in ascending order.
+
+    ``places`` says where they are among all features drawn. Their bins begin at ``start`` in ``centers``, the typical
+    values of all bins. ``low`` and ``high`` are the ends of the training range.
+    """
+
+    features: NDArray[np.int64]
+    places: NDArray[np.int64]
+    start: NDArray[np.int64]
+    centers: Floats
+    low: Floats
+    high: Floats
+
+    def write(self, columns: Floats, first: int, cells: Floats, *, everywhere: bool) -> None:
+        """Write columns (w, n) of features from number `first` on into cells (u, n), where outside or everywhere."""
+        here = slice(*np.searchsorted(self.features, (first, first + len(columns))))
+        values, places = columns[self.features[here] - first], self.places[here]
+        with np.errstate(over="ignore"):  # ends of the type of the columns, with which a number is compared too
+            low, high = (ends[here, None].astype(values.dtype) for ends in (self.low, self.high))
+        outside = (values < low) | (values > high)
+        cells[places] = np.where(outside | everywhere, values, cells[places])
+
+
+def _numeric_of(hulls: Hulls, meaning: Meaning) -> Numeric:
+    """Hulls -> their numeric features; one without bins has a centre of 0 and no range."""
+    bins = meaning.bins
+    places = np.flatnonzero(bins.nominal[hulls.used] == 0)
+    features = hulls.used[places].astype(np.int64)
+    empty = np.diff(bins.center_start)[features] == 0
+    start = np.where(empty, len(bins.centers), bins.center_start[features])
+    ranges = [(np.nan, np.nan) if no else meaning.range_of(j) for j, no in zip(features.tolist(), empty, strict=True)]
+    low, high = np.array(ranges).reshape(-1, 2).T
+    return Numeric(features, places, start, np.append(bins.centers, 0.0), low, high)
 
 
 class Ruler(NamedTuple):

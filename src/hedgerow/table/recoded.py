@@ -54,10 +54,10 @@ def recoded(numbers: Array, feature: int, meaning: Meaning) -> Recoded | Array:
     """A column (n,) of a later table, and what the codes of a model mean -> the column in fewer bytes.
 
     It is returned as it is where the model sees more of it: if every training value is a bin, if there are none, or if
-    many numbers lie outside their range.
+    many numbers lie outside their range; so are numbers of four bytes, which are compared with the range as such.
     """
     cuts, n_bins = meaning.bins.cuts_of(feature), int(meaning.bins.n_bins[feature])
-    if meaning.exact or not n_bins:
+    if meaning.exact or not n_bins or numbers.dtype == np.float32:
         return numbers
     low, high = meaning.range_of(feature)
     values = np.append(cuts, high)  # a bin ends with its cut
