@@ -57,6 +57,18 @@ def test_answers_are_counted_and_cases_get_decided(run, patients, model, asked, 
     assert "got those of another model" in again.stderr
 
 
+def test_answers_about_a_table_that_begins_with_categories_are_counted(run, tmp_path, write):
+    rows = [f"{'ab'[i % 2]},{i % 7},{'yes' if i % 3 else 'no'}" for i in range(60)]
+    table = write("\n".join(["kind,size,y", *rows]) + "\n")
+    model, page = tmp_path / "m.hedge", tmp_path / "r.html"
+    run("fit", table, "--target", "y", "--trees", "5", "--out", model)
+    run("report", model, table, "--target", "y", "--seconds", "0", "-o", page)
+    held = write(json.dumps(answers_from(page, lambda data: [one(40, 1)])), "a.json")
+    result = run("learn", model, held, table, "-o", tmp_path / "2.hedge", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["answers"] == 1
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -40,7 +40,7 @@ def learn(options: LearnOptions) -> None:
     if not usable:
         raise DataError(f"ANSWERS must hold at least one answer, got none in {options.answers}; answer cases and save")
     rows = np.array([each.row for each in usable])
-    n_rows = len(table.listed[0])
+    n_rows = table.shape[0]
     if rows.max() >= n_rows:
         raise DataError(f"ANSWERS must be about the {n_rows:,} rows of DATA, got row {rows.max() + 1:,}")
     kind = kind_of(model)
@@ -88,7 +88,7 @@ def _table_of(held: AnswersFile, model: Any, sheet: Sheet, options: LearnOptions
     for name in (name for name in sheet.names if name not in features):
         gaps = sheet.is_missing(name)
         if gaps.any() and not gaps.all() and _is_of(held, model, some := table.some(np.flatnonzero(~gaps))):
-            say(f"note: the report was about the {len(some.listed[0]):,} rows that have a value of {name!r}")
+            say(f"note: the report was about the {some.shape[0]:,} rows that have a value of {name!r}")
             return some
     raise DataError(
         f"ANSWERS must come from a report about {options.data[0]}, got those of another table; use the table of"
