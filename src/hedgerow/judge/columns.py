@@ -17,7 +17,7 @@ from hedgerow.safe.text import whole
 from hedgerow.table import NamedColumns, Table
 
 #: Rows of a large table are asked about in blocks of so many.
-BLOCK_ROWS = 1 << 14
+BLOCK_ROWS = 1 << 15
 
 #: Separates the classes of a set in a CSV cell.
 BAR = "|"
