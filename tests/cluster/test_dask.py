@@ -21,6 +21,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -40,6 +41,14 @@ from hedgerow.cluster.partitions import partitions_from  # noqa: E402
 from hedgerow.cluster.rows import rows_from  # noqa: E402
 from hedgerow.cluster.training import ClusterTable, read_on_cluster  # noqa: E402
 from hedgerow.commands.cli import _with_address, app  # noqa: E402
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_workers(start_method: str) -> Iterator[None]:
+    """Workers begin quickly, and do not look a hundred times a second at what they do."""
+    options = {"multiprocessing-method": start_method, "profile.enabled": False}
+    with dask.config.set({f"distributed.worker.{name}": value for name, value in options.items()}):
+        yield
 
 
 @pytest.fixture(scope="module")

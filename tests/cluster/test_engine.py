@@ -40,8 +40,8 @@ class Lent(Executor):
 
 
 @pytest.fixture(scope="module")
-def processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+def processes(start_method: str) -> Iterator[Executor]:
+    with ProcessPoolExecutor(2, mp_context=get_context(start_method)) as executor:
         yield Lent(executor)
 
 
