@@ -119,7 +119,7 @@ class DelimitedSheet(Sheet):
         with opened(self.data) as file:
             n_bytes = file.seek(0, io.SEEK_END)
             with progress("reading", n_bytes) as done:
-                if n_bytes > SMALL_BYTES and _has_pyarrow():
+                if n_bytes > SMALL_BYTES and has_pyarrow():
                     file.seek(self.offset)
                     fast = Wanted(wanted.names, set(wanted.texts))
                     try:
@@ -167,7 +167,7 @@ def sheet_from_csv(data: bytes | Path, reading: Reading = READING, line: str = "
     return DelimitedSheet(data, layout, lines.n_bytes, reading, line)
 
 
-def _has_pyarrow() -> bool:
+def has_pyarrow() -> bool:
     try:
         import pyarrow.csv  # noqa: F401
     except ImportError:
