@@ -37,6 +37,13 @@ def test_cells_come_back_as_their_text(cells, delimiter):
     assert rows == [["" if cell is None else str(cell), str(i / 8)] for i, cell in enumerate(cells)]
 
 
+def test_cells_that_are_equal_keep_their_own_text():
+    cells: list[object] = [1, True, 1.0, 0.0, -0.0, [1], {"a": None}]
+    file = io.StringIO(newline="")
+    output._write_csv(file, NumberColumns({"p": np.zeros(7)}), _Cells(cells), "", False, ",")
+    assert [row[0] for row in csv.reader(io.StringIO(file.getvalue()))][1:] == list(map(str, cells))
+
+
 def test_numbers_of_large_blocks_read_as_those_of_small_ones():
     rng = np.random.default_rng(0)
     special = [0, 1, -1, -0.0, 1e-6, 4e-7, -2.5e-5, 99999.5, 3]

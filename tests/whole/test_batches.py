@@ -18,7 +18,7 @@ from hedgerow.exchange.files.model import ESTIMATORS
 from hedgerow.exchange.named import estimator_named
 
 #: Rows that are asked about in batches, the first of all those that are asked about at once.
-N_BATCHED, N_ASKED = 14, 1200
+N_BATCHED, N_ASKED = 21, 1200
 #: What else says something of each row.
 OTHERS = ("apply", "decision_path", "embed", "score_samples", "transform")
 #: What only forests whose bags leave rows out can say.

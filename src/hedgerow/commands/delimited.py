@@ -168,6 +168,7 @@ def sheet_from_csv(data: bytes | Path, reading: Reading = READING, line: str = "
 
 
 def has_pyarrow() -> bool:
+    """Whether pyarrow, which some systems have no wheel of, is installed."""
     try:
         import pyarrow.csv  # noqa: F401
     except ImportError:

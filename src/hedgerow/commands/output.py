@@ -129,7 +129,7 @@ def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: boo
     columns, numbers = [*kept.columns(), *answers.texts()], answers.numbers()
     if not raw:
         names, *columns = _guarded([names, *columns])
-    cell = lru_cache(maxsize=1024)(partial(_cell, delimiter))  # labels and sets are few, and rows many
+    cell = partial(_cell, delimiter)
     file.write(delimiter.join(map(cell, names)) + "\n")
     for first in range(0, len(numbers[0]), _BLOCK):
         part = slice(first, first + _BLOCK)
@@ -140,10 +140,14 @@ def _write_csv(file: TextIO, answers: Columns, kept: Kept, prefix: str, raw: boo
 
 def _cell(delimiter: str, value: Any) -> str:
     """A value -> its text, in quotes if a reader could take it for more than one cell."""
-    text = "" if value is None else str(value)
-    if not any(mark in text for mark in (delimiter, '"', "\n", "\r")):
-        return text
-    return '"' + text.replace('"', '""') + '"'
+    return "" if value is None else _quoted(str(value), delimiter)
+
+
+@lru_cache(maxsize=1024)  # labels and sets are few, and rows many
+def _quoted(text: str, delimiter: str) -> str:
+    """A text -> the same, in quotes if it needs them."""
+    needs = any(mark in text for mark in (delimiter, '"', "\n", "\r"))
+    return '"' + text.replace('"', '""') + '"' if needs else text
 
 
 def _rounded(numbers: Any) -> list[str]:
@@ -174,12 +178,13 @@ def _guarded(columns: list[list[Any]]) -> list[list[Any]]:
     return [[f"'{cell}" if _is_formula(cell) else cell for cell in column] for column in columns]
 
 
-@lru_cache(maxsize=1024)  # labels and sets are few, and rows many
 def _is_formula(cell: Any) -> bool:
     """Whether a cell is text that begins like a formula, and neither a number nor numbers with bars between them."""
-    if isinstance(cell, int | float):
-        return False
-    text = str(cell)
+    return not isinstance(cell, int | float) and _reads_as_formula(str(cell))
+
+
+@lru_cache(maxsize=1024)
+def _reads_as_formula(text: str) -> bool:
     return text[:1] in FORMULA and not all(map(NUMBER.fullmatch, text.split(BAR)))
 
 

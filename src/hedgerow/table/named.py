@@ -16,8 +16,8 @@ from hedgerow.table.days import kind_of_days
 from hedgerow.table.schema import Array, Column, Columns, Factors, Kind, ListedColumns, label
 
 
-class Kept(Protocol):
-    """Numbers (n_rows,) in another form than an array, which become floats when they are asked for."""
+class Packed(Protocol):
+    """Numbers (n_rows,) that are not stored as floats, but become floats when they are asked for."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...
@@ -26,7 +26,7 @@ class Kept(Protocol):
         """The numbers of some rows."""
 
 
-Listed: TypeAlias = Array | Factors | Kept
+Listed: TypeAlias = Array | Factors | Packed
 
 
 @dataclass
@@ -38,7 +38,7 @@ class NamedColumns:
     names : tuple of str of length n_features, or None
         Names, all different.
     listed : sequence of length n_features
-        Numbers or booleans (n_rows,), NaN is missing, perhaps `Kept` otherwise; or `Factors` for a nominal column.
+        Numbers or booleans (n_rows,), NaN is missing, as an array or `Packed`; or `Factors` for a nominal column.
     dates : set of str
         The names of columns that hold days since 1970.
 

@@ -1,4 +1,4 @@
-"""Recoded: a column of numbers, and the bins of a model -> the same to that model, in a byte or two each."""
+"""Recoded: a column of numbers, and the bins of a model -> a smaller column about which that model says the same."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MOST_OUTSIDE = 8
 
 
 class Recoded:
-    """Numbers (n,) of which a model sees only the bins, and those outside its training range, which are kept.
+    """Numbers (n,), stored as the bins of a model. Numbers outside the training range are stored as they are.
 
-    Answers of the model about the column are the same. Numbers inside the range come back as one of their bin.
+    The model answers as if it had the numbers themselves. A number inside the range comes back as the end of its bin.
 
     Parameters
     ----------
@@ -53,18 +53,20 @@ class Recoded:
 def recoded(numbers: Array, feature: int, meaning: Meaning) -> Recoded | Array:
     """A column (n,) of a later table, and what the codes of a model mean -> the column in fewer bytes.
 
-    It is returned as it is where the model sees more of it: if every training value is a bin, if there are none, or if
-    many numbers lie outside their range; so are numbers of four bytes, which are compared with the range as such.
+    The column is returned unchanged if bins do not say enough: if the model knows every training value, if the feature
+    has no bins, or if many numbers lie outside the training range. Floats of four bytes are returned unchanged, too,
+    because they are compared with the range in four bytes.
     """
     cuts, n_bins = meaning.bins.cuts_of(feature), int(meaning.bins.n_bins[feature])
     if meaning.exact or not n_bins or numbers.dtype == np.float32:
         return numbers
     low, high = meaning.range_of(feature)
     values = np.append(cuts, high)  # a bin ends with its cut
-    known = np.array_equal(_codes_of(values, cuts, meaning), np.arange(n_bins)) and low <= values[0] <= high
+    # Each of them must lie in the bin for which it stands.
+    fits = np.array_equal(_codes_of(values, cuts, meaning), np.arange(n_bins)) and low <= values[0] <= high
     floats = numbers.astype(np.float64, copy=False)
     rows = np.flatnonzero((floats < low) | (floats > high))
-    if not known or len(rows) > len(floats) // MOST_OUTSIDE:
+    if not fits or len(rows) > len(floats) // MOST_OUTSIDE:
         return numbers
     return Recoded(_codes_of(floats, cuts, meaning), np.append(values, np.nan), rows, floats[rows])
 
