@@ -26,11 +26,11 @@ from sklearn.base import clone
 from benchmarks import show
 from benchmarks.data import Shape, synthetic
 from benchmarks.measure import Timing, in_turns, quiet, reset_peak, status
-from hedgerow import RandomForestClassifier, combine
-from hedgerow.belief import Opinion, Rule, Setting, all_rules
+from hedgerow import Opinion, RandomForestClassifier, combine
 from hedgerow.forest.fold import finish_rows
 from hedgerow.forest.lift import StateCache
 from hedgerow.judge.evidence import Evidence
+from hedgerow.rules import Rule, Setting, all_rules
 
 Array = NDArray[Any]
 BATCH_TARGET, ONE_ROW_TARGET = 1.3, 2.0

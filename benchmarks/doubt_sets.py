@@ -55,7 +55,7 @@ def _group_column(X: Any) -> Any:
 def _ours(**options: Any) -> Callable[[int, int], Any]:
     def make(trees: int, seed: int) -> Any:
         from hedgerow import RandomForestClassifier
-        from hedgerow.decide import Coverage
+        from hedgerow.decisions import Coverage
 
         def answer(X: Any, y: Rows, asked: Any) -> Sets:
             forest = RandomForestClassifier(trees, random_state=seed, **options).fit(X, y)
@@ -70,7 +70,7 @@ def _ours(**options: Any) -> Callable[[int, int], Any]:
 def _by_group(trees: int, seed: int) -> Any:
     """The sets of our forest with a threshold for each group."""
     from hedgerow import RandomForestClassifier
-    from hedgerow.decide import Coverage
+    from hedgerow.decisions import Coverage
 
     def answer(X: Any, y: Rows, asked: Any) -> Sets:
         column = _group_column(X)
@@ -96,7 +96,8 @@ def _cautious(trees: int, seed: int) -> Any:
 
 def _sklearn(trees: int, seed: int) -> Any:
     """The set of largest expected utility under scikit-learn's probabilities; split conformal sets of a forest."""
-    from hedgerow.decide import Coverage, decide
+    from hedgerow import decide
+    from hedgerow.decisions import Coverage
 
     def answer(X: Any, y: Rows, asked: Any) -> Sets:
         opinion = _as_opinion(sklearn_forest(trees, seed).fit(X, y).predict_proba(asked))

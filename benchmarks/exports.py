@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import hedgerow
-from hedgerow.decide import Coverage, Risk
+from hedgerow.decisions import Coverage, Risk
 
 #: Decisions with their usual parameters; those that need rows to be calibrated learn on out-of-bag rows.
 DECISIONS = {

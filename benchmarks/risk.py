@@ -108,7 +108,7 @@ def _judged(said: Floats, y: Rows, threshold: float, options: argparse.Namespace
 def _out_of_bag(X: Any, y: Rows, rows: Rows, seed: int, options: argparse.Namespace) -> tuple[bool, float]:
     """One refit, on other rows: the same for a forest that has calibrated its decision out of bag."""
     from hedgerow import RandomForestClassifier
-    from hedgerow.decide import Risk
+    from hedgerow.decisions import Risk
 
     drawn = np.random.default_rng(seed).permutation(rows)
     fit, held = np.split(drawn, [min(len(rows) // 2, FIT // 2)])
@@ -124,7 +124,7 @@ def _out_of_bag(X: Any, y: Rows, rows: Rows, seed: int, options: argparse.Namesp
 
 
 def _ours(said: Floats, y: Rows, options: argparse.Namespace) -> float:
-    from hedgerow.decide import Risk
+    from hedgerow.decisions import Risk
 
     decision = Risk(options.error, options.confidence)
     return decision.calibrate(said, y, classes=np.arange(said.shape[1])).threshold_

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hedgerow.belief import combine
-from hedgerow.belief.rules import Rule, resolve_rule, rule_names
+from hedgerow import combine, decide
 from hedgerow.criteria import CRITERIA, Criterion
-from hedgerow.decide import Decision, all_decisions, decide
-from hedgerow.decide.base import ActionDecision
+from hedgerow.decisions import Decision, all_decisions
+from hedgerow.decisions.base import ActionDecision
+from hedgerow.rules import Rule, resolve_rule, rule_names
 
 #: The leaves of two trees that every page combines: a small pure one, and a large one that contradicts it.
 LEAVES = np.array([[[4, 0], [10, 40]]])

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 
-from hedgerow import RandomForestClassifier
-from hedgerow.decide import EAdmissibility, decide
+from hedgerow import RandomForestClassifier, decide
+from hedgerow.decisions import EAdmissibility
 from hedgerow.metrics import confusion_matrix_with_sets, u65
 
 data = load_breast_cancer()

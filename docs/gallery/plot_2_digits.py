@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from hedgerow import RandomForestClassifier
-from hedgerow.decide import Coverage
+from hedgerow.decisions import Coverage
 from hedgerow.metrics import coverage, u80
 
 X, y = load_digits(return_X_y=True)

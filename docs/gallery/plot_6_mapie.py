@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from hedgerow import RandomForestClassifier
-from hedgerow.decide import Coverage
+from hedgerow.decisions import Coverage
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=600, random_state=0)

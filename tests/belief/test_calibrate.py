@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from hedgerow.belief import calibrate, combine
+from hedgerow import combine
+from hedgerow.belief import calibrate
 from hedgerow.belief.calibrate import (
     FLOOR,
     MIX_COST,

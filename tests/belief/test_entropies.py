@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from hedgerow.belief import combine, entropy, idm_bounds, lower_entropy, upper_entropy
+from hedgerow import combine
+from hedgerow.belief import entropy, idm_bounds, lower_entropy, upper_entropy
 from hedgerow.criteria import ImpreciseGain, NpiGain
 
 STEP = 24

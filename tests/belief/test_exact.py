@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import belief as slow
 
-from hedgerow.belief import Setting, combine, plausibility_degrees, preference, undominated
-from hedgerow.belief.rules.evidence import masses_from_weights, pignistic_from_weights
+from hedgerow import combine
+from hedgerow.belief import plausibility_degrees, preference, undominated
 from hedgerow.rules import (
     Average,
     Belief,
@@ -34,9 +34,11 @@ from hedgerow.rules import (
     Median,
     Ndc,
     Pool,
+    Setting,
     Vote,
 )
 from hedgerow.rules import Rule as RuleBase
+from hedgerow.rules.evidence import masses_from_weights, pignistic_from_weights
 
 EXACT = 1e-10
 G = {

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
-from hedgerow.belief import Opinion, Rule, Setting, all_rules, combine, merge_states
-from hedgerow.belief.rules import Average, Dempster
+from hedgerow import Opinion, combine
+from hedgerow.rules import Average, Dempster, Rule, Setting, all_rules, merge_states
 
 RULES = list(all_rules())
 FOLDS = [rule for rule in RULES if rule.merge != "stack"]
@@ -285,7 +285,7 @@ def test_rules_are_cloned_with_their_parameters(rule):
 def test_samples_do_not_influence_each_other(rule, monkeypatch):
     counts = many_counts(14, 3, n=30)
     whole = judge(counts, rule)
-    monkeypatch.setattr(import_module("hedgerow.belief.combine"), "CELLS", 200)
+    monkeypatch.setattr(import_module("hedgerow.rules.combine"), "CELLS", 200)
     assert_same(judge(counts, rule), whole)
     assert_same(judge(counts[7:8], rule), whole[7:8])
 

@@ -7,21 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from tests.reference import belief as slow
 
-from hedgerow.belief import (
-    Setting,
-    Uncertainty,
-    combine,
-    confidence_scores,
-    idm_bounds,
-    learn_tree_weights,
-    merge_states,
-    plausibility_degrees,
-    preference,
-    resolve_rule,
-    rule_names,
-)
+from hedgerow import combine
+from hedgerow.belief import confidence_scores, idm_bounds, learn_tree_weights, plausibility_degrees, preference
 from hedgerow.belief.learn import _indicators, _Objective
-from hedgerow.belief.rules.evidence import _faint_lower_beliefs, lower_beliefs, masses_from_weights
 from hedgerow.rules import (
     Average,
     Belief,
@@ -43,9 +31,15 @@ from hedgerow.rules import (
     Ndc,
     Plausibility,
     Pool,
+    Setting,
     SignedMaximum,
+    Uncertainty,
     Vote,
+    merge_states,
+    resolve_rule,
+    rule_names,
 )
+from hedgerow.rules.evidence import _faint_lower_beliefs, lower_beliefs, masses_from_weights
 
 
 def leaf(p: float, q: float) -> list[list[list[float]]]:

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.belief import Setting
 from hedgerow.belief.calibrate import Calibration
 from hedgerow.belief.one_row import mean_of_row
 from hedgerow.belief.opinion import across
-from hedgerow.belief.rules import Average, Calibrated, Laplace, Plausibility, Uncertainty, Vote
-from hedgerow.decide.intervals import reachable
+from hedgerow.decisions.intervals import reachable
+from hedgerow.rules import Average, Calibrated, Laplace, Plausibility, Setting, Uncertainty, Vote
 
 RULES = [Average(), Laplace(0.3), Plausibility(), Vote(), Uncertainty()]
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from hedgerow.belief import combine, combine_masses, confidence_scores, discount_mass, normalise_mass, preference
-from hedgerow.belief.rules import (
+from hedgerow import combine
+from hedgerow.belief import combine_masses, confidence_scores, discount_mass, normalise_mass, preference
+from hedgerow.rules import (
     Belief,
     Cautious,
     ConfidenceBounds,

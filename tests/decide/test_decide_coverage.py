@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from tests.reference.decide import PlainOpinion
 
-from hedgerow.decide import Coverage, rows_needed
+from hedgerow.decisions import Coverage, rows_needed
 
 
 def opinion_of(probability: np.ndarray) -> PlainOpinion:

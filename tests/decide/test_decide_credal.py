@@ -10,8 +10,9 @@ from tests.decide.strategies import raw_bounds
 from tests.reference import decide as slow
 from tests.reference.decide import PlainOpinion, baseline_of_cautious_forests
 
-from hedgerow.decide import Dominance, EAdmissibility, Maximality, decide
-from hedgerow.decide.programme import BLOCK
+from hedgerow import decide
+from hedgerow.decisions import Dominance, EAdmissibility, Maximality
+from hedgerow.decisions.programme import BLOCK
 
 CREDAL = [Dominance, Maximality, EAdmissibility]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.decide.strategies import raw_bounds
 from tests.reference.decide import lowest_expectation, tightest_bounds
 
-from hedgerow.decide import lower_expectation, pignistic_from_bounds, reachable, upper_expectation
+from hedgerow.decisions import lower_expectation, pignistic_from_bounds, reachable, upper_expectation
 
 
 @settings(max_examples=25)

@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from tests.reference.decide import PlainOpinion
 
-from hedgerow.belief.rules import Average, Mva
-from hedgerow.decide import (
+from hedgerow import decide
+from hedgerow.decisions import (
     Coverage,
     Decision,
     Dominance,
@@ -20,12 +20,12 @@ from hedgerow.decide import (
     UtilitySet,
     all_decisions,
     columns_from_labels,
-    decide,
     reachable,
     register,
     registry,
     resolve_decision,
 )
+from hedgerow.rules import Average, Mva
 
 NAMES_IN_ORDER = list(all_decisions())
 NAMES = sorted(NAMES_IN_ORDER)

@@ -15,8 +15,8 @@ from tests.reference.decide import PlainOpinion
 
 import hedgerow
 from hedgerow import RandomForestClassifier
-from hedgerow.decide import Risk
-from hedgerow.decide.risk import decisions_needed, lowest_threshold
+from hedgerow.decisions import Risk
+from hedgerow.decisions.risk import decisions_needed, lowest_threshold
 
 
 def opinion_of(probability: np.ndarray) -> PlainOpinion:

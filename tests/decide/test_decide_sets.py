@@ -10,7 +10,7 @@ from tests.decide.strategies import raw_bounds
 from tests.reference.decide import PlainOpinion, best_worth
 
 from hedgerow import combine
-from hedgerow.decide import (
+from hedgerow.decisions import (
     Dominance,
     RuleChoice,
     TopProbability,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.decide.strategies import raw_bounds
 from tests.reference.decide import PlainOpinion, lowest_expectation
 
-from hedgerow.decide import (
+from hedgerow.decisions import (
     EAdmissibility,
     ExpectedUtility,
     Hurwicz,

@@ -25,11 +25,10 @@ from hedgerow import (
     metrics,
     save,
 )
-from hedgerow.belief import all_rules
-from hedgerow.belief.rules import Belief, Eva, Laplace
-from hedgerow.decide import Coverage, UtilitySet, all_decisions, rows_needed
+from hedgerow.decisions import Coverage, UtilitySet, all_decisions, rows_needed
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.evidence import CAUTIONS
+from hedgerow.rules import Belief, Eva, Laplace, all_rules
 
 RULES = list(all_rules())
 EVERY_RULE = pytest.mark.parametrize("rule", RULES, ids=repr)

@@ -19,11 +19,10 @@ from sklearn.model_selection import cross_val_score
 import hedgerow
 from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, PairwiseTreesClassifier, RandomForestClassifier
 from hedgerow.belief import belief_from_mass, contour_from_mass, mass_from_counts, mass_from_pairs, pignistic_from_mass
-from hedgerow.criteria import BeliefGain
+from hedgerow.criteria import LAMBDAS, BeliefGain
 from hedgerow.errors import ModelFileError
 from hedgerow.judge.choose import _folds
 from hedgerow.judge.fitted import fitted_of, with_fitted
-from hedgerow.target.criteria import LAMBDAS
 
 X, Y = load_iris(return_X_y=True)
 NOISY = X + np.random.default_rng(0).normal(size=X.shape)

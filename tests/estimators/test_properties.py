@@ -13,7 +13,7 @@ from sklearn.base import clone
 from tests.reference.models import labels, numbers
 
 import hedgerow
-from hedgerow.decide import Coverage
+from hedgerow.decisions import Coverage
 from hedgerow.exchange.files.model import ESTIMATORS
 from hedgerow.exchange.named import estimator_named
 

@@ -32,13 +32,13 @@ from hedgerow import (
     load,
     save,
 )
-from hedgerow.belief.rules import Belief, CdmVote, Setting, all_rules
 from hedgerow.criteria import Entropy
-from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
+from hedgerow.decisions import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.exchange.export import to_onnx, to_sklearn, to_treelite
 from hedgerow.exchange.export.recorded import Recorded
 from hedgerow.exchange.export.recorder import NotExpressible, Recorder
 from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.rules import Belief, CdmVote, Setting, all_rules
 
 RULES = [rule for rule in all_rules() if rule.onnx]
 DECISIONS = {

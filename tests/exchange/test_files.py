@@ -32,14 +32,14 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
-from hedgerow.belief import all_rules
-from hedgerow.decide import Coverage, Dominance, UtilitySet, all_decisions
+from hedgerow.decisions import Coverage, Dominance, UtilitySet, all_decisions
 from hedgerow.estimators.trees import TreesEstimator
 from hedgerow.exchange.export import export_svg
 from hedgerow.exchange.files import describe_file
 from hedgerow.exchange.files.model import ESTIMATORS
 from hedgerow.exchange.named import estimator_named
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.rules import all_rules
 
 QUESTIONS = ("predict", "predict_proba", "predict_bounds", "predict_set", "predict_uncertainty", "apply")
 

@@ -17,11 +17,10 @@ from hedgerow import (
     RandomForestRegressor,
     plot,
 )
-from hedgerow.belief.rules import rule_names
-from hedgerow.decide import Maximin
+from hedgerow.decisions import Maximin
 from hedgerow.explain import Explanation, explain, shap_values
 from hedgerow.explain.words import percents
-from hedgerow.rules import Belief
+from hedgerow.rules import Belief, rule_names
 
 KEYS = [
     *("row", "name", "label", "set", "determinate", "classes", "probability", "lower", "upper", "caution", "rule"),

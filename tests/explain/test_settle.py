@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedgerow import RandomForestClassifier, combine
-from hedgerow.decide import decide
+from hedgerow import RandomForestClassifier, combine, decide
 from hedgerow.explain.question import only_class, questions, read_columns
 from hedgerow.explain.settle import MOST_CASES, calm_caution, confirmed_cases
 from hedgerow.judge.answer import answers_of

@@ -28,11 +28,11 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.belief import Setting, resolve_rule
-from hedgerow.belief.additive import WHAT, additive
 from hedgerow.explain import shap_values
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.rules import Setting, resolve_rule
+from hedgerow.rules.additive import WHAT, additive
 
 MEANS = ("average", "laplace", "plausibility", "vote", "confidence_bounds")
 EXACT = 1e-9

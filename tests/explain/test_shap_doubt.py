@@ -8,9 +8,9 @@ from tests.explain.test_shap import fitted, mixed_table
 from tests.reference.shap import path_game, shapley_values
 
 from hedgerow import ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
-from hedgerow.belief.doubts import DOUBTS, doubt_sums
 from hedgerow.explain import shap_values
 from hedgerow.judge.answer import answers_of
+from hedgerow.rules.doubts import DOUBTS, doubt_sums
 
 FORESTS = [
     (RandomForestClassifier, {"n_estimators": 4, "calibration": None}),

@@ -22,8 +22,8 @@ import hedgerow
 from hedgerow import RandomForestClassifier, RandomForestRegressor, RandomTreesEmbedding, UnsupervisedForest
 from hedgerow.exchange.files import describe_file
 from hedgerow.explain import importance_test, oob_permutation_importance
-from hedgerow.explain.structure.spectrum import _leading, _proximity_product
 from hedgerow.structure import ProximityImputer, cluster_rows, outlier_scores, proximity_map
+from hedgerow.structure.spectrum import _leading, _proximity_product
 
 
 @cache

@@ -21,7 +21,7 @@ def test_figures_are_those_of_the_forest_and_of_rows_outside_its_bags():
     about = describe(forest)
     facts = dict(about.facts)
     opinion = forest.oob_evidence_.as_forest().combine()
-    sets = hedgerow.decide.decide(opinion, "dominance")
+    sets = hedgerow.decide(opinion, "dominance")
     single = sets.sum(axis=1) == 1
     assert facts["out of bag"].startswith(f"{single.mean():.1%} of rows decided, ")
     assert f"{sets[single, y[single]].mean():.1%} of them right" in facts["out of bag"]

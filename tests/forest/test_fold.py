@@ -22,15 +22,14 @@ import hedgerow.forest.fold
 import hedgerow.forest.forest
 import hedgerow.forest.lift
 from hedgerow import RandomForestClassifier, combine
-from hedgerow.belief import Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
-from hedgerow.belief.rules import Average, Eva, Laplace
-from hedgerow.belief.rules.uncertainty import UncertaintyAnd
 from hedgerow.forest.counts import DENSE_CLASSES
 from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache
 from hedgerow.judge.answer import answers_of
+from hedgerow.rules import Average, Eva, Laplace, Rule, Setting, Uncertainty, all_rules, merge_states, resolve_rule
+from hedgerow.rules.uncertainty import UncertaintyAnd
 
 RULES = list(all_rules())
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,11 +8,10 @@ from sklearn.datasets import load_iris
 
 import hedgerow.forest.fold
 from hedgerow import RandomForestClassifier, RandomForestRegressor, combine
-from hedgerow.belief.rules import all_rules
 from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import MeanOf, predictions
 from hedgerow.judge.fitted import fitted_of
-from hedgerow.rules import Belief
+from hedgerow.rules import Belief, all_rules
 
 ASKED = [(rule, caution) for rule in all_rules() if not rule.needs_weights for caution in (0.0, 1.5)]
 

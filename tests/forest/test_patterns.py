@@ -12,12 +12,11 @@ from tests.reference.fold import combine_seen
 
 import hedgerow.forest.fold
 from hedgerow import RandomForestClassifier, combine
-from hedgerow.belief import Setting, Uncertainty, all_rules
-from hedgerow.belief.rules import Average, Laplace
-from hedgerow.belief.rules.uncertainty import UncertaintyAnd
 from hedgerow.forest.fold import fold
 from hedgerow.forest.foldable import ProbabilityOf, Several, Votes
 from hedgerow.forest.patterns import MANY_CLASSES
+from hedgerow.rules import Average, Laplace, Setting, Uncertainty, all_rules
+from hedgerow.rules.uncertainty import UncertaintyAnd
 
 N_CLASSES = MANY_CLASSES + 20
 RULES = [rule for rule in all_rules() if rule.by_class and not rule.needs_weights]

@@ -25,9 +25,9 @@ from hedgerow import (
     RandomForestRegressor,
     combine,
 )
-from hedgerow.belief.rules import rule_names
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.rules import rule_names
 
 CLASSIFIERS = [DecisionTreeClassifier, RandomForestClassifier, ExtraTreesClassifier, PairwiseTreesClassifier]
 POLICY = pytest.mark.parametrize("policy", ["shares", "sum"])

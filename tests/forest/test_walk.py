@@ -18,6 +18,7 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
 )
+from hedgerow.criteria import resolve_criterion
 from hedgerow.exchange.export import export_graphviz, export_svg, export_text
 from hedgerow.exchange.export.svg import MOST_BOXES, lay_out
 from hedgerow.forest.forest import Forest, join_forests
@@ -26,7 +27,6 @@ from hedgerow.forest.prune import pruning_path
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.fitted import fitted_of
 from hedgerow.table.bins import encode
-from hedgerow.target.criteria import resolve_criterion
 
 SPLITTERS = ["best", "random", "random_decision"]
 

@@ -12,10 +12,10 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from hedgerow import ExtraTreesClassifier, RandomForestClassifier, load, merge, save, to_onnx, to_sklearn
-from hedgerow.belief import all_rules, combine, resolve_rule
-from hedgerow.decide import Coverage
+from hedgerow import ExtraTreesClassifier, RandomForestClassifier, combine, load, merge, save, to_onnx, to_sklearn
+from hedgerow.decisions import Coverage
 from hedgerow.judge.answer import answers_of
+from hedgerow.rules import all_rules, resolve_rule
 
 N_TREES = 25
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hedgerow import RandomForestClassifier
-from hedgerow.decide import Coverage
+from hedgerow.decisions import Coverage
 
 
 def wards(n_rows: int, seed: int, n_columns: int = 3) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:

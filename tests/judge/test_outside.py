@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomForestClassifier
-from hedgerow.decide import Coverage
+from hedgerow.decisions import Coverage
 from hedgerow.judge import outside
 from hedgerow.judge.answer import answers_of
 from hedgerow.metrics import tally_sets

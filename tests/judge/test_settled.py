@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow import RandomForestClassifier
-from hedgerow.belief.rules import Laplace
 from hedgerow.judge.answer import ClassAnswers, answers_of
+from hedgerow.rules import Laplace
 
 
 def fitted(**parameters: Any) -> tuple[RandomForestClassifier, Any, Any]:

@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 import hedgerow
-from hedgerow import ExtraTreesClassifier, RandomForestClassifier
-from hedgerow.belief import combine
-from hedgerow.belief.rules import rule_names
+from hedgerow import ExtraTreesClassifier, RandomForestClassifier, combine
 from hedgerow.judge.trust import discounted
+from hedgerow.rules import rule_names
 
 
 def patients(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, NDArray[Any]]:

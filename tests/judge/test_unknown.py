@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from hedgerow.belief.rules import rule_names
+from hedgerow.rules import rule_names
 
 
 def patients(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, NDArray[np.str_]]:

@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 import hedgerow
 from hedgerow import explain, plot, structure
-from hedgerow.decide import all_decisions
+from hedgerow.decisions import all_decisions
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.estimators.regressor import TreesRegressor
 from hedgerow.estimators.trees import TreesEstimator

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.reference.mutate import change_json
 
-from hedgerow.belief import resolve_rule, rule_names
-from hedgerow.decide import all_decisions
+from hedgerow.criteria import CRITERIA
+from hedgerow.decisions import all_decisions
 from hedgerow.exchange.files.container import TYPES, Contents, read_bytes, write_file
 from hedgerow.exchange.files.model import ESTIMATORS
 from hedgerow.exchange.files.parameters import Encoder
 from hedgerow.exchange.files.tables import CATEGORY_TYPES, KINDS
-from hedgerow.target.criteria import CRITERIA
+from hedgerow.rules import resolve_rule, rule_names
 
 Array = NDArray[Any]
 

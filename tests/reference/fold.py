@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import Opinion, _core, combine
-from hedgerow.belief import Rule, concatenate
+from hedgerow.belief import concatenate
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.rules import Rule
 
 Floats = NDArray[np.float64]
 

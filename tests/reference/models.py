@@ -29,7 +29,7 @@ from hedgerow import (
     merge,
     save,
 )
-from hedgerow.decide import Coverage, Hurwicz, Maximality
+from hedgerow.decisions import Coverage, Hurwicz, Maximality
 from hedgerow.labels import from_plausibilities
 from hedgerow.rules import Belief, CdmAve, Eva
 

@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 import hedgerow
 from hedgerow import RandomForestClassifier
 from hedgerow.commands.cli import app
+from hedgerow.datasets.arff import Rows
+from hedgerow.datasets.fetch import _write as write_dataset
 from hedgerow.explain.report import Report
 from hedgerow.safe import disk
 from hedgerow.safe.disk import clear_partials, whole_file, write_whole
-from hedgerow.study.datasets.arff import Rows
-from hedgerow.study.datasets.fetch import _write as write_dataset
 from hedgerow.study.experiments.frame import Unit, _keep
 from hedgerow.study.experiments.report import Figure
 from hedgerow.study.experiments.report import Report as StudyReport

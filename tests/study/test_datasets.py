@@ -23,9 +23,9 @@ from hedgerow.datasets import (
     known_datasets,
     load_dataset,
 )
-from hedgerow.study.datasets.arff import read_arff
-from hedgerow.study.datasets.fetch import fetch_dataset
-from hedgerow.study.datasets.files import sha256_of
+from hedgerow.datasets.arff import read_arff
+from hedgerow.datasets.fetch import fetch_dataset
+from hedgerow.datasets.files import sha256_of
 
 pytest.importorskip("pyarrow", reason="reading data sets needs pyarrow")
 
@@ -137,7 +137,7 @@ def test_a_download_is_prepared_checked_and_kept(openml, empty_cache):
     path = fetch_dataset(SMALL, empty_cache, openml=openml)
     assert path == empty_cache / "small.csv.gz"
     assert path.with_name("small.csv.gz.sha256").read_text().strip() == sha256_of(path)
-    from hedgerow.study.datasets.read import _read
+    from hedgerow.datasets.read import _read
 
     table = _read(path, SMALL)
     assert table.column_names == ["length in cm", "colour", "target"]

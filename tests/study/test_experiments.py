@@ -17,7 +17,7 @@ from hedgerow import DecisionTreeClassifier, combine, decide
 from hedgerow.belief import mass_from_counts
 from hedgerow.commands.cli import app
 from hedgerow.datasets import describe_dataset
-from hedgerow.decide.registry import all_decisions
+from hedgerow.decisions.registry import all_decisions
 from hedgerow.metrics import u65
 from hedgerow.study.experiments import PAPERS, find_experiment
 from hedgerow.study.experiments.busch_2021 import claims as busch_claims
@@ -25,7 +25,7 @@ from hedgerow.study.experiments.busch_2021 import protocol as busch
 from hedgerow.study.experiments.busch_2021.scores import NINE, Scores
 from hedgerow.study.experiments.frame import Experiment, Results, Unit, reproduce
 from hedgerow.study.experiments.report import Figure, Report, Table
-from hedgerow.study.experiments.statistics import mean_ranks, pairwise_wins, stars
+from hedgerow.study.experiments.statistics import pairwise_wins, stars
 from hedgerow.study.experiments.sutton_2012 import protocol as sutton
 from hedgerow.study.experiments.sutton_2012.paper import PAPER as SUTTON
 from hedgerow.study.experiments.sutton_2012.paper import is_attainable
@@ -38,6 +38,7 @@ from hedgerow.study.experiments.zhang_2021 import twin
 from hedgerow.study.experiments.zhang_2021.causes import deviations
 from hedgerow.study.experiments.zhang_2021.ours import GOAL, Ours, collect
 from hedgerow.study.experiments.zhang_2021.paper import PAPER, TITLES, printed, printed_stars
+from hedgerow.theory.ranks import mean_ranks
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib")
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier as TheirTree
 from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor, theory
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.lectures import protocol, summary
-from hedgerow.study.theory.tables import decomposed, disagreement, fits
+from hedgerow.theory.tables import decomposed, disagreement, fits
 
 small = st.integers(-20, 20)
 

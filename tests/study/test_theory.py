@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 from sklearn.datasets import load_iris
 
-from hedgerow import RandomForestClassifier, bootstrap, theory
-from hedgerow.study.theory.ranks import groups_alike
+from hedgerow import RandomForestClassifier, theory
+from hedgerow.theory.ranks import groups_alike
 
 
 def enumerated_jury(answers: list[Fraction], n_voters: int) -> Fraction:
@@ -125,10 +125,6 @@ BAD: list[tuple[Any, str]] = [
     (lambda: theory.averaged_error([1, 1], [[1, 0], [1, 1]]), "correlation must be"),
     (lambda: theory.averaged_variance(-1, 0, 1), "sigma2 must be"),
     (lambda: theory.inclusion_probability(0), "n_rows must be"),
-    (lambda: bootstrap(np.mean), "tables must be"),
-    (lambda: bootstrap(np.mean, [1, 2], n_resamples=1), "n_resamples must be"),
-    (lambda: bootstrap(np.unique, [1, 2, 3], random_state=0), "statistic must have"),
-    (lambda: bootstrap(np.mean, [1, 2]).interval(1.0), "coverage must be"),
 ]
 
 
@@ -156,43 +152,6 @@ def test_without_matplotlib_a_plot_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'hedgerow\[plot\]'"):
         theory.plot_inclusion()
-
-
-# ---- bootstrap of a statistic ----------------------------------------------------------------------------------
-
-
-def test_bootstrap_of_a_mean_has_the_variance_of_the_formula() -> None:
-    x = np.random.default_rng(0).normal(size=60)
-    drawn = bootstrap(np.mean, x, n_resamples=4000, random_state=1)
-    exact = x.var() / len(x)  # variance of a mean of 60 draws from these 60 values
-    assert drawn.estimate == x.mean()
-    assert abs(drawn.variance - exact) < 4 * exact * math.sqrt(2 / 4000)
-    assert abs(drawn.bias) < 4 * math.sqrt(exact / 4000)
-    np.testing.assert_allclose(drawn.mean, drawn.resampled.mean())
-    np.testing.assert_allclose(drawn.variance, ((drawn.resampled - drawn.mean) ** 2).sum() / 3999)
-
-
-def test_bootstrap_finds_the_bias_of_a_variance() -> None:
-    x = np.random.default_rng(0).normal(size=10)
-    drawn = bootstrap(np.var, x, n_resamples=4000, random_state=1)
-    assert abs(drawn.bias + x.var() / 10) < 4 * drawn.standard_error / math.sqrt(4000)
-
-
-def test_rows_of_several_tables_are_drawn_together() -> None:
-    X = np.arange(40.0).reshape(20, 2)
-    y = X[:, 0] * 3
-    drawn = bootstrap(lambda X, y: np.array([[np.ptp(y - 3 * X[:, 0]), X.mean()]]), X, y, n_resamples=50)
-    assert drawn.resampled.shape == (50, 1, 2)
-    assert (drawn.resampled[:, 0, 0] == 0).all()
-    low, high = drawn.interval(0.9)
-    assert ((drawn.resampled >= low) & (drawn.resampled <= high))[:, 0, 1].mean() == pytest.approx(0.9, abs=0.05)
-
-
-def test_the_same_seed_draws_the_same_resamples() -> None:
-    x = np.arange(9.0)
-    first, second = (bootstrap(np.median, x, n_resamples=30, random_state=4).resampled for _ in range(2))
-    assert np.array_equal(first, second)
-    assert repr(bootstrap(np.median, x, n_resamples=3)) == "Bootstrapped(3 resamples of a statistic of shape ())"
 
 
 # ---- forests and methods ----------------------------------------------------------------------------------------

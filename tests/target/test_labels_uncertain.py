@@ -25,14 +25,15 @@ from hedgerow import (
     RandomDecisionTreesClassifier,
     RandomForestClassifier,
     _core,
+    combine,
 )
-from hedgerow.belief import combine, contour_from_mass, mass_from_sets, merge_states, pignistic_from_mass
+from hedgerow.belief import contour_from_mass, mass_from_sets, pignistic_from_mass
 from hedgerow.criteria import BeliefGain
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import fitted_of
-from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets
+from hedgerow.labels import UncertainLabels, from_masses, from_plausibilities, from_sets, read_labels
+from hedgerow.rules import merge_states
 from hedgerow.target.blurred import NEGLIGIBLE
-from hedgerow.target.uncertain import read_labels
 
 MODELS: dict[str, Any] = {
     "tree": DecisionTreeClassifier(random_state=3),

@@ -15,9 +15,9 @@ import pytest
 
 import hedgerow
 from hedgerow import RandomForestClassifier
-from hedgerow.belief.rules import rule_names
 from hedgerow.criteria import CRITERIA
-from hedgerow.decide import all_decisions
+from hedgerow.decisions import all_decisions
+from hedgerow.rules import rule_names
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = sorted((DOCS / "gallery").glob("plot_*.py"))

@@ -16,17 +16,17 @@ import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier
 from hedgerow.belief.leaf import class_shares, reserve
 from hedgerow.belief.opinion import opinion_from_lower
-from hedgerow.belief.rules import Rule, Setting, register, registry, resolve_rule
-from hedgerow.belief.rules.mean import distribution
 from hedgerow.criteria import CRITERIA, Criterion, Gini
-from hedgerow.decide import Decision, Dominance
-from hedgerow.decide import register as register_decision
-from hedgerow.decide import registry as decision_registry
-from hedgerow.decide.base import Checked
+from hedgerow.decisions import Decision, Dominance
+from hedgerow.decisions import register as register_decision
+from hedgerow.decisions import registry as decision_registry
+from hedgerow.decisions.base import Checked
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import shap_values
 from hedgerow.explain.space import Space
 from hedgerow.judge.answer import answers_of
+from hedgerow.rules import Rule, Setting, register, registry, resolve_rule
+from hedgerow.rules.mean import distribution
 
 
 class Halving(Rule):

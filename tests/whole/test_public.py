@@ -1,17 +1,15 @@
-"""The public names: one table, and everything else that lists them says the same."""
+"""The public names: each is listed once, has one address, and is imported when it is first used."""
 
 from __future__ import annotations
 
-import ast
 import copy
-import importlib.util
 import inspect
-import io
 import pickle
+import subprocess
 import sys
-from contextlib import redirect_stdout
-from importlib import import_module
+from collections import defaultdict
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,110 +19,106 @@ from tests.reference.decide import PlainOpinion
 import hedgerow
 
 OPINION = PlainOpinion(*(np.array([row]) for row in ([0.6, 0.1], [0.9, 0.4], [0.8, 0.2])))
+MODULES = sorted(name for name in dir(hedgerow) if name != "dask" and inspect.ismodule(getattr(hedgerow, name)))
 
 
-def told_to_type_checkers() -> dict[str, str]:
-    """Name -> module, as the block says that only type checkers read."""
-    tree = ast.parse(Path(str(hedgerow.__file__)).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    told = {}
-    for node in block.body:
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                assert alias.asname == alias.name, "without `as` a name is not passed on"
-                told[alias.name] = str(node.module)
-    return told
+def test_the_public_modules_are_these() -> None:
+    assert MODULES == [
+        "belief",
+        "criteria",
+        "datasets",
+        "decisions",
+        "explain",
+        "labels",
+        "metrics",
+        "plot",
+        "rules",
+        "structure",
+        "theory",
+    ]
 
 
-def test_type_checkers_are_told_of_the_same_names():
-    homes = {name: home.removesuffix(".*") for name, home in hedgerow._HOME.items()}
-    assert told_to_type_checkers() == homes | {"decide": "hedgerow.decide"}  # they know no module that can be called
-
-
-def test_every_name_of_the_table_is_there_and_is_listed():
-    for name, home in hedgerow._HOME.items():
-        if home in ("hedgerow", "hedgerow.*"):
-            assert getattr(hedgerow, name) is import_module(f"hedgerow.{name}")
-        else:
-            assert getattr(hedgerow, name) is getattr(import_module(home), name)
-            assert importlib.util.find_spec(f"hedgerow.{name}") is None, (
-                "a module of the same name would take its place"
-            )
-    assert {*hedgerow._HOME, "__version__"} == set(dir(hedgerow))
-    assert hedgerow.__all__ == sorted(
-        {"__version__", *(name for name, home in hedgerow._HOME.items() if not home.endswith("*"))}
-    )
-
-
-def test_a_star_brings_all_names_but_not_modules_that_need_other_packages():
+def test_every_public_name_is_there_and_star_brings_all_but_dask() -> None:
     names: dict[str, object] = {}
     exec("from hedgerow import *", names)
+    assert set(hedgerow.__all__) == {*dir(hedgerow)} - {"dask"}
     assert set(hedgerow.__all__) <= set(names)
     assert "dask" not in names
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'hedgerow' has no attribute 'nothing'"):
+@pytest.mark.parametrize("module", MODULES)
+def test_every_name_of_a_public_module_is_there(module: str) -> None:
+    listed = getattr(hedgerow, module).__all__
+    assert sorted(set(listed), key=listed.index) == listed
+    assert all(hasattr(getattr(hedgerow, module), name) for name in listed)
+
+
+def test_a_public_name_has_one_address() -> None:
+    addresses: dict[int, list[str]] = defaultdict(list)
+    for name in hedgerow.__all__:
+        addresses[id(getattr(hedgerow, name))].append(f"hedgerow.{name}")
+    for module in MODULES:
+        for name in getattr(hedgerow, module).__all__:
+            addresses[id(getattr(getattr(hedgerow, module), name))].append(f"hedgerow.{module}.{name}")
+    assert [each for each in addresses.values() if len(each) > 1] == []
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nothing"):
         _ = hedgerow.nothing
+    with pytest.raises(ImportError, match="nothing"):
+        exec("from hedgerow import nothing")
 
 
-@pytest.fixture
-def unimported():
-    """Nothing of hedgerow has been imported but its core, which a process loads once; afterwards all is as before."""
+def run(program: str) -> str:
+    """What a program prints in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
-    def ours():
-        return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "hedgerow"}
 
-    before = ours()
-    for name in before.keys() - {"hedgerow._core"}:
-        del sys.modules[name]
-    yield
-    for name in ours():
-        del sys.modules[name]
-    sys.modules.update(before)
+def test_the_package_imports_neither_numpy_nor_scikit_learn() -> None:
+    program = "import sys, hedgerow; print(*sorted({'numpy', 'scipy', 'sklearn'} & sys.modules.keys()))"
+    assert run(program) == ""
+
+
+def test_a_star_needs_neither_dask_nor_matplotlib() -> None:
+    """Packages that are not always there."""
+    absent = "import sys; sys.modules.update(dict.fromkeys(['dask', 'distributed', 'matplotlib', 'onnx', 'treelite']))"
+    assert run(f"{absent}\nfrom hedgerow import *\nprint(plot.__name__)") == "hedgerow.plot"
+
+
+def test_type_checkers_and_wheels_have_the_stub() -> None:
+    package = Path(str(hedgerow.__file__)).parent
+    assert (package / "__init__.pyi").is_file()
+    assert (package / "py.typed").is_file()
+
+
+# ---- decide --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "first",
-    [
-        "import hedgerow",
-        "import hedgerow.decide",
-        "from hedgerow.decide import Dominance",
-        "from hedgerow import decide",
-    ],
+    "first", ["import hedgerow", "import hedgerow.decisions", "from hedgerow.decisions import Dominance"]
 )
-def test_decide_is_a_package_and_a_function_whatever_was_imported_first(unimported, first):
-    program = (
-        f"{first}\nimport hedgerow, hedgerow.decide as folder\nfrom hedgerow import decide\n"
-        "from hedgerow.decide import Dominance, decide as function\nfrom types import SimpleNamespace\n"
-        "assert hedgerow.decide is folder is decide and callable(decide)\n"
-        "opinion = SimpleNamespace(lower=[[0.6, 0.1]], upper=[[0.9, 0.4]], probability=[[0.8, 0.2]])\n"
-        "for each in (hedgerow.decide, decide, function):\n"
-        "    assert each(opinion).tolist() == each(opinion, decision=Dominance()).tolist() == [[True, False]]\n"
-    )
-    names: dict[str, Any] = {}
-    exec(program, names)
-    assert names["hedgerow"] is not hedgerow
+def test_decide_is_a_function_whatever_was_imported_first(first: str) -> None:
+    program = f"{first}\nimport hedgerow, inspect\nprint(inspect.isfunction(hedgerow.decide))"
+    assert run(program) == "True"
 
 
-def test_decide_tells_its_signature_and_helps():
-    ours, function = inspect.signature(hedgerow.decide), inspect.signature(hedgerow.decide.decide)
-    assert ours == function
-    said = io.StringIO()
-    with redirect_stdout(said):
-        help(hedgerow.decide)
-    assert "Choose the classes that remain." in said.getvalue()
-    assert "e_admissibility     `EAdmissibility`" in said.getvalue()
+def test_decisions_are_an_ordinary_module() -> None:
+    assert type(hedgerow.decisions) is ModuleType
+    assert not callable(hedgerow.decisions)
+    assert "e_admissibility     `EAdmissibility`" in str(hedgerow.decisions.__doc__)
 
 
-def test_decide_is_pickled_and_copied_by_name():
+def test_decide_is_pickled_and_copied_by_name() -> None:
     for twin in (pickle.loads(pickle.dumps(hedgerow.decide)), copy.deepcopy(hedgerow.decide)):
         assert twin is hedgerow.decide
 
 
-def test_functions_that_mention_the_package_or_decide_travel_to_workers():
+def test_functions_that_mention_the_package_or_decide_travel_to_workers() -> None:
     cloudpickle = pytest.importorskip("cloudpickle")
     decide = hedgerow.decide
-    for function in (lambda opinion: hedgerow.decide(opinion), lambda opinion: decide(opinion)):
+    functions: list[Any] = [lambda opinion: hedgerow.decide(opinion), lambda opinion: decide(opinion)]
+    for function in functions:
         twin = pickle.loads(cloudpickle.dumps(function))
         assert twin(OPINION).tolist() == [[True, False]]

@@ -32,8 +32,8 @@ from hedgerow.commands.inspect import inspect
 from hedgerow.commands.options.files import FileOptions
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.source import read_model
+from hedgerow.criteria import resolve_criterion
 from hedgerow.exchange.files.describe import describe_file
-from hedgerow.target.criteria import resolve_criterion
 
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier, RandomDecisionTreesClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]

@@ -35,7 +35,7 @@ from hedgerow import (
     RandomForestRegressor,
     metrics,
 )
-from hedgerow.decide import Coverage, UtilitySet
+from hedgerow.decisions import Coverage, UtilitySet
 from hedgerow.rules import Belief, Eva, Laplace
 
 SOURCE = Path(hedgerow.__file__).resolve().parent

@@ -1,6 +1,5 @@
-"""Belief: counts of leaves -> opinions, and masses over sets of classes; it works on any counts and needs no trees."""
+"""Belief functions: counts of leaves -> probabilities with bounds, and masses over sets of classes."""
 
-from hedgerow.belief.combine import combine
 from hedgerow.belief.entropies import lower_entropy, upper_entropy
 from hedgerow.belief.leaf import (
     class_shares,
@@ -54,30 +53,14 @@ from hedgerow.belief.masses import (
     total_uncertainty,
     total_uncertainty_from_counts,
 )
-from hedgerow.belief.opinion import Opinion, concatenate
+from hedgerow.belief.opinion import concatenate
 from hedgerow.belief.plausibility import Preference, contour_from_counts, plausibility_degrees, preference
-from hedgerow.belief.rules import (
-    Rule,
-    Setting,
-    Uncertainty,
-    all_rules,
-    merge_states,
-    register,
-    resolve_rule,
-    rule_names,
-)
 from hedgerow.belief.venn import venn_abers
 
 __all__ = [
-    "Opinion",
     "Preference",
-    "Rule",
-    "Setting",
-    "Uncertainty",
-    "all_rules",
     "belief_from_mass",
     "class_shares",
-    "combine",
     "combine_masses",
     "commonality_from_mass",
     "concatenate",
@@ -112,7 +95,6 @@ __all__ = [
     "mass_from_plausibility",
     "mass_from_sets",
     "mass_rules",
-    "merge_states",
     "non_specificity",
     "normalise_mass",
     "pignistic_from_mass",
@@ -121,10 +103,7 @@ __all__ = [
     "preference",
     "probability_from_contour",
     "probability_from_plausibility",
-    "register",
     "reserve",
-    "resolve_rule",
-    "rule_names",
     "sets_from_mass",
     "subset_mask",
     "subset_members",

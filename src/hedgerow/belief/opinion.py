@@ -46,7 +46,7 @@ class Opinion:
 
     Examples
     --------
-    >>> from hedgerow.belief import combine
+    >>> from hedgerow import combine
     >>> opinion = combine([[[4, 0], [10, 40]]], caution=1.0)
     >>> opinion.probability
     array([[0.6, 0.4]])
@@ -92,7 +92,7 @@ def concatenate(opinions: Sequence[Opinion]) -> Opinion:
 
     Examples
     --------
-    >>> from hedgerow.belief import combine
+    >>> from hedgerow import combine
     >>> opinion = combine([[[1, 0]], [[0, 2]]])
     >>> bool((concatenate([opinion[:1], opinion[1:]]).lower == opinion.lower).all())
     True

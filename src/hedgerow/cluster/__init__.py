@@ -8,7 +8,7 @@
                 add, and `top` asks all pieces for what the core must know to split the tops of trees
 `engine`        what a cluster must be able to do; `limits` says how much is put in one place
 `dask_engine`   an engine for Dask; `partitions` reads dask collections and Parquet files, `lazy` predicts
-                for them, and `on_dask` has everything that `hedgerow.dask` offers
+                for them; `hedgerow.dask` offers them to users
 ==============  =======================================================================================
 
 Only the modules of the last row import Dask. Another kind of cluster needs another engine, in one file.

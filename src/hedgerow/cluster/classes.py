@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import resolve_rule
 from hedgerow.belief.calibrate import rows_to_learn_on
 from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.target import PartTarget, Settled, TableTarget, Targets, Weighed, WeighedTable
@@ -19,6 +18,7 @@ from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.rows import Bags, times_counted
 from hedgerow.judge.calibration import Sample, cannot_be_mapped, learn_on_sample, rule_key
 from hedgerow.judge.fitted import Fitted
+from hedgerow.rules import resolve_rule
 from hedgerow.table.sums import Spread, exact_sums_by
 from hedgerow.target.base import AboutClasses, Labels
 from hedgerow.target.class_target import weight_steps

@@ -125,12 +125,12 @@ def estimator_for(options: FitOptions) -> Any:
 
 def _type_of(options: FitOptions) -> Any:
     """Options -> the class of the model."""
-    import hedgerow
+    from hedgerow import estimators
 
     name = _MODELS[options.model] + kind_for(options.regression).suffix
-    if name not in hedgerow.__all__:
+    if name not in estimators.__all__:
         raise UsageError(f"--model must be forest, extra or tree with --regression, got {options.model}; choose one")
-    return getattr(hedgerow, name)
+    return getattr(estimators, name)
 
 
 def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[str, Any]:

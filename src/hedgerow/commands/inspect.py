@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.belief import resolve_rule
 from hedgerow.commands.options.files import FileOptions
 from hedgerow.commands.source import model_file
 from hedgerow.commands.talk import facts, grid, listed, number_of, show, write_json
-from hedgerow.decide import decision_in_force
+from hedgerow.decisions import decision_in_force
 from hedgerow.exchange.files import ModelFile, describe_file
+from hedgerow.rules import resolve_rule
 
 #: Columns and categories that are shown; JSON has all of them.
 MOST_COLUMNS = 30

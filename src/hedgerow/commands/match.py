@@ -106,7 +106,7 @@ def immutable_columns(model: Any, given: Iterable[str]) -> list[int | str] | Non
 
 def checked_rule(rule: str) -> str:
     """The name of a rule that exists."""
-    from hedgerow.belief.rules import rule_names
+    from hedgerow.rules import rule_names
 
     _require_known("--rule", rule, rule_names())
     return rule
@@ -114,7 +114,7 @@ def checked_rule(rule: str) -> str:
 
 def checked_decision(decision: str) -> Any:
     """The name of a decision that exists -> the decision."""
-    from hedgerow.decide import all_decisions, resolve_decision
+    from hedgerow.decisions import all_decisions, resolve_decision
 
     _require_known("--decision", decision, all_decisions())
     return resolve_decision(decision)

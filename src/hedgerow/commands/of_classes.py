@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import resolve_rule
 from hedgerow.commands.costs import read_costs, with_actions
 from hedgerow.commands.judgement import cost_grid, two_class_facts
 from hedgerow.commands.kind import FEW_ROWS, Fact, Kind
@@ -19,7 +18,7 @@ from hedgerow.commands.outcome import DataError, UsageError
 from hedgerow.commands.sheet import Array, Sheet
 from hedgerow.commands.spelling import known_places
 from hedgerow.commands.talk import facts, grid, listed, score, share, warn
-from hedgerow.decide import decision_in_force
+from hedgerow.decisions import decision_in_force
 from hedgerow.errors import ModelFileError
 from hedgerow.explain import Explanation
 from hedgerow.explain.words import name_some, percents
@@ -29,6 +28,7 @@ from hedgerow.judge.costs import Costs
 from hedgerow.judge.judgement import ClassJudgement, judge_classes
 from hedgerow.judge.outside import oob_tally
 from hedgerow.metrics import SetConfusion, SetTally
+from hedgerow.rules import resolve_rule
 from hedgerow.table import NamedColumns
 
 #: A target with more different numbers than this share of its rows is probably meant for a regression.

@@ -13,7 +13,7 @@ from hedgerow.commands.options.study import ReproduceOptions
 from hedgerow.commands.outcome import UsageError
 from hedgerow.commands.paths import check_study
 from hedgerow.commands.talk import say
-from hedgerow.study.datasets import DatasetError
+from hedgerow.datasets import DatasetError
 from hedgerow.study.experiments import find_experiment
 from hedgerow.study.experiments.frame import reproduce as run_experiment
 

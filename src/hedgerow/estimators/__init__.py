@@ -15,8 +15,6 @@ from hedgerow.estimators.regressors import (
     RandomForestRegressor,
 )
 from hedgerow.estimators.unsupervised import RandomTreesEmbedding, UnsupervisedForest
-from hedgerow.exchange.files import load, save
-from hedgerow.fit.merge import merge
 
 __all__ = [
     "DecisionTreeClassifier",
@@ -31,7 +29,4 @@ __all__ = [
     "RandomForestRegressor",
     "RandomTreesEmbedding",
     "UnsupervisedForest",
-    "load",
-    "merge",
-    "save",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from hedgerow.criteria import Criterion
 from hedgerow.estimators.later import LaterEstimator, leaves_are_sums
 from hedgerow.estimators.trees import figure, or_not_there, stacked
 from hedgerow.fit.class_task import ClassTask
@@ -25,10 +26,9 @@ from hedgerow.judge.several import answers_for, side_by_side
 from hedgerow.judge.trust import TrustingAnswers
 from hedgerow.judge.tune import CAUTIONS, tried
 from hedgerow.judge.variance import VarianceOf
+from hedgerow.labels import read_labels
 from hedgerow.target.classes import labels_as_given
-from hedgerow.target.criteria import Criterion
 from hedgerow.target.several import columns_of
-from hedgerow.target.uncertain import read_labels
 
 Floats = NDArray[np.float64]
 

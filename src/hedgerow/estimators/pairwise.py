@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion, mass_from_counts
+from hedgerow.belief import mass_from_counts
 from hedgerow.belief.masses.frame import LARGEST_FRAME, row_products
 from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pairs
-from hedgerow.belief.opinion import opinion_from_bounds
+from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.fit.class_task import ClassTask
 from hedgerow.fit.fields import estimator, parameter

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion, merge_states
+from hedgerow.belief.opinion import Opinion
 from hedgerow.forest.lift import lift_distinct
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.number_answers import NumberAnswers
 from hedgerow.judge.trust import Doubts, TrustingAnswers
+from hedgerow.rules import merge_states
 from hedgerow.table.bins import Codes, encode
 from hedgerow.table.meaning import plain
 

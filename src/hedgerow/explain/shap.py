@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Setting
-from hedgerow.belief.additive import Additive, additive
 from hedgerow.belief.carried import CARRIED, carried
-from hedgerow.belief.doubts import DOUBTS, DoubtSums, doubt_sums
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import lift_distinct
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.rules import Setting
+from hedgerow.rules.additive import Additive, additive
+from hedgerow.rules.doubts import DOUBTS, DoubtSums, doubt_sums
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.decide import decision_in_force
+from hedgerow.decisions import decision_in_force
 from hedgerow.judge.answer import answers_of
 from hedgerow.safe.text import printable
 

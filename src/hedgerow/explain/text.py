@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hedgerow.decide import all_decisions
+from hedgerow.decisions import all_decisions
 from hedgerow.explain.cases import Case, amount, class_words, number, value_words
 from hedgerow.explain.estimate import Estimate
 from hedgerow.explain.explanation import Explanation

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.belief import resolve_rule
-from hedgerow.decide import decision_in_force
+from hedgerow.decisions import decision_in_force
 from hedgerow.explain.cases import Case, KnownRows, leaf_rules, nearest_cases, training_rows
 from hedgerow.explain.change import Change, Limits, smallest_change
 from hedgerow.explain.doubt import CAUSES, Doubt, Marginals, doubt_about, excess_of
@@ -23,6 +22,7 @@ from hedgerow.explain.words import cause_words
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.number_answers import COVERAGE, NumberAnswers
 from hedgerow.judge.trust import TrustingAnswers, trust
+from hedgerow.rules import resolve_rule
 from hedgerow.table.bins import Codes
 from hedgerow.table.output import index_names
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.belief import resolve_rule
-from hedgerow.decide import resolve_decision
+from hedgerow.criteria import resolve_criterion
+from hedgerow.decisions import resolve_decision
 from hedgerow.fit.fields import Size, estimator, parameter, parameters_of
 from hedgerow.fit.settings import (
     NO_BAGS_TO_FILL,
@@ -33,9 +33,9 @@ from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
 from hedgerow.forest.threads import check_n_jobs
 from hedgerow.forest.unseen import POLICIES
 from hedgerow.metrics.scorers import SCORERS
+from hedgerow.rules import resolve_rule
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
 from hedgerow.target.classes import check_class_weights
-from hedgerow.target.criteria import resolve_criterion
 
 _SWITCH = (bool, np.bool_)
 _switch = must("True or False", lambda value: isinstance(value, _SWITCH))
@@ -83,7 +83,7 @@ class Parameters:
     decision: Any = parameter(
         init=False,
         kind="str or Decision",
-        about='How an opinion becomes a set of classes; see `hedgerow.decide`. "auto" takes the sets of a rule that'
+        about='How an opinion becomes a set of classes; see `hedgerow.decisions`. "auto" takes the sets of a rule that'
         " chooses sets itself (`mva`, `cdm_ave`, `cdm_vote`, `ndc`, `cr`, `interval_average`, `dominance_vote`), and"
         " interval dominance otherwise.",
         check=lambda name, value: resolve_decision(value),

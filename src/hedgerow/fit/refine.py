@@ -11,11 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Setting
-from hedgerow.belief.rules import Average
 from hedgerow.forest.fold import fold
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.forest.rows import Bags, Judges
+from hedgerow.rules import Average, Setting
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.blurred import Blurred
 

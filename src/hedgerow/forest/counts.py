@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.criteria import resolve_criterion
 from hedgerow.forest.entries import held_at_nodes, impurity_of_entries
 from hedgerow.forest.foldable import Foldable
 from hedgerow.forest.leaves import Adding, Leaves, Rows
 from hedgerow.forest.lift import lift_distinct
 from hedgerow.forest.nodes import Nodes, ascends, each_from, join_starts, starts_of
 from hedgerow.forest.rows import Origin
-from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.criteria import Criterion
 from hedgerow.forest.nodes import each_from
-from hedgerow.target.criteria import Criterion
 
 Floats = NDArray[np.float64]
 

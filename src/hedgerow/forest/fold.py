@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion, Rule, merge_states
+from hedgerow.belief.opinion import Opinion
 from hedgerow.forest import lift
 from hedgerow.forest.blocks import in_blocks, spans, with_rows
 from hedgerow.forest.counts import Counts
@@ -20,6 +20,7 @@ from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache, lift_distinct
 from hedgerow.forest.patterns import MANY_CLASSES, Reached, Shape, merged_by_patterns
 from hedgerow.forest.rows import Judges
+from hedgerow.rules import Rule, merge_states
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

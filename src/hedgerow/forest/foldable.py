@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion, Rule, Setting
 from hedgerow.belief.leaf import vote_shares
-from hedgerow.belief.rules.base import Merge
+from hedgerow.belief.opinion import Opinion
+from hedgerow.rules import Rule, Setting
+from hedgerow.rules.base import Merge
 
 Floats = NDArray[np.float64]
 Given = TypeVar("Given", covariant=True)

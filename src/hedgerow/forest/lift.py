@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Setting
 from hedgerow.forest.foldable import Foldable
+from hedgerow.rules import Setting
 
 Floats = NDArray[np.float64]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.criteria import Criterion
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.impurity import with_medians
 from hedgerow.forest.quantiles import LeafRows, leaf_rows_of
 from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import TreeArrays
-from hedgerow.target.criteria import Criterion
 
 
 @dataclass(frozen=True)

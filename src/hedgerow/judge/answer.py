@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, resolve_rule
 from hedgerow.belief.calibrate import Calibration
-from hedgerow.belief.combine import checked_weights
-from hedgerow.belief.opinion import across
-from hedgerow.belief.rules import Calibrated
-from hedgerow.belief.rules.uncertainty import UncertaintyAnd
-from hedgerow.decide import Decision, decide, resolve_decision
+from hedgerow.belief.opinion import Opinion, across
+from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.fold import Plan
 from hedgerow.forest.lift import StateCache
 from hedgerow.forest.rows import Judges
@@ -41,6 +37,9 @@ from hedgerow.judge.groups import group_column, groups_in
 from hedgerow.judge.oob import BootstrapErrors, Trace, bootstrap_errors, ensemble_error
 from hedgerow.judge.variance import VarianceOf, forest_variance
 from hedgerow.metrics import SetTally, tally_sets
+from hedgerow.rules import Calibrated, Rule, Setting, Uncertainty, resolve_rule
+from hedgerow.rules.combine import checked_weights
+from hedgerow.rules.uncertainty import UncertaintyAnd
 from hedgerow.table.bins import Codes
 from hedgerow.target.base import AboutClasses
 from hedgerow.target.classes import among_classes, read_classes

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion, Rule, Setting, resolve_rule
 from hedgerow.belief.calibrate import (
     Calibration,
     cross_fitted,
@@ -19,11 +18,13 @@ from hedgerow.belief.calibrate import (
     rows_to_learn_on,
     with_probability,
 )
+from hedgerow.belief.opinion import Opinion
 from hedgerow.forest.fold import fold
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import Bags
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.fitted import Fitted
+from hedgerow.rules import Rule, Setting, resolve_rule
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

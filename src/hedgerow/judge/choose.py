@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.criteria import Criterion
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.table.bins import Bins, Codes
 from hedgerow.target.base import Labels
-from hedgerow.target.criteria import Criterion
 
 N_FOLDS = 5
 MOST_TREES = 10

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.decide.single import ExpectedUtility
+from hedgerow.decisions.single import ExpectedUtility
 from hedgerow.safe.text import folded
 
 Floats = NDArray[np.float64]

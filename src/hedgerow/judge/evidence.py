@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.belief import Opinion, Rule, Setting, Uncertainty, learn_tree_weights, mass_from_counts, resolve_rule
-from hedgerow.belief.combine import checked_weights
+from hedgerow.belief import learn_tree_weights, mass_from_counts
 from hedgerow.belief.leaf import idm_bounds
 from hedgerow.belief.masses.counts import idm_focal_mass, mass_from_focal
-from hedgerow.belief.rules import UncertaintyParts
-from hedgerow.decide import Decision, decide, resolve_decision
+from hedgerow.belief.opinion import Opinion
+from hedgerow.decisions import Decision, decide, resolve_decision
 from hedgerow.forest.fold import Result, fold, fold_some
 from hedgerow.forest.foldable import Foldable, ProbabilityOf, Several, group_by_merge
 from hedgerow.forest.forest import Forest
@@ -24,6 +23,8 @@ from hedgerow.forest.lift import StateCache, distinct_rows
 from hedgerow.forest.rows import Judges, spread_evenly
 from hedgerow.judge.calibration import JudgedByOthers, cannot_be_mapped
 from hedgerow.metrics.scorers import scorer
+from hedgerow.rules import Rule, Setting, Uncertainty, UncertaintyParts, resolve_rule
+from hedgerow.rules.combine import checked_weights
 from hedgerow.table.bins import Codes
 
 Floats = NDArray[np.float64]

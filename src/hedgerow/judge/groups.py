@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.decide import Decision, resolve_decision
+from hedgerow.decisions import Decision, resolve_decision
 from hedgerow.judge.fitted import Fitted
 from hedgerow.table.bins import Codes
 

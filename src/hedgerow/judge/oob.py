@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Rule, Setting
 from hedgerow.forest.fold import fold, judged_states, merge_into
 from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.rows import Judges
 from hedgerow.forest.training import TrainingRows
+from hedgerow.rules import Rule, Setting
 
 Floats = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion
 from hedgerow.belief.calibrate import rows_to_learn_on, with_probability
-from hedgerow.decide import decide, resolve_decision
+from hedgerow.belief.opinion import Opinion
+from hedgerow.decisions import decide, resolve_decision
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.calibration import MapOfOthers
 from hedgerow.judge.evidence import require_certain

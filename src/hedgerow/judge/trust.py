@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion
-from hedgerow.belief.opinion import opinion_from_bounds
+from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.forest.blocks import with_rows
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.belief import resolve_rule
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.evidence import CAUTIONS, score_sets
+from hedgerow.rules import resolve_rule
 
 __all__ = ["CAUTIONS", "tried"]
 

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.belief import Opinion
-from hedgerow.belief.opinion import concatenate, opinion_from_bounds
+from hedgerow.belief.opinion import Opinion, concatenate, opinion_from_bounds
 from hedgerow.forest.blocks import with_rows
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.unknown import Unknown

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.decide.labels import columns_from_labels
+from hedgerow.decisions.labels import columns_from_labels
 from hedgerow.metrics.sets import checked_sets, checked_weight
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.decide import f_beta_utility, quadratic_utility
-from hedgerow.decide.labels import columns_from_labels
+from hedgerow.decisions import f_beta_utility, quadratic_utility
+from hedgerow.decisions.labels import columns_from_labels
 
 
 def utility(

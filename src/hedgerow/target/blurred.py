@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.labels import UncertainLabels
 from hedgerow.target.base import Labels
 from hedgerow.target.classes import SHARE_UNIT, make_labels, weigh_rows
-from hedgerow.target.uncertain import UncertainLabels
 
 Floats = NDArray[np.float64]
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.labels import read_labels
 from hedgerow.target.base import FINEST_WEIGHT, AboutClasses, Labels, Weighing
 from hedgerow.target.blurred import Blurred, own_weights, weigh_blurred
 from hedgerow.target.classes import (
@@ -19,7 +20,6 @@ from hedgerow.target.classes import (
     read_weights,
     weigh_rows,
 )
-from hedgerow.target.uncertain import read_labels
 
 Floats = NDArray[np.float64]
 

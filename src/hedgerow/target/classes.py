@@ -14,10 +14,10 @@ from sklearn import config_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from hedgerow.labels import UncertainLabels
 from hedgerow.safe.text import require_text
 from hedgerow.table.sums import Spread, exact_sums_by, floats_from_exact, spread_of
 from hedgerow.target.base import Labels
-from hedgerow.target.uncertain import UncertainLabels
 
 #: Weights are stored as integers whose sum is at most this, so that sums of n·log n are exact in 64 bits.
 _TOTAL_WEIGHT = 2**39

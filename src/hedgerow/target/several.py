@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hedgerow.errors import SparseTargetError
+from hedgerow.labels import read_labels
 from hedgerow.target.base import AboutSeveral, Several, Weighing
-from hedgerow.target.uncertain import read_labels
 
 Floats = NDArray[np.float64]
 

@@ -11,10 +11,10 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, metrics, plot
-from hedgerow.decide import reachable
+from hedgerow.decisions import reachable
 from hedgerow.explain import Importance
-from hedgerow.explain.plot.proximity import classical_scaling
-from hedgerow.explain.plot.ternary import credal_polygon
+from hedgerow.plot.proximity import classical_scaling
+from hedgerow.plot.ternary import credal_polygon
 
 
 @pytest.fixture(scope="module")

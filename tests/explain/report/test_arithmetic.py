@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 import hedgerow
 from hedgerow import DecisionTreeClassifier, ExtraTreesClassifier, RandomDecisionTreesClassifier, RandomForestClassifier
 from hedgerow import rules as known
-from hedgerow.decide import Hurwicz, TopProbability, all_decisions
+from hedgerow.decisions import Hurwicz, TopProbability, all_decisions
 
 #: What the library is asked; every rule with a name there must also be on the page, in every notable parametrisation.
 RULES = [

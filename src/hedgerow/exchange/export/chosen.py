@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.belief.opinion import Opinion
-from hedgerow.decide import Decision
-from hedgerow.decide.base import Checked
-from hedgerow.decide.intervals import tightened
+from hedgerow.decisions import Decision
+from hedgerow.decisions.base import Checked
+from hedgerow.decisions.intervals import tightened
 from hedgerow.exchange.export.recorder import NotExpressible
 
 
@@ -17,7 +17,7 @@ def chosen_by(decision: Decision, opinion: Opinion) -> Any:
     if decision.has_actions:
         raise NotExpressible("has a utility matrix; decide on the exported bounds instead")
     if not decision.onnx:
-        raise NotExpressible("has no counterpart there; use a decision of hedgerow.decide")
+        raise NotExpressible("has no counterpart there; use a decision of hedgerow.decisions")
     return decision.pick(_Unchecked(opinion))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.decide.credal import Dominance
+from hedgerow.decisions.credal import Dominance
 from hedgerow.exchange.export.models import exported
 from hedgerow.exchange.export.spelling import are_doubles, c_number, c_strings, python_tuple
 from hedgerow.forest.walk import Tree

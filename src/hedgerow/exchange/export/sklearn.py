@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn import ensemble
 from sklearn import tree as single
 
+from hedgerow.criteria import resolve_criterion
 from hedgerow.exchange.export.models import check_averages, exported
 from hedgerow.fit.fields import parameters_of
 from hedgerow.fit.settings import NUMBER_CRITERIA
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.fitted import Fitted
-from hedgerow.target.criteria import resolve_criterion
 
 Floats = NDArray[np.float64]
 

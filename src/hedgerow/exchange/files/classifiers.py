@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from hedgerow.belief import Setting, merge_states
-from hedgerow.decide import Decision, decide, resolve_decision
-from hedgerow.decide.base import ActionDecision, checked_utility
+from hedgerow.criteria import Criterion
+from hedgerow.decisions import Decision, decide, resolve_decision
+from hedgerow.decisions.base import ActionDecision, checked_utility
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.calibration import calibration_from_contents, calibration_to_contents
 from hedgerow.exchange.files.marks import marks_from_contents, marks_to_contents
@@ -33,9 +33,9 @@ from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.calibration import rule_key
 from hedgerow.judge.fitted import Figures, Fitted, Learned, with_fitted
 from hedgerow.judge.groups import group_column
+from hedgerow.rules import Setting, merge_states
 from hedgerow.target.base import AboutClasses
 from hedgerow.target.classes import check_classes
-from hedgerow.target.criteria import Criterion
 
 Json: TypeAlias = Any
 

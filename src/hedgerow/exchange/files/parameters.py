@@ -20,11 +20,11 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
-from hedgerow.belief import Rule, resolve_rule, rule_names
-from hedgerow.decide import Decision, all_decisions
+from hedgerow.criteria import CRITERIA, Criterion
+from hedgerow.decisions import Decision, all_decisions
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.values import Arrays, as_bool, take
-from hedgerow.target.criteria import CRITERIA, Criterion
+from hedgerow.rules import Rule, resolve_rule, rule_names
 
 Json: TypeAlias = Any
 
@@ -97,7 +97,7 @@ class Encoder:
         name = next((name for name in rule_names() if type(resolve_rule(name)) is type(rule)), None)
         if name is None:
             raise ValueError(
-                f"{where} must be a registered rule to be saved, got {rule!r}; see hedgerow.belief.rules.register"
+                f"{where} must be a registered rule to be saved, got {rule!r}; see hedgerow.rules.register"
             )
         return {"rule": name, "parameters": self.parameters(rule, f"{where}__")}
 

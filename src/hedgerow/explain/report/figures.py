@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import metrics
-from hedgerow.belief import Opinion
-from hedgerow.decide import columns_from_labels
+from hedgerow.belief.opinion import Opinion
+from hedgerow.decisions import columns_from_labels
 from hedgerow.explain.question import chosen_classes
 from hedgerow.explain.report.places import Place, undecided_places
 from hedgerow.explain.report.values import usual_words

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.belief.rules import Rule
-from hedgerow.decide import Decision
+from hedgerow.decisions import Decision
 from hedgerow.explain.report.figures import plain_name
+from hedgerow.rules import Rule
 
 
 def page_rule(rule: Rule) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def page_rule(rule: Rule) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from hedgerow.belief.rules import Eva
+    >>> from hedgerow.rules import Eva
     >>> page_rule(Eva())
     {'name': 'eva', 'options': {'correction': 'log', 'smoothing': 0.1}, 'text': 'Eva'}
     """
@@ -27,7 +27,7 @@ def page_decision(decision: Decision) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from hedgerow.decide import Hurwicz
+    >>> from hedgerow.decisions import Hurwicz
     >>> page_decision(Hurwicz(0.3))
     {'name': 'hurwicz', 'options': {'optimism': 0.3}, 'text': 'Hurwicz (optimism 0.3)'}
     """

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hedgerow.datasets import DatasetError, UnreachableError, find_dataset
 from hedgerow.safe.disk import write_whole
-from hedgerow.study.datasets import DatasetError, UnreachableError, find_dataset
 from hedgerow.study.experiments.report import Report
 
 Arguments = dict[str, Any]

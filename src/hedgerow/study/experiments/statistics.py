@@ -39,21 +39,6 @@ def t_test(one: ArrayLike, other: ArrayLike) -> float:
     return float(ttest_ind(first, second).pvalue)
 
 
-def mean_ranks(scores: ArrayLike) -> Floats:
-    """Scores (sets, methods), larger is better -> mean rank of each method (methods,); ties share their ranks.
-
-    Examples
-    --------
-    >>> mean_ranks([[0.9, 0.8, 0.8], [0.7, 0.9, 0.1]])
-    array([1.5 , 1.75, 2.75])
-    """
-    from scipy.stats import rankdata
-
-    table = np.asarray(scores, dtype=np.float64)
-    ranks: Floats = rankdata(-table, axis=1).mean(axis=0)
-    return ranks
-
-
 def pairwise_wins(scores: ArrayLike) -> tuple[Floats, Floats]:
     """Scores (sets, methods) -> how often the row beats the column (M, M), and Wilcoxon p-values, Bonferroni-corrected.
 

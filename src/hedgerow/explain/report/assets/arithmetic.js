@@ -1,6 +1,6 @@
 /* Arithmetic: what the leaves of a case hold -> an opinion -> the classes that remain.
 
-   The rules and decisions of hedgerow.belief and hedgerow.decide over again. A rule is lift (one content of a leaf ->
+   The rules and decisions of hedgerow.rules and hedgerow.decisions over again. A rule is lift (one content of a leaf ->
    state), merge (add or max) and finish (state -> opinion); the tests compare every number with the library's. */
 
 const TIE = 1e-12;

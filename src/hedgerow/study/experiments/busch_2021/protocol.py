@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import DecisionTreeClassifier, Opinion, RandomDecisionTreesClassifier, RandomForestClassifier
+from hedgerow.datasets import Dataset, describe_dataset, load_dataset, take_rows
 from hedgerow.judge.evidence import Evidence
 from hedgerow.rules import (
     Average,
@@ -28,7 +29,6 @@ from hedgerow.rules import (
     Rule,
     Vote,
 )
-from hedgerow.study.datasets import Dataset, describe_dataset, load_dataset, take_rows
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.study.datasets import describe_dataset
+from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments.busch_2021.claims import Checked, check_claims
 from hedgerow.study.experiments.busch_2021.figures import all_figures
 from hedgerow.study.experiments.busch_2021.protocol import BY_RATIO, COLUMNS, LEAF_SIZES, METHODS, PAPER, PROGRAM

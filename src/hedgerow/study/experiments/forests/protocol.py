@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import RandomDecisionTreesClassifier, RandomForestClassifier
+from hedgerow.datasets import describe_dataset, load_dataset, take_rows
 from hedgerow.rules import Eva, Rule, resolve_rule
-from hedgerow.study.datasets import describe_dataset, load_dataset, take_rows
 from hedgerow.study.experiments.busch_2021.protocol import features, halves
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
 

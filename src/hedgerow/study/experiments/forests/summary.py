@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.report import Figure, Report, Table
-from hedgerow.study.theory.plots import plot_critical_difference
+from hedgerow.theory.plots import plot_critical_difference
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from hedgerow import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier, RandomForestRegressor
-from hedgerow.study.datasets import describe_dataset, load_dataset
+from hedgerow.datasets import describe_dataset, load_dataset
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
-from hedgerow.study.theory.tables import bias_and_variance, fits
+from hedgerow.theory.tables import bias_and_variance, fits
 
 CLASSES = (
     "breast-cancer-wdbc", "glass", "heart-cleveland-kaggle", "ionosphere", "pima-diabetes", "sonar",

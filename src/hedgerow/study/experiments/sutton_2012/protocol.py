@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from hedgerow import DecisionTreeClassifier
-from hedgerow.study.datasets import Dataset, load_dataset
+from hedgerow.criteria import BeliefGain
+from hedgerow.datasets import Dataset, load_dataset
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
 from hedgerow.study.experiments.sutton_2012.paper import PAPER
 from hedgerow.study.experiments.sutton_2012.trees import Floats, Grow, Ints, belief_trees, gini_trees, pairwise_trees
-from hedgerow.target.criteria import BeliefGain
 
 QUARTERS = 4  # test sets of one repetition: the decimals of Table 3 allow no smaller number
 #: How test sets are drawn; part of every unit's arguments, so that results of other draws are not taken over.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.study.datasets import describe_dataset
+from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.report import Figure, Report, Table
 from hedgerow.study.experiments.sutton_2012.curves import collect_curves, curve_table, figure_1

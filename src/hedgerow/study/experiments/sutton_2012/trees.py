@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow import DecisionTreeClassifier
 from hedgerow.belief import mass_from_counts, mass_from_pairs
-from hedgerow.target.criteria import BeliefGain
+from hedgerow.criteria import BeliefGain
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.study.datasets import describe_dataset
+from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.sutton_2012.curves import LITTLE, SMALL, Curve
 from hedgerow.study.experiments.sutton_2012.paper import PAPER, Cell, is_attainable

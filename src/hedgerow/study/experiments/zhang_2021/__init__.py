@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hedgerow.study.datasets import describe_dataset
+from hedgerow.datasets import describe_dataset
 from hedgerow.study.experiments.frame import Experiment, Unit
 from hedgerow.study.experiments.zhang_2021 import protocol
 from hedgerow.study.experiments.zhang_2021.paper import PAPER

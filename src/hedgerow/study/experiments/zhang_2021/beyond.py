@@ -8,10 +8,10 @@ import numpy as np
 
 from hedgerow.study.experiments.frame import Results
 from hedgerow.study.experiments.report import Figure, Table
-from hedgerow.study.experiments.statistics import mean_ranks
 from hedgerow.study.experiments.zhang_2021.ours import BASELINE, Floats, Ours
 from hedgerow.study.experiments.zhang_2021.paper import PAPER
 from hedgerow.study.experiments.zhang_2021.protocol import CAUTIONS, DECISIONS, MANY, NOISES
+from hedgerow.theory.ranks import mean_ranks
 
 SHADES = ("#1b6ca8", "#d1495b", "#2e8b57", "#7a5195", "#8c6d31", "#444444")
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import Opinion, RandomForestClassifier, decide
+from hedgerow.datasets import load_dataset, take_rows
 from hedgerow.metrics import determinacy, u65, u80
 from hedgerow.rules import Average, Belief, CdmAve, CdmVote, Cr, IntervalAverage, Mva, Ndc, Rule
-from hedgerow.study.datasets import load_dataset, take_rows
 from hedgerow.study.experiments.frame import Arguments, Result, Unit
 from hedgerow.study.experiments.zhang_2021 import twin
 

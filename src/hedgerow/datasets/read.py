@@ -1,0 +1,140 @@
+"""Read: the file of a data set -> features and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.datasets.files import find_dataset
+from hedgerow.datasets.registry import About, DatasetError, describe_dataset
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Features, labels, and facts about the data set.
+
+    Attributes
+    ----------
+    X : pyarrow.Table (n, p)
+        Numbers, and categories as dictionary columns; missing values are null. Every estimator takes such a table.
+    y : ndarray (n,)
+        Labels as text, or numbers for regression.
+    about : About
+    """
+
+    X: pyarrow.Table
+    y: NDArray[Any]
+    about: About
+
+    def as_floats(self) -> NDArray[np.float64]:
+        """(n, p) numbers, NaN where missing; only for sets without nominal columns."""
+        if self.about.nominal:
+            raise DatasetError(
+                f"{self.about.name!r} must have numeric columns only, got the nominal {self.about.nominal[0]!r}; use X"
+            )
+        columns = [column.to_numpy().astype(np.float64) for column in self.X.itercolumns()]
+        return np.ascontiguousarray(np.stack(columns, axis=1))
+
+    def is_positive(self) -> NDArray[np.int64]:
+        """(n,): 1 for rows of the positive class of a two-class set, 0 for the others."""
+        return np.asarray(self.y == self.about.positive, dtype=np.int64)
+
+
+def load_dataset(name: str, *, data: str | Path | None = None, download: bool = True) -> Dataset:
+    """Load a data set.
+
+    Parameters
+    ----------
+    name : str
+        One of `known_datasets`.
+    data : path, default=None
+        A folder of prepared files. By default the folder in the environment variable ``HEDGEROW_DATA``, then the cache.
+    download : bool, default=True
+        Whether to download a set that is in none of these folders.
+
+    Returns
+    -------
+    Dataset
+    """
+    about = describe_dataset(name)
+    table = _read(find_dataset(name, data=data, download=download), about)
+    labels = table.column("target").to_numpy(zero_copy_only=False)
+    X = table.drop_columns("target")
+    kind = np.str_ if about.task == "classification" else np.float64
+    dataset = Dataset(X, labels.astype(kind), about)
+    _check(dataset)
+    return dataset
+
+
+def take_rows(X: Any, chosen: NDArray[np.int64]) -> Any:
+    """Some rows of an array or of an Arrow table.
+
+    Parameters
+    ----------
+    X : ndarray or pyarrow.Table (n, p)
+    chosen : (m,) int
+        Rows.
+
+    Returns
+    -------
+    ndarray or pyarrow.Table (m, p), as X
+
+    Examples
+    --------
+    >>> take_rows(np.eye(3), np.array([2, 0]))
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    return X[chosen] if isinstance(X, np.ndarray) else X.take(chosen)
+
+
+def _read(path: Path, about: About) -> pyarrow.Table:
+    """A prepared file -> table with nominal columns as dictionaries, other columns as floats, the target as text."""
+    try:
+        import pyarrow as pa
+        from pyarrow import csv, parquet
+    except ImportError:
+        raise DatasetError(
+            "data sets need pyarrow, which is not installed; pip install 'hedgerow[reproduce]'"
+        ) from None
+    text = {*about.nominal, "target"} if about.task == "classification" else set(about.nominal)
+    if path.suffix == ".parquet":
+        table = parquet.read_table(path)
+    else:
+        options = csv.ConvertOptions(
+            column_types=dict.fromkeys(text, pa.string()), null_values=[""], strings_can_be_null=True
+        )
+        table = csv.read_csv(path, convert_options=options)
+    columns = []
+    for column_name in table.column_names:
+        column = table.column(column_name)
+        if column_name in about.nominal:
+            column = column.cast(pa.string()).dictionary_encode().combine_chunks()
+        elif column_name == "target" and about.task == "classification":
+            column = column.cast(pa.string())
+        else:
+            column = column.cast(pa.float64())
+        columns.append(column)
+    return pa.table(columns, names=table.column_names)
+
+
+def _check(dataset: Dataset) -> None:
+    """Refuse a table that does not match the registry."""
+    about = dataset.about
+    shape = (dataset.X.num_rows, dataset.X.num_columns)
+    if shape != (about.rows, about.features):
+        raise DatasetError(
+            f"{about.name!r} must have {about.rows} rows and {about.features} features, got {shape}; delete the file"
+        )
+    if about.task == "classification":
+        labels, counts = np.unique(dataset.y, return_counts=True)
+        found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+        if found != about.classes:
+            raise DatasetError(f"the classes of {about.name!r} must be {about.classes}, got {found}; delete the file")

@@ -1,0 +1,103 @@
+"""Decisions: opinion -> the classes that remain.
+
+==================  =====================================================================================
+name                object: what remains
+==================  =====================================================================================
+dominance           `Dominance`: classes whose upper probability is not below any other lower probability
+maximality          `Maximality`: classes that no other class beats under every distribution
+e_admissibility     `EAdmissibility`: classes that are optimal under some distribution
+maximin             `Maximin`: the class of the largest lower probability
+maximax             `Maximax`: the class of the largest upper probability
+hurwicz             `Hurwicz`: the class of the largest weighted mean of the two
+pignistic           `Pignistic`: the class of the largest pignistic probability
+expected_utility    `ExpectedUtility`: the most probable class
+u65, u80, f1        `UtilitySet`: the set of the largest expected utility
+top_probability     `TopProbability`: the fewest classes that together are probable enough
+coverage            `Coverage`: as many classes as a promised coverage needs
+risk                `Risk`: one class where a promised share of decisions is right, else all classes
+auto, rule          `RuleChoice`: the set that the combination rule has chosen, else dominance
+==================  =====================================================================================
+
+The first eight accept a matrix ``utility`` (actions x classes). Bounds are made reachable first. Every row
+keeps at least one class. Decisions that return sets keep ties; those that return one class break them, as
+their docstrings describe.
+
+Apply one with `hedgerow.decide`: ``hedgerow.decide(opinion, "maximin")``.
+"""
+
+from __future__ import annotations
+
+from hedgerow.decisions.base import Bools, Decision, OpinionLike
+from hedgerow.decisions.coverage import Coverage, rows_needed
+from hedgerow.decisions.credal import Dominance, EAdmissibility, Maximality
+from hedgerow.decisions.intervals import (
+    lower_expectation,
+    pignistic_from_bounds,
+    reachable,
+    upper_expectation,
+)
+from hedgerow.decisions.labels import columns_from_labels
+from hedgerow.decisions.registry import all_decisions, decision_in_force, register, resolve_decision
+from hedgerow.decisions.risk import Risk
+from hedgerow.decisions.sets import RuleChoice, TopProbability, UtilitySet
+from hedgerow.decisions.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
+from hedgerow.rules.utility import f_beta_utility, quadratic_utility
+
+__all__ = [
+    "Coverage",
+    "Decision",
+    "Dominance",
+    "EAdmissibility",
+    "ExpectedUtility",
+    "Hurwicz",
+    "Maximality",
+    "Maximax",
+    "Maximin",
+    "OpinionLike",
+    "Pignistic",
+    "Risk",
+    "RuleChoice",
+    "TopProbability",
+    "UtilitySet",
+    "all_decisions",
+    "columns_from_labels",
+    "decision_in_force",
+    "f_beta_utility",
+    "lower_expectation",
+    "pignistic_from_bounds",
+    "quadratic_utility",
+    "reachable",
+    "register",
+    "resolve_decision",
+    "rows_needed",
+    "upper_expectation",
+]
+
+
+def decide(opinion: OpinionLike, decision: str | Decision = "auto") -> Bools:
+    """Choose the classes that remain.
+
+    Parameters
+    ----------
+    opinion : object with ``lower``, ``upper`` and ``probability``, (n, K) each
+        An opinion about n rows, for instance ``hedgerow.combine(counts, rule)``.
+    decision : str or Decision
+        A name from the table in `hedgerow.decisions`, or a decision object with its own parameters. "auto" takes the
+        sets of a rule that chooses sets itself (`mva`, `cdm_ave` …), and interval dominance otherwise.
+
+    Returns
+    -------
+    bool array (n, K)
+        True for the chosen classes, at least one in each row. With a utility matrix of A actions, (n, A).
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.6, 0.1], [0.4, 0.3]], upper=[[0.9, 0.4], [0.7, 0.6]],
+    ...                           probability=[[0.8, 0.2], [0.6, 0.4]])
+    >>> decide(opinion).tolist()
+    [[True, False], [True, True]]
+    >>> decide(opinion, Maximin()).tolist()
+    [[True, False], [True, False]]
+    """
+    return resolve_decision(decision).choose(opinion)

@@ -1,0 +1,118 @@
+"""Registry: the name of a decision -> the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from hedgerow.decisions.base import Decision
+from hedgerow.decisions.coverage import Coverage
+from hedgerow.decisions.credal import Dominance, EAdmissibility, Maximality
+from hedgerow.decisions.risk import Risk
+from hedgerow.decisions.sets import RuleChoice, TopProbability, UtilitySet
+from hedgerow.decisions.single import ExpectedUtility, Hurwicz, Maximax, Maximin, Pignistic
+from hedgerow.rules.base import Rule
+
+D = TypeVar("D", bound=type[Decision])
+
+_DECISIONS: dict[str, Callable[[], Decision]] = {
+    "auto": RuleChoice,
+    "dominance": Dominance,
+    "maximality": Maximality,
+    "e_admissibility": EAdmissibility,
+    "maximin": Maximin,
+    "maximax": Maximax,
+    "hurwicz": Hurwicz,
+    "pignistic": Pignistic,
+    "expected_utility": ExpectedUtility,
+    "u65": lambda: UtilitySet("u65"),
+    "u80": lambda: UtilitySet("u80"),
+    "f1": lambda: UtilitySet("f_beta", beta=1.0),
+    "top_probability": TopProbability,
+    "coverage": Coverage,
+    "risk": Risk,
+    "rule": RuleChoice,
+}
+
+
+def register(name: str) -> Callable[[D], D]:
+    """Register a decision, so that its name can be used wherever a decision is expected.
+
+    Parameters
+    ----------
+    name : str
+        The name that users, model files and the command line use.
+
+    Returns
+    -------
+    callable
+        A class decorator.
+
+    Examples
+    --------
+    >>> register("hurwicz")(Hurwicz) is Hurwicz
+    True
+    """
+
+    def enter(decision: D) -> D:
+        taken = _DECISIONS.get(name)
+        if taken is not None and taken is not decision:
+            raise ValueError(f"a decision's name must be new, got {name!r}, which is taken; choose another")
+        _DECISIONS[name] = decision
+        return decision
+
+    return enter
+
+
+def resolve_decision(decision: str | Decision) -> Decision:
+    """Return the decision object for what a user passes as ``decision``.
+
+    Parameters
+    ----------
+    decision : str or Decision
+        A name, which gives a new object with default parameters, or an object, which is returned unchanged.
+
+    Examples
+    --------
+    >>> resolve_decision("hurwicz")
+    Hurwicz()
+    """
+    if isinstance(decision, Decision):
+        return decision
+    if isinstance(decision, str) and decision in _DECISIONS:
+        return _DECISIONS[decision]()
+    names = ", ".join(repr(name) for name in _DECISIONS)
+    if isinstance(decision, type) and issubclass(decision, Decision):
+        raise TypeError(
+            f"decision must be a name or an object, got the class {decision.__name__}; pass {decision.__name__}()"
+        )
+    if not isinstance(decision, str):
+        raise TypeError(f"decision must be a name or a Decision object, got {decision!r}; the names are {names}")
+    raise ValueError(f"decision must be one of {names}, got {decision!r}; or pass a Decision object")
+
+
+def decision_in_force(decision: str | Decision, rule: Rule) -> str:
+    """What a user passes as ``decision``, and a rule -> the name of what decides, or how Python writes the object.
+
+    Examples
+    --------
+    >>> from hedgerow.rules import Average, CdmAve
+    >>> decision_in_force("auto", Average()), decision_in_force("auto", CdmAve())
+    ('dominance', 'rule')
+    """
+    if decision == "auto":
+        return "rule" if rule.chooses else "dominance"
+    return decision if isinstance(decision, str) else repr(decision)
+
+
+def all_decisions() -> dict[str, Decision]:
+    """A new object of every named decision, with default parameters.
+
+    Those with ``needs_calibration`` must be calibrated before they can decide.
+
+    Examples
+    --------
+    >>> sorted(all_decisions())[:3]
+    ['auto', 'coverage', 'dominance']
+    """
+    return {name: make() for name, make in _DECISIONS.items()}

@@ -1,0 +1,179 @@
+"""Single: an opinion -> one class."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.decisions.base import ActionDecision, Bools, Checked, checked_utility, tie_of
+from hedgerow.decisions.intervals import TIE, Floats, lower_expectation, shared_out, upper_expectation
+
+
+class Maximin(ActionDecision):
+    """The class of the largest lower probability: the best class in the worst case.
+
+    Ties (to 1e-12) go to the class of the larger probability (the action of the larger expected utility), then to the
+    first column. This holds for every decision that chooses one class.
+
+    Parameters
+    ----------
+    utility : array-like (A, K) or None
+        What each action is worth if each class is true; the action of the largest lower expected utility
+        is chosen. None means one action per class, worth 1 if that class is true.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.3, 0.2, 0.1]], upper=[[0.5, 0.6, 0.3]],
+    ...                           probability=[[0.4, 0.4, 0.2]])
+    >>> Maximin().choose(opinion).tolist()
+    [[True, False, False]]
+    """
+
+    page = "maximin"
+
+    def pick(self, opinion: Checked) -> Bools:
+        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        worst, _ = _expectations(opinion, self.utility)
+        return _best(worst, opinion, self.utility)
+
+
+class Maximax(ActionDecision):
+    """The class of the largest upper probability: the best class in the best case.
+
+    Parameters
+    ----------
+    utility : array-like (A, K) or None
+        What each action is worth if each class is true; the action of the largest upper expected utility
+        is chosen. None means one action per class, worth 1 if that class is true.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.3, 0.2, 0.1]], upper=[[0.5, 0.6, 0.3]],
+    ...                           probability=[[0.4, 0.4, 0.2]])
+    >>> Maximax().choose(opinion).tolist()
+    [[False, True, False]]
+    """
+
+    page = "maximax"
+
+    def pick(self, opinion: Checked) -> Bools:
+        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        _, best = _expectations(opinion, self.utility)
+        return _best(best, opinion, self.utility)
+
+
+class Hurwicz(ActionDecision):
+    """The class of the largest ``optimism * upper + (1 - optimism) * lower``.
+
+    Parameters
+    ----------
+    optimism : float in [0, 1]
+        0 is maximin, 1 is maximax.
+    utility : array-like (A, K) or None
+        What each action is worth if each class is true. None means one action per class, worth 1 if that class is true.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.3, 0.2, 0.1]], upper=[[0.5, 0.6, 0.3]],
+    ...                           probability=[[0.4, 0.4, 0.2]])
+    >>> Hurwicz(optimism=0.6).choose(opinion).tolist()
+    [[False, True, False]]
+    """
+
+    page = "hurwicz"
+
+    def __init__(self, optimism: float = 0.5, utility: ArrayLike | None = None) -> None:
+        super().__init__(utility)
+        self.optimism = optimism
+
+    def pick(self, opinion: Checked) -> Bools:
+        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        if not 0 <= self.optimism <= 1:
+            raise ValueError(f"optimism must lie in [0, 1], got {self.optimism!r}; 0 is maximin, 1 is maximax")
+        worst, best = _expectations(opinion, self.utility)
+        return _best(self.optimism * best + (1 - self.optimism) * worst, opinion, self.utility)
+
+
+class Pignistic(ActionDecision):
+    """The class of the largest pignistic probability, which is `pignistic_from_bounds` of the intervals.
+
+    If trees differ in how much evidence they have, this may not be the class that the ordinary forest finds most
+    probable; `ExpectedUtility` chooses that one.
+
+    Parameters
+    ----------
+    utility : array-like (A, K) or None
+        What each action is worth if each class is true; the action of the largest pignistic expected
+        utility is chosen. None means one action per class, worth 1 if that class is true.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0.5, 0.2]], upper=[[0.8, 0.5]], probability=[[0.7, 0.3]])
+    >>> Pignistic().choose(opinion).tolist()
+    [[True, False]]
+    >>> Pignistic(utility=[[1, -3], [0, 0.5]]).choose(opinion).tolist()
+    [[False, True]]
+    """
+
+    page = "pignistic"
+
+    def pick(self, opinion: Checked) -> Bools:
+        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        shared = shared_out(*opinion.bounds)
+        return _best(_expected(shared, self.utility), opinion, self.utility)
+
+
+class ExpectedUtility(ActionDecision):
+    """The class of the largest ``opinion.probability``: the prediction of ``predict``, as a set of one class.
+
+    Parameters
+    ----------
+    utility : array-like (A, K) or None
+        What each action is worth if each class is true; the action of the largest expected utility is
+        chosen. None means one action per class, worth 1 if that class is true.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> opinion = SimpleNamespace(lower=[[0, 0]], upper=[[1, 1]], probability=[[0.7, 0.3]])
+    >>> ExpectedUtility().choose(opinion).tolist()
+    [[True, False]]
+    """
+
+    page = "expected_utility"
+
+    def pick(self, opinion: Checked) -> Bools:
+        """Opinion (n, K) -> bool (n, K) with one True per row, or (n, A) with a utility matrix."""
+        return _best(_expected(opinion.probability, self.utility), opinion, self.utility)
+
+
+def _expectations(opinion: Checked, utility: ArrayLike | None) -> tuple[Floats, Floats]:
+    """Opinion, (A, K) -> (n, A), (n, A): lower and upper expected utility of each action."""
+    lower, upper = opinion.bounds
+    if utility is None:
+        return lower, upper
+    matrix = checked_utility(utility, lower.shape[1])
+    return lower_expectation(matrix, lower, upper), upper_expectation(matrix, lower, upper)
+
+
+def _expected(probability: Floats, utility: ArrayLike | None) -> Floats:
+    """(n, K), (A, K) -> (n, A): expected utility of each action."""
+    if utility is None:
+        return probability
+    matrix = checked_utility(utility, probability.shape[1])
+    expected: Floats = np.einsum("nk,ak->na", probability, matrix)
+    return expected
+
+
+def _best(score: Floats, opinion: Checked, utility: ArrayLike | None) -> Bools:
+    """(n, A) -> (n, A): one True per row, at the largest score; ties are broken as `Maximin` describes."""
+    expected = _expected(opinion.probability, utility)
+    tie = TIE if utility is None else tie_of(np.asarray(utility, dtype=np.float64))
+    tied = score >= score.max(axis=1, keepdims=True) - tie
+    first = np.argmax(np.where(tied, expected, -np.inf), axis=1)
+    chosen: Bools = np.arange(score.shape[1]) == first[:, None]
+    return chosen

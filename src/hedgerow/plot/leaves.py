@@ -1,0 +1,148 @@
+"""Leaves: the counts of the leaves one row reaches -> an interval for each tree."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from hedgerow.belief.leaf import class_shares, idm_bounds
+from hedgerow.exchange.export.svg import colour_of
+from hedgerow.judge.answer import answers_of
+from hedgerow.plot.canvas import INK, SOFT, Display, Floats, calm, class_legend, class_names, percent_axis
+
+
+class LeafEvidenceDisplay(Display):
+    """The evidence of leaves: those one row reaches in all trees, or a single leaf.
+
+    With several leaves, each is a line, sorted by share: the interval of one class, and a dot at its share. The size of
+    the dot shows the rows of the leaf, its colour the most frequent class. With one leaf, each class is a line.
+
+    Parameters
+    ----------
+    counts : float64 (T, K)
+        Rows of each class in each leaf.
+    classes : list of str
+        Names of the classes.
+    caution : float
+        How many unseen rows each leaf keeps in reserve.
+    of : int
+        The class whose intervals are drawn.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> display = LeafEvidenceDisplay.from_predictions([[4, 0], [10, 40]], classes=["no", "yes"])
+    >>> display.classes[display.of]
+    'no'
+    """
+
+    def __init__(self, counts: Floats, classes: list[str], caution: float, of: int) -> None:
+        self.counts, self.classes, self.caution, self.of = counts, classes, caution, of
+
+    @classmethod
+    def from_estimator(cls, forest: Any, X: Any, *, of: Any = None, ax: Any = None) -> Self:
+        """Draw the leaves that one row reaches.
+
+        Parameters
+        ----------
+        forest : fitted classifier of hedgerow
+            Its caution is used.
+        X : {array-like, sparse matrix, data frame} of shape (1, n_features)
+            One row.
+        of : class, default=None
+            The class whose intervals are drawn; None means the most probable.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        LeafEvidenceDisplay
+        """
+        evidence = forest.evidence(X)
+        if evidence.n_samples != 1:
+            raise ValueError(f"X must be one row, got {evidence.n_samples}; pass X[:1]")
+        caution = answers_of(forest).caution
+        return cls.from_predictions(evidence.counts[0], classes=forest.classes_, caution=caution, of=of, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, counts: Any, *, classes: Any = None, caution: float = 1.0, of: Any = None, ax: Any = None
+    ) -> Self:
+        """Draw counts you already have.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_leaves, n_classes)
+            Rows of each class in each leaf.
+        classes : array-like of shape (n_classes,), default=None
+            Names of the classes.
+        caution : float, default=1.0
+            How many unseen rows each leaf keeps in reserve.
+        of : class, default=None
+            The class whose intervals are drawn; None means the one with the largest mean share.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        LeafEvidenceDisplay
+        """
+        table = np.asarray(counts, dtype=np.float64)
+        if table.ndim != 2 or not table.size or (table < 0).any():
+            raise ValueError(
+                f"counts must be numbers >= 0 of shape (leaves, classes), got shape {table.shape}; pass a row per leaf"
+            )
+        names = class_names(classes, table.shape[1])
+        given = list(range(table.shape[1])) if classes is None else np.asarray(classes).tolist()
+        if of is not None and of not in given:
+            raise ValueError(f"of must be one of the classes, got {of!r}; choose among {given[:8]}")
+        which = int(class_shares(table).mean(axis=0).argmax()) if of is None else given.index(of)
+        return cls(table, names, float(caution), which).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 1.2 + 0.34 * len(self.classes) if len(self.counts) == 1 else 4.6
+
+    def _draw(self, ax: Any) -> None:
+        (self._one_leaf if len(self.counts) == 1 else self._many_leaves)(ax)
+        ax.set_xlim(-0.02, 1.02)
+        percent_axis(ax.xaxis)
+        calm(ax, grid="x")
+        ax.spines["left"].set_visible(False)
+
+    def _one_leaf(self, ax: Any) -> None:
+        """Draw a line for each class, with its rows beside it."""
+        lower, upper = idm_bounds(self.counts, self.caution)
+        for k, count in enumerate(self.counts[0]):
+            ax.plot([lower[0, k], upper[0, k]], [k, k], color=colour_of(k), linewidth=9, solid_capstyle="butt")
+            ax.plot(class_shares(self.counts)[0, k], k, "|", color=INK, markersize=13)
+            ax.text(1.04, k, f"{count:g} row" + ("" if count == 1 else "s"), va="center", color=SOFT, clip_on=False)
+        ax.set_yticks(range(len(self.classes)), self.classes)
+        ax.set_ylim(len(self.classes) - 0.5, -0.5)
+        ax.tick_params(axis="y", length=0)
+        ax.set_xlabel(f"probability, at caution {self.caution:g}")
+
+    def _many_leaves(self, ax: Any) -> None:
+        """Draw a line for each leaf, sorted by share."""
+        lower, upper = idm_bounds(self.counts, self.caution)
+        share, size = class_shares(self.counts)[:, self.of], self.counts.sum(axis=1)
+        order = np.lexsort((size, share))
+        colours = [colour_of(int(k)) for k in self.counts.argmax(axis=1)[order]]
+        y = np.arange(len(order))
+        ax.hlines(y, lower[order, self.of], upper[order, self.of], colors=colours, linewidth=1.6, alpha=0.65)
+        ax.scatter(
+            share[order], y, s=6 + 12 * np.sqrt(size[order]), c=colours, edgecolors="white", linewidths=0.5, zorder=3
+        )
+        mean_low, mean_high = lower[:, self.of].mean(), upper[:, self.of].mean()
+        ax.axvspan(mean_low, mean_high, color=SOFT, alpha=0.14, linewidth=0, zorder=0)
+        ax.set_yticks([])
+        ax.set_ylim(-1, len(order))
+        ax.set_ylabel(f"{len(order)} trees, sorted")
+        ax.set_xlabel(
+            f"probability of {self.classes[self.of]}, at caution {self.caution:g}; grey: the mean of the bounds"
+        )
+        class_legend(ax, self.classes, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)

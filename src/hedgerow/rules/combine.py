@@ -1,0 +1,123 @@
+"""Combine: counts of the leaves of every tree -> opinion."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.belief.opinion import Opinion, concatenate
+from hedgerow.rules.base import Rule, Setting, merge_states
+from hedgerow.rules.registry import resolve_rule
+
+Floats = NDArray[np.float64]
+
+CELLS = 1 << 22  # numbers in the states that are in memory at once
+#: Counts that are not 0 lie between these, so that their squares do not overflow.
+LEAST_COUNT, MOST_COUNT = 1e-100, 1e100
+
+
+def combine(
+    counts: ArrayLike,
+    rule: str | Rule = "average",
+    *,
+    prior: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    caution: float = 1.0,
+) -> Opinion:
+    """Combine the leaf counts of all trees into one opinion about each sample.
+
+    Counts (n, T, K) of the leaves that n samples reach in T trees -> opinion about K classes.
+
+    Parameters
+    ----------
+    counts : array-like (n, T, K)
+        Rows of each class in the leaf of each tree; real numbers, 0 or between 1e-100 and 1e100. A row
+        of zeros is an empty leaf.
+    rule : str or Rule, default "average"
+        A rule or its name; `hedgerow.rules` lists them.
+    prior : array-like (K,), optional
+        Class probabilities before any evidence; they are normalised here. The default is uniform. Only the rule
+        "eva" uses them.
+    weights : array-like (T,), optional
+        Tree weights >= 0. They multiply the states, so they need a rule that adds states. An average depends only
+        on their ratios; under a rule that adds evidence, a tree of weight 2 counts twice.
+    caution : float, default 1.0
+        How many unseen rows each leaf keeps in reserve. More caution gives wider bounds.
+
+    Returns
+    -------
+    Opinion
+
+    Examples
+    --------
+    >>> opinion = combine([[[4, 0], [10, 40]]], caution=1.0)
+    >>> opinion.probability
+    array([[0.6, 0.4]])
+    >>> opinion.lower.round(4)
+    array([[0.498 , 0.3922]])
+    """
+    rule = resolve_rule(rule)
+    table = _checked_counts(counts)
+    n, n_trees, n_classes = table.shape
+    setting = Setting.of(n_classes, caution, prior)
+    tree_weights = checked_weights(weights, rule, n_trees)
+    block = max(1, CELLS // max(1, n_trees * rule.width(setting)))
+    parts = []
+    for start in range(0, max(n, 1), block):
+        states = _states(table[start : start + block], rule, setting, tree_weights)
+        parts.append(rule.finish(merge_states(states, rule.merge), setting))
+    return concatenate(parts)
+
+
+def _states(counts: Floats, rule: Rule, setting: Setting, weights: Floats | None) -> Floats:
+    """Counts (n, T, K) -> states (n, T, S), times the tree weights."""
+    n, n_trees, n_classes = counts.shape
+    width = rule.width(setting)
+    states = np.zeros((n, n_trees, width))
+    if states.size:
+        states[:] = rule.lift(counts.reshape(-1, n_classes), setting).reshape(n, n_trees, width)
+    return states if weights is None else states * weights[:, None]
+
+
+def _checked_counts(counts: ArrayLike) -> Floats:
+    """Array-like -> float64 (n, T, K), refused when it is not counts."""
+    given = np.asarray(counts)
+    if given.dtype.kind == "c":
+        raise ValueError("counts must be real numbers, got complex ones; give rows of each class")
+    table = given.astype(np.float64, copy=False)
+    if table.ndim != 3 or table.shape[2] == 0:
+        raise ValueError(
+            f"counts must have shape (samples, trees, classes), got {table.shape}; give one sample as counts[None]"
+        )
+    if not np.isfinite(table).all() or (table < 0).any():
+        raise ValueError(
+            f"counts must be finite and >= 0, got a smallest value of {table.min()}; an empty leaf is a row of zeros"
+        )
+    if (table > MOST_COUNT).any() or ((table > 0) & (table < LEAST_COUNT)).any():
+        raise ValueError(
+            f"counts must be 0, or lie between {LEAST_COUNT:g} and {MOST_COUNT:g}, got others; their squares would"
+            " overflow: give rows, not products of many numbers"
+        )
+    return table
+
+
+def checked_weights(weights: ArrayLike | None, rule: Rule, n_trees: int) -> Floats | None:
+    """Array-like (T,) or None -> the same; refused if the rule cannot use weights, or needs them and has none."""
+    if weights is None:
+        if rule.needs_weights:
+            raise ValueError(
+                f"weights must be given for {rule!r}, got None; learn them with hedgerow.belief.learn_tree_weights"
+            )
+        return None
+    if not rule.weighable:
+        raise ValueError(
+            f"weights must be None for the rule {rule.name!r}, which does not add states, got {weights!r}; "
+            "leave them out or choose a rule that adds"
+        )
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n_trees,) or not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(
+            f"weights must be {n_trees} finite numbers >= 0, one per tree, got {weights!r}; "
+            "give weight 0 to a tree that is not to take part"
+        )
+    return values

@@ -1,0 +1,153 @@
+"""Conflict rules: weights of evidence per leaf -> masses in which conflict is shared out, or heard only by majority."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.belief.masses.conflict import reciprocal_nodes
+from hedgerow.belief.opinion import Opinion, opinion_from_lower
+from hedgerow.rules.base import Floats, Merge, Rule, Setting
+from hedgerow.rules.evidence import Dempster, masses_from_weights, sum_of_others
+from hedgerow.rules.registry import register
+
+#: Leaves whose classes tie have weights of this size, by rounding, for a class that depends on the order of classes.
+NOISE = 1e-14
+
+
+@register()
+class Lns(Dempster):
+    """For many sources: leaves that prefer the same class are combined, then weighed by how many they are (LNS).
+
+    Among the leaves that prefer the same class, weights of evidence are added, as in `Dempster`. The mass of each such
+    group is discounted by its share of all leaves that prefer a class, and the groups are combined by Dempster's rule.
+    So a minority cannot outweigh a majority, however sure it is, and thousands of sources do not all end in conflict
+    (Zhou, Martin and Pan, 2018).
+
+    Parameters
+    ----------
+    normalised : bool, default True
+        As in `Dempster`.
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> leaves = [[[3, 1], [3, 1], [3, 1], [0, 40], [0, 40]]]
+    >>> combine(leaves, Lns()).probability.round(3), combine(leaves, Dempster()).probability.round(3)
+    (array([[0.574, 0.426]]), array([[0., 1.]]))
+    """
+
+    name: ClassVar[str] = "lns"
+    calibrates = True  # shares of groups keep probabilities away from 0 and 1
+    smooth = False
+
+    def __init__(self, normalised: bool = True) -> None:
+        super().__init__(normalised=normalised)
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [weights of evidence (K), the same after discounting (K), 1 for the preferred class (K)]."""
+        state = super().lift(counts, setting)
+        weight = state[:, : setting.n_classes]
+        heard = np.where(weight > NOISE, 1.0, 0.0)
+        return np.hstack([state * np.tile(heard, 2), heard])
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 3K) -> opinion."""
+        k = setting.n_classes
+        number = state[:, 2 * k :]
+        total = number.sum(axis=1, keepdims=True)
+        share = number / np.where(total > 0, total, 1.0)
+        parts = [_discounted(state[:, :k], share), _discounted(state[:, k : 2 * k], share)]
+        return super().finish(np.hstack(parts), setting)
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """Nothing: shares of groups are not sums over trees."""
+        return ()
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """The script does not have it."""
+        return None
+
+
+@register()
+class Pcr6(Rule):
+    """PCR6 on the masses of `Dempster`: leaves that contradict each other share the conflict in proportion to masses.
+
+    Choose from every leaf its winner or all classes. If the chosen classes contradict each other, the product of their
+    masses is divided among them in proportion to these masses; of all leaves at once, not pair by pair. All classes
+    take part in no contradiction, so a leaf that says nothing changes nothing (PCR6+; Dezert, Dezert and Smarandache,
+    2021). Caution discounts each leaf by n/(n + caution) first. ``lower`` and ``upper`` are belief and plausibility,
+    ``conflict`` is the mass that was in conflict.
+
+    The sum over all choices is an integral over a product of leaves, which is computed at about 150 nodes. So it is no
+    fold, and slower than other rules.
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> opinion = combine([[[1, 0], [0, 1], [0, 1]]], Pcr6(), caution=0.0)
+    >>> opinion.probability.round(4), opinion.conflict.round(4)
+    (array([[0.3395, 0.6605]]), array([0.5926]))
+    """
+
+    name: ClassVar[str] = "pcr6"
+    merge: ClassVar[Merge] = "stack"
+    even = True
+    calibrates = False  # probabilities depend on caution
+    onnx = False
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> discounted weights of evidence (m, K)."""
+        return Dempster().lift(counts, setting)[:, setting.n_classes :]
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Weights of all trees (n, T, K) -> opinion."""
+        singles, frame, empty = masses_from_weights(state.sum(axis=1))
+        shared = _shared_conflict(state)
+        total = shared.sum(axis=1, keepdims=True)
+        some = total > 0
+        # in exact arithmetic the shares sum to the conflict; scaling them only removes rounding
+        shared *= np.where(some, empty[:, None] / np.where(some, total, 1.0), 0.0)
+        lower = singles + shared
+        lower *= (1.0 - frame)[:, None] / np.maximum(lower.sum(axis=1, keepdims=True), 1e-300)
+        probability = lower + frame[:, None] / setting.n_classes
+        probability /= probability.sum(axis=1, keepdims=True)
+        return opinion_from_lower(probability, lower, empty)
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """An empty leaf changes nothing; not nested, because less evidence for one class leaves more to its rivals."""
+        return frozenset({"accumulates"})
+
+
+def _discounted(weight: Floats, share: Floats) -> Floats:
+    """Weights and shares in [0, 1] (n, K) -> the weights of masses times these shares, -log(1 - share (1 - e^-w))."""
+    part = share * -np.expm1(-weight)
+    near = np.minimum(part, 0.5)
+    kept = np.maximum((1.0 - share) + share * np.exp(-weight), np.finfo(np.float64).tiny)
+    far = np.where(share == 1.0, weight, -np.log(kept))
+    weights: Floats = np.where(part < 0.5, -np.log1p(-near), far)
+    return weights
+
+
+def _shared_conflict(weight: Floats) -> Floats:
+    """Weights of evidence (n, T, K), one class each -> how the conflict is shared (n, K), up to a factor.
+
+    A choice of classes by all trees has the product of their masses s_i, and gives tree i the part s_i/(sum of s). With
+    1/a = the integral of e^(-a u) over u, each part is an integral over a product of trees.
+    """
+    n, n_trees, n_classes = weight.shape
+    own = weight.max(axis=2, initial=0.0)
+    winner = (weight > 0).astype(np.float64)
+    support, log_open = -np.expm1(-own), -own
+    shared = np.zeros((n, n_classes))
+    for u, node_weight in reciprocal_nodes(max(n_trees, 1), 1):
+        faded = support * np.exp(-u * support)
+        log_any = np.logaddexp(np.log(np.maximum(faded, 1e-300)), log_open)
+        against = np.einsum("nt,ntk->nk", log_open - log_any, winner)
+        part = np.einsum("nt,ntk->nk", support * faded * np.exp(-log_any), winner)
+        everything = np.exp(log_any.sum(axis=1, keepdims=True))
+        shared += node_weight * part * everything * -np.expm1(sum_of_others(against))
+    return shared

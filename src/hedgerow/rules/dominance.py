@@ -1,0 +1,197 @@
+"""Dominance rules: the undominated classes of every leaf -> belief, plausibility and votes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.belief.leaf import undominated
+from hedgerow.belief.opinion import Bools, Opinion, opinion_from_bounds, opinion_from_lower
+from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.rules.mean import distribution, leaf_weights
+from hedgerow.rules.registry import register
+
+TIE = 1e-12  # votes this close, relative to all votes, are equal: sums of weights depend on the order of trees
+
+
+@register(
+    lambda: Belief(weights="size"),
+    lambda: Belief(weights="precision"),
+    lambda: Belief(weights="purity"),
+    lambda: Belief(weights="learned"),
+)
+class Belief(Rule):
+    """Every tree puts its weight on the set of classes that its leaf cannot tell apart.
+
+    ``lower`` is the weight of the trees whose undominated set is {k}, ``upper`` the weight of those whose set contains
+    k. ``probability`` is pignistic. ``conflict`` is the weight of the decided trees that are not for the leading class.
+    With interval dominance this is the decision of Zhang, Quost and Masson (2021): class 1 if bel > 1/2, class 0 if
+    pl < 1/2.
+
+    Parameters
+    ----------
+    weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
+        Weight of a tree: "equal" is 1, "size" is n, the rows of its leaf, "precision" is n/(n + caution), "purity" is
+        one minus the Gini impurity of its leaf. Tree weights that are given multiply it; "learned" requires them (see
+        `hedgerow.belief.learn_tree_weights`).
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> opinion = combine([[[0, 1], [0, 2], [3, 2], [1, 0]]], Belief(), caution=2.0)
+    >>> opinion.lower, opinion.upper
+    (array([[0.  , 0.25]]), array([[0.75, 1.  ]]))
+    """
+
+    name: ClassVar[str] = "belief"
+    merge: ClassVar[Merge] = "add"
+    by_class = 3
+    scale_free = True
+    smooth = False
+    calibrates = False  # the set of a leaf grows with caution
+    page = "belief"
+    strict: ClassVar[bool] = False  # whether a lower bound must be above, not only at, the upper bound it dominates
+
+    def __init__(self, weights: str = "equal") -> None:
+        self.weights = weights
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> weight x [alone (K), possible (K), pignistic (K), 1]."""
+        possible = undominated(counts, setting.caution, strict=self.strict)
+        size = possible.sum(axis=1, keepdims=True)
+        state = np.hstack([possible & (size == 1), possible, possible / size, np.ones_like(size)])
+        weighted: Floats = self._leaf_weight(counts, setting)[:, None] * state
+        return weighted
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 3K + 1) -> opinion."""
+        k, total = setting.n_classes, state[:, -1:]
+        share = state[:, :-1] / np.where(total > 0, total, 1.0)
+        alone, possible = share[:, :k], np.where(total > 0, share[:, k : 2 * k], 1.0)
+        probability, _ = distribution(share[:, 2 * k :])
+        return opinion_from_bounds(probability, alone, possible, votes_against(alone))
+
+    def _leaf_weight(self, counts: Floats, setting: Setting) -> Floats:
+        """(m, K) -> (m,)"""
+        one_of(self.weights, ("equal", "size", "precision", "purity", "learned"), "weights")
+        if self.weights in ("equal", "learned"):
+            return np.ones(len(counts))
+        return leaf_weights(counts, self.weights, setting.caution)
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """Intervals are nested if tree weights are fixed; those by precision change with caution."""
+        return frozenset({"precise"} if self.weights == "precision" else {"precise", "widens"})
+
+    @property
+    def needs_weights(self) -> bool:
+        """True for learned weights."""
+        return self.weights == "learned"
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """Everything, unless leaves have different weights or trees are stacked."""
+        by_tree = self.merge == "add" and self.weights in ("equal", "learned")
+        return ("probability", "lower", "upper", "width") if by_tree else ()
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, 3K + 1) -> belief, plausibility and pignistic probability of a leaf, (m, K) each."""
+        k = setting.n_classes
+        return {"lower": state[:, :k], "upper": state[:, k : 2 * k], "probability": state[:, 2 * k : 3 * k]}
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """The script has weights by size and precision only."""
+        known = None if self.weights in ("learned", "purity") else super().on_page()
+        return known and (known[0], known[1] | {"strict": self.strict})
+
+
+@register()
+class Mva(Belief):
+    """MVA: each tree votes against the classes dominated in its leaf; the classes with the fewest votes are chosen.
+
+    These are the classes of largest plausibility. In a leaf, a class is dominated if its upper bound is below the lower
+    bound of another; under `Belief` it may also equal it. So one row of a class, at caution 1, is a vote against none.
+
+    Parameters
+    ----------
+    weights : {"equal", "size", "precision", "purity", "learned"}, default "equal"
+        As in `Belief`.
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> combine([[[3, 3, 0], [2, 2, 0], [4, 0, 0]], [[1, 0, 0], [1, 0, 0], [1, 0, 0]]], Mva()).chosen
+    array([[ True, False, False],
+           [ True,  True,  True]])
+    """
+
+    name: ClassVar[str] = "mva"
+    chooses = True
+    page = "belief"
+    strict = True
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 3K + 1) -> opinion with the classes of fewest votes against chosen."""
+        opinion = super().finish(state, setting)
+        return replace(opinion, chosen=leading(opinion.upper))
+
+
+@register()
+class DominanceVote(Rule):
+    """Each tree decides by interval dominance, then the decided trees vote; the winner is chosen.
+
+    Undecided trees do not vote; their share is the distance between ``lower`` and ``upper``. All tied winners are
+    chosen, and all classes if no tree is decided (Zhang, Quost and Masson 2021).
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> opinion = combine([[[0, 1], [0, 2], [3, 2], [1, 0]]], DominanceVote(), caution=2.0)
+    >>> opinion.probability, opinion.vacuity, opinion.chosen
+    (array([[0., 1.]]), array([0.75]), array([[False,  True]]))
+    """
+
+    name: ClassVar[str] = "dominance_vote"
+    merge: ClassVar[Merge] = "add"
+    by_class = 1
+    even = True
+    scale_free = True
+    smooth = False
+    chooses = True
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [vote of a decided leaf (K), 1]."""
+        possible = undominated(counts, setting.caution)
+        decided = possible.sum(axis=1, keepdims=True) == 1
+        return np.hstack([possible & decided, np.ones_like(decided)]).astype(np.float64)
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, K + 1) -> opinion with the winner of the vote chosen."""
+        votes, total = state[:, :-1], state[:, -1:]
+        probability, _ = distribution(votes)
+        lower = votes / np.where(total > 0, total, 1.0)
+        return opinion_from_lower(probability, lower, votes_against(lower), chosen=leading(probability))
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """The bounds add up; the probability does not, because it is a mean over the decided trees only."""
+        return ("lower", "upper", "width")
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, K + 1) -> their votes, and the votes plus what is left open, (m, K) each."""
+        votes = state[:, : setting.n_classes]
+        return {"lower": votes, "upper": votes + state[:, -1:] - votes.sum(axis=1, keepdims=True)}
+
+
+def votes_against(alone: Floats) -> Floats:
+    """Weights of decided trees by class (n, K) -> weight of those not for the leading class (n,)."""
+    against: Floats = alone.sum(axis=1) - alone.max(axis=1)
+    return against
+
+
+def leading(votes: Floats) -> Bools:
+    """(n, K) -> bool (n, K): the classes with the most votes."""
+    leaders: Bools = votes >= votes.max(axis=1, keepdims=True) - TIE
+    return leaders

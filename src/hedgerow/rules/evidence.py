@@ -1,0 +1,422 @@
+"""Evidence rules: weights of evidence per leaf -> their sum or maximum."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.belief.leaf import largest_rival, reserve
+from hedgerow.belief.opinion import Opinion, opinion_from_bounds, opinion_from_lower
+from hedgerow.belief.plausibility import preference
+from hedgerow.rules.base import Floats, Merge, Rule, Setting, one_of
+from hedgerow.rules.registry import register
+
+FAINT = 1e-250  # sums below this may have lost digits
+
+
+@register(lambda: Dempster(normalised=False), lambda: Dempster(prior="log"), lambda: Dempster(dependence=0.5))
+class Dempster(Rule):
+    """Dempster's rule on one mass per leaf: the degree of preference on the winner, the rest on the frame.
+
+    For such masses the rule adds weights of evidence -log(1 - s). ``lower`` and ``upper`` are belief and plausibility.
+    With caution, the belief in a class counts its own evidence discounted by n/(n + caution), and the evidence of its
+    rivals in full. ``probability`` is pignistic, ``conflict`` is the mass on the empty set, ``log_odds`` is the
+    normalised log-plausibility (log Q- - log Q+ for two classes). ``score`` is the unnormalised m(+) - m(-) of Busch et
+    al. (2021), or the unnormalised masses m(k) for more than two classes.
+
+    Parameters
+    ----------
+    normalised : bool, default True
+        Whether to divide out the conflict. False keeps it as mass that any class may have, so conflict widens the
+        bounds.
+    prior : {None, "log"}, default None
+        None leaves the prior out. With "log" it is one more source, a mass on single classes: its logarithm is added to
+        the weights of evidence, which gives ``probability`` and ``log_odds``. Bounds are then those of the leaves
+        alone, as far as they contain this probability. The prior itself is a parameter of `combine`; for a forest it is
+        the class shares.
+    dependence : float in [0, 1), default 0.0
+        How far trees repeat each other: evidence for the same class is combined by Frank's t-norm, from the product
+        at 0, which is Dempster's rule, towards the minimum at 1, which is the rule `Cautious` (Denœux, 2008).
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> combine([[[0, 1], [0, 1]]], Dempster(), caution=0.0).lower.round(6)
+    array([[0.      , 0.888889]])
+    >>> combine([[[0, 1], [0, 1]]], Dempster(dependence=0.9), caution=0.0).lower.round(6)
+    array([[0.      , 0.833129]])
+    >>> combine([[[0, 1], [0, 1]]], Dempster(prior="log"), prior=[9, 1]).probability.round(6)  # odds of 9, times 1/9
+    array([[0.5, 0.5]])
+    """
+
+    name: ClassVar[str] = "dempster"
+    calibrates = False  # most shares are below the floor of a map, which would make them equal
+    merge: ClassVar[Merge] = "add"
+    by_class = 2
+    page = "dempster"
+
+    def __init__(self, normalised: bool = True, prior: str | None = None, dependence: float = 0.0) -> None:
+        self.normalised = normalised
+        self.prior = prior
+        self.dependence = dependence
+
+    @property
+    def even(self) -> bool:  # type: ignore[override]
+        """Without a prior, the interval of every class has the width of the mass on all classes."""
+        return self.prior is None
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [weights of evidence (K), the same after discounting (K)]."""
+        one_of(self.prior, (None, "log"), "prior")
+        one_of(self.normalised, (True, False), "normalised")
+        if not 0 <= self.dependence < 1:
+            raise ValueError(f"dependence must lie in [0, 1), got {self.dependence!r}; for 1 use the rule 'cautious'")
+        leaf = preference(counts)
+        held_back = reserve(counts, setting.caution)
+        left = np.where(held_back > 0, held_back + (1.0 - held_back) * np.exp(-leaf.weight), 1.0)
+        state = np.zeros((len(counts), 2 * setting.n_classes))
+        rows = np.arange(len(counts))
+        state[rows, leaf.winner] = leaf.weight
+        state[rows, setting.n_classes + leaf.winner] = np.where(held_back > 0, -np.log(left), leaf.weight)
+        return state if self.dependence == 0 else frank_sum(state, self.dependence)
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged weights (n, 2K) -> opinion."""
+        state = state if self.dependence == 0 else weight_from_frank(state, self.dependence)
+        weight, discounted = state[:, : setting.n_classes], state[:, setting.n_classes :]
+        singles, _, empty = masses_from_weights(weight)
+        probability = pignistic_from_weights(weight)
+        lower = lower_beliefs(weight, np.minimum(discounted, weight), self.normalised)
+        opinion = opinion_from_lower(
+            probability,
+            lower,
+            empty,
+            log_odds=_log_normalised(weight),
+            score=singles[:, 1] - singles[:, 0] if setting.n_classes == 2 else singles,
+        )
+        return opinion if self.prior is None else self._with_prior(opinion, weight, setting)
+
+    def _with_prior(self, opinion: Opinion, weight: Floats, setting: Setting) -> Opinion:
+        """The opinion of the leaves and their weights (n, K) -> the opinion with the prior as one more source."""
+        logs = weight + self.prior_term(setting)
+        log_odds = _log_normalised(logs)
+        probability = _normalised(np.exp(log_odds))
+        masses = np.exp(logs - weight.sum(axis=1, keepdims=True))
+        return opinion_from_bounds(
+            probability,
+            np.minimum(opinion.lower, probability),
+            np.maximum(opinion.upper, probability),
+            opinion.conflict,
+            log_odds=log_odds,
+            score=masses[:, 1] - masses[:, 0] if setting.n_classes == 2 else masses,
+        )
+
+    def prior_term(self, setting: Setting) -> Floats:
+        """Setting -> log-scores (K,) before any leaf."""
+        return np.zeros(setting.n_classes) if self.prior is None else np.log(setting.prior)
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """The script has neither a prior nor a dependence for this rule."""
+        plain = self.page is not None and self.prior is None and self.dependence == 0
+        return (str(self.page), {"normalised": self.normalised}) if plain else None
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """Not precise: at caution 0 the interval is that of the combined mass, which is not a point."""
+        return frozenset({"widens", "accumulates"})
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """Weights of evidence add up, unless only the largest one counts."""
+        return ("log_odds",) if self.merge == "add" and self.dependence == 0 else ()
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, 2K) -> weights of evidence (m, K)."""
+        return {"log_odds": state[:, : setting.n_classes]}
+
+
+@register(lambda: Cautious(normalised=False))
+class Cautious(Dempster):
+    """Denœux's cautious rule on the same masses: weights of evidence are not added; only the largest counts.
+
+    Repeated evidence changes nothing. Two-class score: max s+ - max s-, which is m(+) - m(-).
+
+    Parameters
+    ----------
+    normalised : bool, default True
+    prior : {None, "log"}, default None
+        As in `Dempster`.
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> combine([[[0, 1], [0, 1]]], Cautious(), caution=0.0).lower.round(6)
+    array([[0.      , 0.666667]])
+    """
+
+    name: ClassVar[str] = "cautious"
+    merge: ClassVar[Merge] = "max"
+    page = "cautious"
+
+    def __init__(self, normalised: bool = True, prior: str | None = None) -> None:
+        super().__init__(normalised, prior)
+
+
+@register(
+    lambda: Eva(prior="authors"), lambda: Eva(prior=None), lambda: Eva(smoothing=1.0), lambda: Eva(reliability=True)
+)
+class Eva(Rule):
+    """EVA: the product of the smoothed shares of all leaves, each divided by the prior, times the prior.
+
+    The upper bound of a class is its probability if the reserve of every leaf goes to the class itself; the lower bound
+    is its probability if the reserve goes to its strongest rival. ``conflict`` is one minus the affinity of the
+    distributions of the leaves (the sum over classes of their geometric mean). ``score`` is the log-odds.
+
+    Parameters
+    ----------
+    prior : {"log", "authors", None}, default "log"
+        How the prior is used. "log" is the published formula. "authors" subtracts (T - 1) P(y) without the logarithm,
+        as the authors' program does. None leaves the prior out. The prior itself is a parameter of `combine`.
+    smoothing : float, default 0.1
+        Added to every count of every leaf that holds rows.
+    reliability : bool, default False
+        Whether the evidence of a leaf, the logarithm of its share divided by the prior, counts only as far as the leaf
+        is reliable: times 1 - u_e, where u_e is its epistemic uncertainty (`hedgerow.belief.preference`).
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> suspects = [[[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]]]
+    >>> combine(suspects, Eva(smoothing=1e-9)).probability.round(6)
+    array([[0., 0., 1., 0., 0.]])
+    """
+
+    name: ClassVar[str] = "eva"
+    calibrates = False  # most shares are below the floor of a map, which would make them equal
+    merge: ClassVar[Merge] = "add"
+    by_class = 2
+    skips_empty = True
+    page = "eva"
+
+    def __init__(self, prior: str | None = "log", smoothing: float = 0.1, reliability: bool = False) -> None:
+        self.prior = prior
+        self.smoothing = smoothing
+        self.reliability = reliability
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [log-shares (K), the same with the reserve added (K), log-total, 1].
+
+        Logarithms are relative to a count of zero, so the entry of a class without rows in the leaf is 0.
+        """
+        if not (np.isfinite(self.smoothing) and self.smoothing > 0):
+            raise ValueError(f"smoothing must be a finite number > 0, got {self.smoothing!r}; 0.1 is usual")
+        one_of(self.prior, ("log", "authors", None), "prior")
+        one_of(self.reliability, (True, False), "reliability")
+        total = counts.sum(axis=1, keepdims=True)
+        filled = total > 0
+        share = _log_of(np.log1p, counts, self.smoothing)
+        raised = _log_of(np.log1p, counts, self.smoothing + setting.caution)
+        log_total = _log_of(lambda ratio: np.log(ratio + setting.n_classes), total, self.smoothing)
+        state = np.hstack([share, raised, np.where(filled, log_total, 0.0), filled])
+        return state * -np.expm1(preference(counts).log_epistemic)[:, None] if self.reliability else state
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 2K + 2) -> opinion."""
+        k, leaves = setting.n_classes, state[:, -1:]
+        correction = (leaves - 1.0) * self.prior_term(setting)
+        plain = np.where(leaves > 0, state[:, :k] - correction, 0.0)
+        lift_of_zero = _log_of(np.log1p, np.float64(setting.caution), self.smoothing)
+        raised = state[:, k : 2 * k] + leaves * lift_of_zero - correction
+        raised = np.where(leaves > 0, np.maximum(raised, plain), 0.0)
+        log_odds = _log_normalised(plain)
+        lower, upper = _raised_bounds(plain, raised)
+        shares = np.exp((state[:, :k] - state[:, -2:-1]) / np.where(leaves > 0, leaves, 1.0))
+        return opinion_from_bounds(
+            _normalised(np.exp(log_odds)),
+            np.where(leaves > 0, lower, 0.0),
+            np.where(leaves > 0, upper, 1.0),
+            np.where(leaves[:, 0] > 0, 1.0 - shares.sum(axis=1), 0.0),
+            log_odds=log_odds,
+            score=plain[:, 1] - plain[:, 0] if k == 2 else log_odds,
+        )
+
+    def prior_term(self, setting: Setting) -> Floats:
+        """Setting -> log-scores (K,) before any leaf; every leaf after the first subtracts them again."""
+        if self.prior == "authors":
+            return setting.prior
+        return np.log(setting.prior) if self.prior == "log" else np.zeros(setting.n_classes)
+
+    @property
+    def adds_up(self) -> tuple[str, ...]:
+        """The log-odds add up, because the rule is a product."""
+        return ("log_odds",)
+
+    def parts(self, state: Floats, setting: Setting) -> dict[str, Floats]:
+        """States of leaves (m, 2K + 2) -> log-scores relative to the prior (m, K)."""
+        reliable = state[:, -1:] if self.reliability else 1.0
+        return {"log_odds": state[:, : setting.n_classes] - reliable * self.prior_term(setting)}
+
+    def on_page(self) -> tuple[str, dict[str, Any]] | None:
+        """In the script, `prior` means the class shares, and this rule's `prior` is called `correction`."""
+        known = None if self.reliability else super().on_page()
+        return known and (known[0], {"correction": self.prior, "smoothing": self.smoothing})
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """An empty leaf changes nothing."""
+        return frozenset({"precise", "widens", "accumulates"})
+
+
+def frank_sum(weight: Floats, dependence: float) -> Floats:
+    """Weights of evidence -> numbers >= 0 whose sum is that of Frank's t-norm: -log((s^x - 1)/(s - 1)).
+
+    Here x = exp(-weight) and s = 1 - dependence; a weight of 0 becomes 0.
+
+    Examples
+    --------
+    >>> frank_sum(np.array([0.0, 1.0]), 0.5).round(4)
+    array([0.    , 0.7982])
+    """
+    base = np.log1p(-dependence)
+    share = np.exp(-weight)
+    # where x is too small for a double, s^x - 1 is x log s
+    logs = np.where(weight < 30, np.log(-np.expm1(base * np.maximum(share, 1e-14))), np.log(-base) - weight)
+    return np.where(weight > 0, np.maximum(np.log(-np.expm1(base)) - logs, 0.0), 0.0)
+
+
+def weight_from_frank(added: Floats, dependence: float) -> Floats:
+    """Sums of `frank_sum` -> weights of evidence.
+
+    Examples
+    --------
+    >>> weight_from_frank(frank_sum(np.array([0.0, 1.0, 900.0]), 0.5), 0.5).round(9)
+    array([  0.,   1., 900.])
+    """
+    base = np.log1p(-dependence)
+    near = np.log1p(np.exp(-np.minimum(added, 30)) * np.expm1(base)) / base
+    far = added - np.log(np.expm1(base) / base)
+    weight: Floats = np.where(added < 30, -np.log(near), far)
+    return np.where(added > 0, np.maximum(weight, 0.0), 0.0)
+
+
+def masses_from_weights(weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weights of evidence for each class -> unnormalised masses of the classes, the frame and the empty set.
+
+    Parameters
+    ----------
+    weight : float64 (n, K)
+        -log(1 - s) of the (combined) support s of each class, >= 0.
+
+    Returns
+    -------
+    singles : float64 (n, K)
+    frame, empty : float64 (n,)
+
+    Examples
+    --------
+    >>> s = np.array([[.98, .8]])                    # cautious rule on .8, .8 and -.98
+    >>> singles, frame, empty = masses_from_weights(-np.log1p(-s))
+    >>> singles.round(6), frame.round(6), empty.round(6)
+    (array([[0.196, 0.016]]), array([0.004]), array([0.784]))
+    """
+    total = weight.sum(axis=1, keepdims=True)
+    singles: Floats = -np.expm1(-weight) * np.exp(weight - total)
+    frame: Floats = np.exp(-total[:, 0])
+    return singles, frame, np.clip(1.0 - singles.sum(axis=1) - frame, 0.0, 1.0)
+
+
+def pignistic_from_weights(weight: Floats) -> Floats:
+    """Weights of evidence (n, K) -> pignistic probabilities of the normalised mass (n, K).
+
+    Examples
+    --------
+    >>> pignistic_from_weights(np.log([[1.0, 3.0]]))
+    array([[0.16666667, 0.83333333]])
+    """
+    n_classes = weight.shape[1]
+    logs = weight + np.log1p(-(1.0 - 1.0 / n_classes) * np.exp(-weight))
+    return _normalised(np.exp(logs - logs.max(axis=1, keepdims=True)))
+
+
+def log_sum_of_others(logs: Floats) -> Floats:
+    """(n, K) -> (n, K): logarithm of the sum of exp over the other columns, without subtraction."""
+    nothing = np.full((len(logs), 1), -np.inf)
+    before = np.hstack([nothing, np.logaddexp.accumulate(logs[:, :-1], axis=1)])
+    after = np.hstack([np.logaddexp.accumulate(logs[:, :0:-1], axis=1)[:, ::-1], nothing])
+    others: Floats = np.logaddexp(before, after)
+    return others
+
+
+def lower_beliefs(weight: Floats, discounted: Floats, normalised: bool) -> Floats:
+    """Full and discounted weights (n, K) -> belief in each class, its own weight discounted, its rivals' in full."""
+    if not normalised:
+        rivals = weight.sum(axis=1, keepdims=True) - weight
+        held: Floats = -np.expm1(-discounted) * np.exp(-rivals)
+        return held
+    top = weight.max(axis=1, keepdims=True)  # subtracted first, because exp of a sum over 1e4 trees overflows
+    scale = np.exp(discounted - top)
+    room = scale + sum_of_others(-np.expm1(-weight) * np.exp(weight - top))
+    lower: Floats = -np.expm1(-discounted) * scale / np.maximum(room, FAINT)
+    faint = (room < FAINT).any(axis=1)
+    if faint.any():
+        lower[faint] = _faint_lower_beliefs(weight[faint], discounted[faint], top[faint])
+    return lower
+
+
+def _faint_lower_beliefs(weight: Floats, discounted: Floats, top: Floats) -> Floats:
+    """The same in logarithms, which is slower, for rows where a class and its rivals underflow."""
+    own = _log_lost(discounted) + (discounted - top)
+    room = np.logaddexp(discounted - top, log_sum_of_others(_log_lost(weight) + (weight - top)))
+    lower: Floats = np.exp(own - room)
+    return lower
+
+
+def sum_of_others(values: Floats) -> Floats:
+    """(n, K) -> (n, K): sum over the other columns, without subtraction."""
+    others = np.zeros_like(values)
+    others[:, 1:] = np.cumsum(values[:, :-1], axis=1)
+    others[:, :-1] += np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
+    return others
+
+
+def _raised_bounds(plain: Floats, raised: Floats) -> tuple[Floats, Floats]:
+    """Log-scores, and log-scores if the reserve goes to the class (n, K) -> lower and upper (n, K)."""
+    top = plain.max(axis=1, keepdims=True)
+    step, plain, raised = raised - plain, plain - top, raised - top
+    total = np.log(np.exp(plain).sum(axis=1, keepdims=True))
+    gain = raised + _log_lost(step)
+    worst = largest_rival(gain) if plain.shape[1] > 1 else np.full_like(plain, -np.inf)
+    lower: Floats = np.exp(plain - np.logaddexp(total, worst))
+    upper: Floats = np.exp(raised - np.logaddexp(total, gain))
+    return lower, upper
+
+
+def _log_of(log: Any, part: Any, unit: float) -> Any:
+    """The logarithm of part / unit and a little more, also where a double cannot hold the ratio."""
+    with np.errstate(over="ignore"):
+        ratio = part / unit
+    logs = log(ratio)
+    if np.isfinite(logs).all():
+        return logs
+    return np.where(np.isinf(ratio), np.log(np.where(part > 0, part, 1.0)) - np.log(unit), logs)
+
+
+def _log_lost(x: Floats) -> Floats:
+    """x >= 0 -> log(exp(x) - 1) - x; -inf at 0."""
+    positive = x > 0
+    safe = np.where(positive, x, 1.0)
+    return np.where(positive, np.log(-np.expm1(-safe)), -np.inf)
+
+
+def _log_normalised(logs: Floats) -> Floats:
+    """(n, K) -> (n, K) whose exp sums to 1; the largest is subtracted first, so no digits are lost."""
+    shifted = logs - logs.max(axis=1, keepdims=True)
+    normalised: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return normalised
+
+
+def _normalised(shares: Floats) -> Floats:
+    """(n, K) of positive sum -> rows that sum to 1."""
+    rows: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return rows

@@ -1,0 +1,160 @@
+"""Interval rules: the imprecise Dirichlet intervals of the leaves -> their average, intersection or hull."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from hedgerow.belief.leaf import class_shares, idm_bounds, largest_rival
+from hedgerow.belief.opinion import Bools, Opinion, centred_score, opinion_from_bounds
+from hedgerow.rules.base import Floats, Merge, Rule, Setting
+from hedgerow.rules.mean import Average, distribution
+from hedgerow.rules.registry import register
+
+MEETS = 1e-12  # bounds that miss each other by less than this touch: equal shares are rounded differently
+
+
+@register()
+class IntervalAverage(Average):
+    """Bounds are averaged over trees; the classes that no other class dominates are chosen.
+
+    With two classes, this is class 1 if its lower bound is above 1/2, class 0 if the upper bound of class 1 is below
+    1/2, and both otherwise: the baseline of Zhang, Quost and Masson (2021).
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> combine([[[2, 3]]], IntervalAverage(), caution=2.0).chosen
+    array([[ True,  True]])
+    """
+
+    name: ClassVar[str] = "interval_average"
+    chooses = True
+    page = "average"
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Merged states (n, 2K + 2) -> opinion with the undominated classes chosen."""
+        opinion = super().finish(state, setting)
+        return replace(opinion, chosen=undominated_bounds(opinion.lower, opinion.upper))
+
+
+@register()
+class IntervalConjunction(Rule):
+    """The intersection of the intervals of all leaves: the largest lower and the smallest upper bound.
+
+    If no distribution lies in the intersection, the trees contradict each other. Then ``conflict`` is the distance
+    between the bounds, and the opinion is the average of the intervals of the leaves that hold rows. ``probability`` is
+    the distribution that divides the interval of every class in the same ratio; if the trees contradict each other, it
+    is the average.
+
+    More caution can end a contradiction, and then the wide average is replaced by a narrow intersection. So intervals
+    are nested only among cautions where the trees agree, and among cautions where they do not.
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> opinion = combine([[[1, 3], [0, 2]]], IntervalConjunction(), caution=2.0)
+    >>> opinion.lower.round(3), opinion.upper.round(3), opinion.conflict
+    (array([[0.167, 0.5  ]]), array([[0.5  , 0.833]]), array([0.]))
+    """
+
+    name: ClassVar[str] = "interval_conjunction"
+    merge: ClassVar[Merge] = "both"
+    by_class = 3
+    scale_free = True
+    calibrates = False  # intervals that meet depend on caution
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [lower (K), 1 - upper (K), shares (K)]."""
+        lower, upper = idm_bounds(counts, setting.caution)
+        return np.hstack([lower, 1.0 - upper, class_shares(counts)])
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Largest and summed states (n, 6K) -> opinion."""
+        lower, outside, _, lower_sum, outside_sum, share_sum = np.hsplit(state, 6)
+        upper = 1.0 - outside
+        mean, filled = distribution(share_sum)
+        leaves = np.where(filled > 0, filled, 1.0)[:, None]
+        gap = _gap(lower, upper)
+        met = (gap <= MEETS)[:, None]
+        lower = np.where(met, np.minimum(lower, upper), lower_sum / leaves)
+        upper = np.where(met, np.maximum(state[:, : setting.n_classes], upper), 1.0 - outside_sum / leaves)
+        probability = np.where(met, _between(lower, upper), mean)
+        conflict = np.where(met[:, 0], 0.0, gap)
+        return opinion_from_bounds(probability, lower, upper, conflict, score=centred_score(probability, 1.0))
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """Precise at caution 0; an empty leaf changes nothing; not nested where more caution ends a contradiction."""
+        return frozenset({"precise", "accumulates"})
+
+
+@register()
+class IntervalDisjunction(Rule):
+    """The hull of the intervals of all leaves: the smallest lower and the largest upper bound.
+
+    ``probability`` is the average. ``conflict`` is the largest distance between the shares of two leaves. At
+    caution 0 the interval of a class spans the shares of the trees.
+
+    Examples
+    --------
+    >>> from hedgerow import combine
+    >>> opinion = combine([[[1, 3], [0, 2]]], IntervalDisjunction(), caution=0.0)
+    >>> opinion.lower, opinion.upper
+    (array([[0.  , 0.75]]), array([[0.25, 1.  ]]))
+    """
+
+    name: ClassVar[str] = "interval_disjunction"
+    merge: ClassVar[Merge] = "both"
+    by_class = 4
+    scale_free = True
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [1 - lower (K), upper (K), shares (K), shares of the others (K)]."""
+        lower, upper = idm_bounds(counts, setting.caution)
+        shares = class_shares(counts)
+        filled = counts.sum(axis=1, keepdims=True) > 0
+        return np.hstack([1.0 - lower, upper, shares, np.where(filled, 1.0 - shares, 0.0)])
+
+    def finish(self, state: Floats, setting: Setting) -> Opinion:
+        """Largest and summed states (n, 8K) -> opinion."""
+        outside, upper, largest, others, _, _, share_sum, _ = np.hsplit(state, 8)
+        probability, filled = distribution(share_sum)
+        known = (filled > 0)[:, None]
+        lower, upper = np.where(known, 1.0 - outside, 0.0), np.where(known, upper, 1.0)
+        conflict = np.where(known, largest + others - 1.0, 0.0).max(axis=1)
+        return opinion_from_bounds(probability, lower, upper, conflict, score=centred_score(probability, 1.0))
+
+    @property
+    def laws(self) -> frozenset[str]:
+        """Nested, but not precise: at caution 0 the interval spans the shares of the trees."""
+        return frozenset({"widens"})
+
+
+def undominated_bounds(lower: Floats, upper: Floats) -> Bools:
+    """Bounds (n, K) -> bool (n, K): the classes whose upper bound is not below any other lower bound.
+
+    Examples
+    --------
+    >>> undominated_bounds(np.array([[0.2, 0.6]]), np.array([[0.4, 0.8]]))
+    array([[False,  True]])
+    """
+    kept: Bools = largest_rival(lower) <= upper
+    return kept
+
+
+def _gap(lower: Floats, upper: Floats) -> Floats:
+    """Bounds (n, K) -> how far they are from holding a distribution (n,); 0 or less if they hold one."""
+    between = (lower - upper).max(axis=1)
+    gap: Floats = np.maximum(between, np.maximum(lower.sum(axis=1) - 1.0, 1.0 - upper.sum(axis=1)))
+    return gap
+
+
+def _between(lower: Floats, upper: Floats) -> Floats:
+    """Bounds that hold a distribution (n, K) -> the one that divides every interval in the same ratio (n, K)."""
+    low, high = lower.sum(axis=1, keepdims=True), upper.sum(axis=1, keepdims=True)
+    wide = high - low > MEETS
+    part = np.where(wide, np.clip((1.0 - low) / np.where(wide, high - low, 1.0), 0.0, 1.0), 0.0)
+    return distribution(lower + part * (upper - lower))[0]

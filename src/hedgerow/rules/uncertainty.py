@@ -1,0 +1,145 @@
+"""Uncertainty: leaf counts -> state -> total, aleatoric and epistemic uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.belief.leaf import class_shares, entropy
+from hedgerow.belief.one_row import as_rows, distribution_of, entropy_of, is_row
+from hedgerow.belief.plausibility import preference
+from hedgerow.rules.base import Floats, Merge, Rule, Setting
+from hedgerow.rules.mean import Mean, distribution
+
+
+@dataclass(frozen=True, eq=False)
+class UncertaintyParts:
+    """Where the doubt about n samples comes from.
+
+    Attributes
+    ----------
+    total, aleatoric, epistemic : float64 (n,)
+        In bits: the entropy of the mean distribution, the mean entropy of the distributions of the leaves, and the
+        difference of the two.
+    relative_aleatoric, relative_epistemic : float64 (n,)
+        u_a and u_e, which come from relative likelihood, averaged over leaves.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
+    relative_aleatoric: Floats
+    relative_epistemic: Floats
+
+
+class Uncertainty:
+    """Total uncertainty and its two parts as a fold, with the methods and `merge` of a rule.
+
+    Entropies are means over the leaves that hold rows; if no leaf holds rows, the epistemic part is log2(K) and the
+    aleatoric part is 0. An empty leaf has u_e = 1 and u_a = 0.
+
+    Examples
+    --------
+    >>> from hedgerow.rules import Setting, merge_states
+    >>> split, setting = Uncertainty(), Setting.of(2)
+    >>> states = split.lift(np.array([[4.0, 0.0], [0.0, 4.0]]), setting)
+    >>> parts = split.finish(merge_states(states[None], split.merge), setting)
+    >>> parts.total, parts.aleatoric, parts.epistemic
+    (array([1.]), array([0.]), array([1.]))
+    """
+
+    merge: ClassVar[Merge] = "add"
+
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """Only the shares belong to classes."""
+        return (0,)
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [shares (K), entropy, u_a, u_e, 1]."""
+        shares = class_shares(counts)
+        leaf = preference(counts)
+        columns = (
+            entropy(shares),
+            np.exp(leaf.log_aleatoric),
+            np.exp(leaf.log_epistemic),
+            np.ones(len(counts)),
+        )
+        return np.hstack([shares, np.stack(columns, axis=1)])
+
+    def finish(self, state: Floats, setting: Setting) -> UncertaintyParts:
+        """Merged states (n, K + 4) -> parts (n,) each."""
+        k = setting.n_classes
+        if is_row(state, k):
+            return _parts_of_row(state[0].tolist(), k)
+        mean, filled = distribution(state[:, :k])
+        total = entropy(mean)
+        within = state[:, k] / np.where(filled > 0, filled, 1.0)
+        aleatoric = np.minimum(within, total)
+        leaves = state[:, -1]
+        some = np.where(leaves > 0, leaves, 1.0)
+        return UncertaintyParts(
+            total=total,
+            aleatoric=aleatoric,
+            epistemic=total - aleatoric,
+            relative_aleatoric=state[:, k + 1] / some,
+            relative_epistemic=np.where(leaves > 0, state[:, k + 2] / some, 1.0),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """What an opinion about n samples says of doubt: its ``conflict`` and ``vacuity``, (n,) each."""
+
+    conflict: Floats
+    vacuity: Floats
+
+
+class UncertaintyAnd:
+    """The doubt of a rule that adds states, and the parts of its uncertainty, in one pass: a list of the two.
+
+    Parameters
+    ----------
+    rule : Rule
+        A rule whose `merge` is "add".
+    """
+
+    merge: ClassVar[Merge] = "add"
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.parts = Uncertainty()
+
+    def class_blocks(self, setting: Setting) -> tuple[int, ...]:
+        """Those of the rule, and the shares after its state; nothing if nothing is known of the rule."""
+        known = self.rule.class_blocks(setting)
+        return (*known, self.rule.width(setting)) if known else ()
+
+    def lift(self, counts: Floats, setting: Setting) -> Floats:
+        """Counts (m, K) -> [state of the rule (S), state of the uncertainty (K + 4)]."""
+        return np.hstack([self.rule.lift(counts, setting), self.parts.lift(counts, setting)])
+
+    def finish(self, state: Floats, setting: Setting) -> list[Any]:
+        """Merged states (n, S + K + 4) -> doubt, parts."""
+        own = state.shape[1] - setting.n_classes - 4
+        return [self._doubt(state[:, :own], setting), self.parts.finish(state[:, own:], setting)]
+
+    def _doubt(self, state: Floats, setting: Setting) -> Doubt:
+        """Merged states of the rule (n, S) -> the doubt."""
+        row = self.rule.finish_row(state, setting) if isinstance(self.rule, Mean) else None
+        if row is not None:
+            return Doubt(*as_rows([row.conflict, row.vacuity]))
+        opinion = self.rule.finish(state, setting)
+        return Doubt(opinion.conflict, opinion.vacuity)
+
+
+def _parts_of_row(state: list[float], k: int) -> UncertaintyParts:
+    """Merged state (K + 4,) of one row -> its parts, with the bits they have among many rows."""
+    mean, filled = distribution_of(state[:k])
+    total = entropy_of(mean)
+    aleatoric = min(state[k] / (filled if filled > 0 else 1.0), total)
+    leaves = state[-1]
+    some = leaves if leaves > 0 else 1.0
+    epistemic = state[k + 2] / some if leaves > 0 else 1.0
+    return UncertaintyParts(*as_rows([total, aleatoric, total - aleatoric, state[k + 1] / some, epistemic]))

@@ -1,0 +1,15 @@
+"""Structure: which rows share the leaves of a forest -> outliers, maps, clusters, and replacements for missing values.
+
+====================  ==================================================================================================
+`outlier_scores`      how far each row is from the others of its class
+`proximity_map`       rows -> points in the plane, far apart if they seldom share a leaf
+`cluster_rows`        rows -> clusters of rows that share leaves
+`ProximityImputer`    missing values -> values of rows in the same leaves
+====================  ==================================================================================================
+"""
+
+from hedgerow.structure.impute import ProximityImputer
+from hedgerow.structure.outliers import outlier_scores
+from hedgerow.structure.spectrum import cluster_rows, proximity_map
+
+__all__ = ["ProximityImputer", "cluster_rows", "outlier_scores", "proximity_map"]
