@@ -13,9 +13,9 @@ from tests.reference.draws import Bag
 
 import hedgerow
 from hedgerow import DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor, _core
-from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.rows import Bags, Judges, Origin, drawn_once
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.params.resolve import resolve_settings
 
 
 def table(n_rows: int = 150) -> tuple[np.ndarray, np.ndarray]:

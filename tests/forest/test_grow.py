@@ -24,9 +24,9 @@ from hedgerow import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.grow import grow_forest
 from hedgerow.judge.fitted import fitted_of
+from hedgerow.params.resolve import resolve_settings
 from hedgerow.table import read_training_table
 from hedgerow.table.bins import encode, find_bins
 from hedgerow.target.base import Labels

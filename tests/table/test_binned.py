@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hedgerow import RandomDecisionTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from hedgerow.fit.settings import how_to_bin
+from hedgerow.params.resolve import how_to_bin
 from hedgerow.table import Factors, NamedColumns, binned, read_training_table
 from hedgerow.table.binned import bin_columns, bins_and_codes
 

@@ -30,14 +30,18 @@ TESTS_OF_KIND = re.compile(
     re.MULTILINE,
 )
 #: Files that name a parameter of trees: its row, the classes that take it, and where it is used.
-MOST_FILES_OF_A_PARAMETER = 5
+MOST_FILES_OF_A_PARAMETER = 10
 #: Numbers and shifts that take the bits of a node apart: 16 of the code, 17 of the feature, then flags and the child.
 NODE_BITS = re.compile(r"0x1?FFFF\b|(?:<<|>>) (?:np\.uint64\()?3[3-6]\b")
 #: The module that knows the bits of a node.
 NODES = "forest/nodes.py"
 
-#: scikit-learn's own name for what its callbacks are told by.
-USE_PRIVATES = {"fit/run.py": {"_init_callback_context"}}
+#: scikit-learn's own name for what its callbacks are told by, and the rows of the parameters of a class.
+USE_PRIVATES = {
+    "fit/run.py": {"_init_callback_context"},
+    "params/checks.py": {"_parameters"},
+    "params/table.py": {"_parameters"},
+}
 
 PUBLIC_NAMES = (ROOT / "tests" / "golden" / "public_names.txt").read_text().split()
 ESTIMATORS = [name for name in PUBLIC_NAMES if name.endswith(("Classifier", "Regressor", "Forest", "Embedding"))]

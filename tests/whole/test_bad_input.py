@@ -508,8 +508,8 @@ def test_ctrl_c_ends_a_long_fit_and_leaves_nothing_behind() -> None:
 def test_growing_stops_when_progress_says_so() -> None:
     from tests.reference.tables import labels_of
 
-    from hedgerow.fit.parameters import resolve_settings
     from hedgerow.forest.grow import grow_forest
+    from hedgerow.params.resolve import resolve_settings
     from hedgerow.table import read_training_table
     from hedgerow.table.bins import encode, find_bins
 
@@ -536,8 +536,8 @@ def test_growing_stops_when_progress_says_so() -> None:
 def test_an_error_in_progress_comes_through() -> None:
     from tests.reference.tables import labels_of
 
-    from hedgerow.fit.parameters import resolve_settings
     from hedgerow.forest.grow import grow_forest
+    from hedgerow.params.resolve import resolve_settings
     from hedgerow.table import read_training_table
     from hedgerow.table.bins import encode, find_bins
 

@@ -18,16 +18,15 @@ from hedgerow.cluster.numbers import TableNumbers
 from hedgerow.cluster.progress import progress_on_cluster
 from hedgerow.cluster.target import TableTarget
 from hedgerow.cluster.training import ClusterTable, read_on_cluster
-from hedgerow.fit.fields import refuse_unsettled
-from hedgerow.fit.parameters import check_parameters, resolve_settings
 from hedgerow.fit.run import check_constraints
-from hedgerow.fit.settings import most_trees
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.prune import prune
 from hedgerow.forest.training import Fingerprint
 from hedgerow.forest.unseen import unseen_from
 from hedgerow.judge.fitted import Fitted, with_fitted
+from hedgerow.params.checks import check_parameters, refuse_unsettled
+from hedgerow.params.resolve import most_trees, resolve_settings
 from hedgerow.table import Schema
 
 #: What an estimator predicts -> its target, before anything is read.

@@ -15,9 +15,9 @@ from hedgerow.cluster.engine import Engine, Handle
 from hedgerow.cluster.part import Part, Plan
 from hedgerow.cluster.rows import Rows
 from hedgerow.cluster.target import PartTarget, TableTarget, Weighed, WeighedTable
-from hedgerow.fit.settings import check_n_rows
 from hedgerow.forest.grow import GrowSettings
 from hedgerow.forest.rows import Origin
+from hedgerow.params.checks import check_n_rows
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins, bin_limits
 from hedgerow.target.base import About

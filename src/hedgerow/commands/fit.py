@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,11 +29,12 @@ from hedgerow.commands.views import labelled_rows
 from hedgerow.errors import CheckpointError
 from hedgerow.exchange.files.parameters import MAX_THREADS
 from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.fit.fields import Parameter, parameters_of
-from hedgerow.fit.settings import how_to_bin
 from hedgerow.forest.threads import thread_count
 from hedgerow.judge.tally import judge
 from hedgerow.metrics.tally import add_tallies
+from hedgerow.params.checks import parameters_of
+from hedgerow.params.resolve import how_to_bin
+from hedgerow.params.table import Parameter
 from hedgerow.table import Factors
 from hedgerow.table.binned import BinnedTable, bin_columns
 from hedgerow.table.bins import MAX_BINS, MOST_BINS
@@ -133,7 +134,7 @@ def _type_of(options: FitOptions) -> Any:
     return getattr(estimators, name)
 
 
-def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[str, Any]:
+def _told(options: FitOptions, model: str, rows: Mapping[str, Parameter]) -> dict[str, Any]:
     """Options other than the defaults -> parameters; options that the model does not have are refused."""
     plain = FitOptions(data=(), target="", out="")
     given = [asked for asked in _PARAMETERS if getattr(options, asked) != getattr(plain, asked)]
@@ -144,7 +145,7 @@ def _told(options: FitOptions, model: str, rows: dict[str, Parameter]) -> dict[s
     return {_PARAMETERS[asked]: _value_of(asked, getattr(options, asked), rows) for asked in given}
 
 
-def _value_of(asked: str, given: Any, rows: dict[str, Parameter]) -> Any:
+def _value_of(asked: str, given: Any, rows: Mapping[str, Parameter]) -> Any:
     """An option and what was given for it -> the value of the parameter, checked."""
     match asked:
         case "caution":

@@ -1,7 +1,6 @@
 """Classifiers: public class names -> presets of one implementation.
 
-A class declares the parameters that it takes in addition to those of all trees, with their defaults. The table in
-`hedgerow.fit.parameters` says which values they may have and what they mean.
+`_parameters` has the rows of `hedgerow.params.table` that say which values a parameter may have and what it means.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.estimators.members import each_member, how_many, member_at, members, samples_of, template_of
 from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.trees import or_not_there
-from hedgerow.fit.fields import estimator, parameter
 from hedgerow.forest.walk import Tree
+from hedgerow.params.table import rows_of, with_parameters_described
 
 
-@estimator
+@with_parameters_described
 class DecisionTreeClassifier(OneTree, TreesClassifier):
     """A classification tree whose leaves keep their class counts.
 
@@ -56,25 +55,85 @@ class DecisionTreeClassifier(OneTree, TreesClassifier):
     |   |   |--- 1: 1, 2: 45
     """
 
-    rule: Any = "average"
-    caution: Any = 1.0
-    decision: Any = "auto"
-    criterion: Any = "gini"
-    splitter: str = "best"
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = None
-    constant_features: str = "skip"
-    feature_weights: Any = None
-    min_impurity_decrease: float = 0.0
-    unseen: str = "shares"
-    class_weight: Any = None
-    immutable_features: Any = None
-    monotonic_cst: Any = None
-    label_rounds: int = 5
-    ccp_alpha: float = 0.0
+    _parameters = rows_of(
+        "rule",
+        "caution",
+        "decision",
+        "criterion",
+        "splitter",
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "min_weight_fraction_leaf",
+        "max_features",
+        "constant_features",
+        "feature_weights",
+        "max_leaf_nodes",
+        "min_impurity_decrease",
+        "unseen",
+        "class_weight",
+        "monotonic_cst",
+        "categorical_features",
+        "immutable_features",
+        "max_bins",
+        "label_rounds",
+        "ccp_alpha",
+        "random_state",
+    )
 
     __one_tree__ = True
     __keeps_rows__ = False
+
+    def __init__(
+        self,
+        *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "auto",
+        criterion: Any = "gini",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        constant_features: str = "skip",
+        feature_weights: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        unseen: str = "shares",
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        immutable_features: Any = None,
+        max_bins: int | str | None = "auto",
+        label_rounds: int = 5,
+        ccp_alpha: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.unseen = unseen
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.immutable_features = immutable_features
+        self.max_bins = max_bins
+        self.label_rounds = label_rounds
+        self.ccp_alpha = ccp_alpha
+        self.random_state = random_state
 
     @property
     def tree_(self) -> Tree:
@@ -82,7 +141,7 @@ class DecisionTreeClassifier(OneTree, TreesClassifier):
         return self.trees_[0]
 
 
-@estimator
+@with_parameters_described
 class ExtraTreeClassifier(DecisionTreeClassifier):
     """An extremely randomised tree: each split is the best of one random threshold for each feature.
 
@@ -104,11 +163,59 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     1.0
     """
 
-    splitter: str = "random"
-    max_features: Any = "sqrt"
+    def __init__(
+        self,
+        *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "auto",
+        criterion: Any = "gini",
+        splitter: str = "random",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        constant_features: str = "skip",
+        feature_weights: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        unseen: str = "shares",
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        immutable_features: Any = None,
+        max_bins: int | str | None = "auto",
+        label_rounds: int = 5,
+        ccp_alpha: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.unseen = unseen
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.immutable_features = immutable_features
+        self.max_bins = max_bins
+        self.label_rounds = label_rounds
+        self.ccp_alpha = ccp_alpha
+        self.random_state = random_state
 
 
-@estimator
+@with_parameters_described
 class RandomForestClassifier(TreesClassifier):
     """A random forest whose leaves keep their class counts.
 
@@ -161,35 +268,113 @@ class RandomForestClassifier(TreesClassifier):
            [False, False,  True]])
     """
 
-    n_estimators: Any = parameter(default=100, kw_only=False)
-    rule: Any = "average"
-    caution: Any = 1.0
-    decision: Any = "auto"
-    calibration: str | None = "oob"
-    criterion: Any = "gini"
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = "sqrt"
-    constant_features: str = "skip"
-    feature_weights: Any = None
-    min_impurity_decrease: float = 0.0
-    bootstrap: bool | str = True
-    max_samples: Any = None
-    oob_score: Any = False
-    novelty: float | None = None
-    unseen: str = "shares"
-    class_weight: Any = None
-    immutable_features: Any = None
-    monotonic_cst: Any = None
-    label_rounds: int = 5
-    leaf_counts: str = "all"
-    ccp_alpha: float = 0.0
-    warm_start: bool = False
-    n_jobs: int | None = None
-    verbose: int = 0
+    _parameters = rows_of(
+        "n_estimators",
+        "rule",
+        "caution",
+        "decision",
+        "calibration",
+        "criterion",
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "min_weight_fraction_leaf",
+        "max_features",
+        "constant_features",
+        "feature_weights",
+        "max_leaf_nodes",
+        "min_impurity_decrease",
+        "bootstrap",
+        "max_samples",
+        "oob_score",
+        "novelty",
+        "unseen",
+        "class_weight",
+        "monotonic_cst",
+        "categorical_features",
+        "immutable_features",
+        "max_bins",
+        "label_rounds",
+        "leaf_counts",
+        "ccp_alpha",
+        "warm_start",
+        "n_jobs",
+        "random_state",
+        "verbose",
+    )
 
     __single__ = DecisionTreeClassifier
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)
+
+    def __init__(
+        self,
+        n_estimators: Any = 100,
+        *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "auto",
+        calibration: str | None = "oob",
+        criterion: Any = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        constant_features: str = "skip",
+        feature_weights: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool | str = True,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        novelty: float | None = None,
+        unseen: str = "shares",
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        immutable_features: Any = None,
+        max_bins: int | str | None = "auto",
+        label_rounds: int = 5,
+        leaf_counts: str = "all",
+        ccp_alpha: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
+        self.calibration = calibration
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.novelty = novelty
+        self.unseen = unseen
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.immutable_features = immutable_features
+        self.max_bins = max_bins
+        self.label_rounds = label_rounds
+        self.leaf_counts = leaf_counts
+        self.ccp_alpha = ccp_alpha
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def calibration_(self) -> Calibration:
@@ -198,7 +383,7 @@ class RandomForestClassifier(TreesClassifier):
             return self.__answers__().calibration
 
 
-@estimator
+@with_parameters_described
 class ExtraTreesClassifier(RandomForestClassifier):
     """Extremely randomised trees: each split is the best of one random threshold for each feature.
 
@@ -220,13 +405,80 @@ class ExtraTreesClassifier(RandomForestClassifier):
     1.0
     """
 
-    splitter: str = parameter(default="random", init=False)
-    bootstrap: bool | str = False
-
+    splitter = "random"
     __single__ = ExtraTreeClassifier
 
+    def __init__(
+        self,
+        n_estimators: Any = 100,
+        *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "auto",
+        calibration: str | None = "oob",
+        criterion: Any = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        constant_features: str = "skip",
+        feature_weights: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool | str = False,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        novelty: float | None = None,
+        unseen: str = "shares",
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        immutable_features: Any = None,
+        max_bins: int | str | None = "auto",
+        label_rounds: int = 5,
+        leaf_counts: str = "all",
+        ccp_alpha: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
+        self.calibration = calibration
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.novelty = novelty
+        self.unseen = unseen
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.immutable_features = immutable_features
+        self.max_bins = max_bins
+        self.label_rounds = label_rounds
+        self.leaf_counts = leaf_counts
+        self.ccp_alpha = ccp_alpha
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
-@estimator
+
+@with_parameters_described
 class RandomDecisionTreesClassifier(TreesClassifier):
     """Random trees that are grown without the labels; only their leaves count classes.
 
@@ -257,21 +509,69 @@ class RandomDecisionTreesClassifier(TreesClassifier):
     1.0
     """
 
-    n_estimators: Any = parameter(default=100, kw_only=False)
-    rule: Any = "average"
-    caution: Any = 1.0
-    decision: Any = "auto"
-    min_weight_fraction_leaf: float = 0.0
-    splitter: str = parameter(default="random_decision", init=False)
-    max_leaf_nodes: int | None = parameter(default=None, init=False)
-    unseen: str = "shares"
-    class_weight: Any = None
-    immutable_features: Any = None
-    label_rounds: int = 5
-    warm_start: bool = False
-    n_jobs: int | None = None
-    verbose: int = 0
+    _parameters = rows_of(
+        "n_estimators",
+        "rule",
+        "caution",
+        "decision",
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "min_weight_fraction_leaf",
+        "unseen",
+        "class_weight",
+        "categorical_features",
+        "immutable_features",
+        "max_bins",
+        "label_rounds",
+        "warm_start",
+        "n_jobs",
+        "random_state",
+        "verbose",
+    )
 
+    splitter = "random_decision"
     __single__ = DecisionTreeClassifier
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)
+
+    def __init__(
+        self,
+        n_estimators: Any = 100,
+        *,
+        rule: Any = "average",
+        caution: Any = 1.0,
+        decision: Any = "auto",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        unseen: str = "shares",
+        class_weight: Any = None,
+        categorical_features: Any = "from_dtype",
+        immutable_features: Any = None,
+        max_bins: int | str | None = "auto",
+        label_rounds: int = 5,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.rule = rule
+        self.caution = caution
+        self.decision = decision
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.unseen = unseen
+        self.class_weight = class_weight
+        self.categorical_features = categorical_features
+        self.immutable_features = immutable_features
+        self.max_bins = max_bins
+        self.label_rounds = label_rounds
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

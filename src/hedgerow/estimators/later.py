@@ -14,7 +14,6 @@ from hedgerow.estimators.trees import TreesEstimator, figure, or_not_there
 from hedgerow.fit.later import grow_more
 from hedgerow.fit.progress import with_callbacks
 from hedgerow.fit.run import Task
-from hedgerow.fit.settings import require_count, resolve_max_features
 from hedgerow.judge.answer import answers_of
 from hedgerow.judge.drift import Drift
 from hedgerow.judge.fitted import Fitted, changed, fitted_of, with_fitted
@@ -23,6 +22,8 @@ from hedgerow.judge.novelty import keep_novelty, novelty_of
 from hedgerow.judge.oob import BootstrapErrors
 from hedgerow.judge.recognise import keep_marks
 from hedgerow.judge.suggest import suggested_rows
+from hedgerow.params.checks import require_count
+from hedgerow.params.resolve import resolve_max_features
 from hedgerow.table.output import OUTPUTS, asked_output, frame_like
 
 if TYPE_CHECKING:

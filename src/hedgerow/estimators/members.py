@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.fields import parameters_of
 from hedgerow.judge.fitted import fitted_of, with_fitted
+from hedgerow.params.checks import parameters_of
 
 
 def members(forest: Any) -> list[Any]:

@@ -16,8 +16,6 @@ from hedgerow.belief.masses.pairwise import over_all_sets, pair_misfit, solve_pa
 from hedgerow.belief.opinion import Opinion, opinion_from_bounds
 from hedgerow.estimators.classifier import TreesClassifier
 from hedgerow.fit.class_task import ClassTask
-from hedgerow.fit.fields import estimator, parameter
-from hedgerow.fit.other_parameters import PLAIN_CAUTION
 from hedgerow.fit.run import Fit
 from hedgerow.forest.counts import Counts
 from hedgerow.forest.forest import Forest, join_forests
@@ -28,6 +26,7 @@ from hedgerow.forest.training import TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.answer import ClassAnswers
 from hedgerow.judge.fitted import Fitted, fitted_of
+from hedgerow.params.table import PLAIN_CAUTION, rows_of, with_parameters_described
 from hedgerow.table.bins import Codes
 from hedgerow.target.base import Labels
 from hedgerow.target.class_target import ReadTarget
@@ -90,7 +89,7 @@ class _NotOffered:
         )
 
 
-@estimator
+@with_parameters_described
 class PairwiseTreesClassifier(TreesClassifier):
     """A tree for each pair of classes, and the mass over all classes that agrees best with their leaves.
 
@@ -143,16 +142,26 @@ class PairwiseTreesClassifier(TreesClassifier):
     {0, 2}  0.0368
     """
 
-    caution: float = parameter(default=1.0, like=PLAIN_CAUTION, about=_CAUTION)
-    decision: Any = "dominance"
-    criterion: Any = "belief"
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = None
-    constant_features: str = "skip"
-    min_impurity_decrease: float = 0.0
-    unseen: str = "shares"
-    class_weight: Any = None
-    ccp_alpha: float = 0.0
+    _parameters = rows_of(
+        "caution",
+        "decision",
+        "criterion",
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "min_weight_fraction_leaf",
+        "max_features",
+        "constant_features",
+        "max_leaf_nodes",
+        "min_impurity_decrease",
+        "unseen",
+        "class_weight",
+        "categorical_features",
+        "max_bins",
+        "ccp_alpha",
+        "random_state",
+        variants={"caution": replace(PLAIN_CAUTION, about=_CAUTION)},
+    )
 
     rule = "average"  # for a node of a single tree; the programme combines trees
 
@@ -169,6 +178,45 @@ class PairwiseTreesClassifier(TreesClassifier):
     partial_fit = _NotOffered("fit it again")
     grow_more = _NotOffered("each pair has exactly one tree")
     drift = _NotOffered("ask a RandomForestClassifier")
+
+    def __init__(
+        self,
+        *,
+        caution: float = 1.0,
+        decision: Any = "dominance",
+        criterion: Any = "belief",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        constant_features: str = "skip",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        unseen: str = "shares",
+        class_weight: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        ccp_alpha: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.caution = caution
+        self.decision = decision
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.unseen = unseen
+        self.class_weight = class_weight
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.ccp_alpha = ccp_alpha
+        self.random_state = random_state
 
     def predict_mass(self, X: Any) -> Floats:  # type: ignore[override]
         """The mass over sets of classes that agrees best with the leaves reached.

@@ -1,7 +1,6 @@
 """Regressors: public class names -> presets of one implementation.
 
-A class declares the parameters that it takes in addition to those of all trees, with their defaults. The table in
-`hedgerow.fit.parameters` says which values they may have and what they mean.
+`_parameters` has the rows of `hedgerow.params.table` that say which values a parameter may have and what it means.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from typing import Any
 from hedgerow.estimators.members import each_member, how_many, member_at, members, samples_of, template_of
 from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.regressor import TreesRegressor
-from hedgerow.fit.fields import estimator, parameter
-from hedgerow.fit.other_parameters import NUMBER_CRITERION, NUMBER_SCORE, NUMBER_SIGNS, PLAIN_CAUTION
 from hedgerow.forest.walk import NumberTree
+from hedgerow.params.resolve import warn_of_friedman
+from hedgerow.params.table import REGRESSION, rows_of, with_parameters_described
 
 
-@estimator
+@with_parameters_described
 class DecisionTreeRegressor(OneTree, TreesRegressor):
     """A regression tree whose leaves keep their moments.
 
@@ -55,20 +54,74 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
     array([[1.4, 2.8]])
     """
 
-    caution: Any = parameter(default=1.0, like=PLAIN_CAUTION)
-    criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
-    splitter: str = "best"
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = None
-    constant_features: str = "skip"
-    feature_weights: Any = None
-    min_impurity_decrease: float = 0.0
-    unseen: str = "shares"
-    monotonic_cst: Any = parameter(default=None, like=NUMBER_SIGNS)
-    leaf_rows: bool = False
-    ccp_alpha: float = 0.0
+    _parameters = rows_of(
+        "caution",
+        "criterion",
+        "splitter",
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "min_weight_fraction_leaf",
+        "max_features",
+        "constant_features",
+        "feature_weights",
+        "max_leaf_nodes",
+        "min_impurity_decrease",
+        "unseen",
+        "monotonic_cst",
+        "categorical_features",
+        "max_bins",
+        "leaf_rows",
+        "ccp_alpha",
+        "random_state",
+        variants=REGRESSION,
+    )
 
     __one_tree__ = True
+
+    def __init__(
+        self,
+        *,
+        caution: Any = 1.0,
+        criterion: str = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        constant_features: str = "skip",
+        feature_weights: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        unseen: str = "shares",
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        leaf_rows: bool = False,
+        ccp_alpha: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        warn_of_friedman(criterion)
+        self.caution = caution
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.unseen = unseen
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.leaf_rows = leaf_rows
+        self.ccp_alpha = ccp_alpha
+        self.random_state = random_state
 
     @property
     def tree_(self) -> NumberTree:
@@ -76,7 +129,7 @@ class DecisionTreeRegressor(OneTree, TreesRegressor):
         return self.trees_[0]  # type: ignore[return-value]
 
 
-@estimator
+@with_parameters_described
 class ExtraTreeRegressor(DecisionTreeRegressor):
     """An extremely randomised tree: each split is the best of one random threshold for each feature.
 
@@ -98,11 +151,52 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     array([4.])
     """
 
-    splitter: str = "random"
-    max_features: Any = 1.0
+    def __init__(
+        self,
+        *,
+        caution: Any = 1.0,
+        criterion: str = "squared_error",
+        splitter: str = "random",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        constant_features: str = "skip",
+        feature_weights: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        unseen: str = "shares",
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        leaf_rows: bool = False,
+        ccp_alpha: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        warn_of_friedman(criterion)
+        self.caution = caution
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.unseen = unseen
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.leaf_rows = leaf_rows
+        self.ccp_alpha = ccp_alpha
+        self.random_state = random_state
 
 
-@estimator
+@with_parameters_described
 class RandomForestRegressor(TreesRegressor):
     """A random forest whose leaves keep their moments.
 
@@ -151,31 +245,97 @@ class RandomForestRegressor(TreesRegressor):
     array([[3.3, 3.9, 4.4]])
     """
 
-    n_estimators: Any = parameter(default=100, kw_only=False)
-    caution: Any = parameter(default=1.0, like=PLAIN_CAUTION)
-    criterion: str = parameter(default="squared_error", like=NUMBER_CRITERION)
-    min_weight_fraction_leaf: float = 0.0
-    max_features: Any = 1.0
-    constant_features: str = "skip"
-    feature_weights: Any = None
-    min_impurity_decrease: float = 0.0
-    bootstrap: bool | str = True
-    max_samples: Any = None
-    oob_score: Any = parameter(default=False, like=NUMBER_SCORE)
-    unseen: str = "shares"
-    monotonic_cst: Any = parameter(default=None, like=NUMBER_SIGNS)
-    leaf_rows: bool = False
-    ccp_alpha: float = 0.0
-    warm_start: bool = False
-    n_jobs: int | None = None
-    verbose: int = 0
+    _parameters = rows_of(
+        "n_estimators",
+        "caution",
+        "criterion",
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "min_weight_fraction_leaf",
+        "max_features",
+        "constant_features",
+        "feature_weights",
+        "max_leaf_nodes",
+        "min_impurity_decrease",
+        "bootstrap",
+        "max_samples",
+        "oob_score",
+        "unseen",
+        "monotonic_cst",
+        "categorical_features",
+        "max_bins",
+        "leaf_rows",
+        "ccp_alpha",
+        "warm_start",
+        "n_jobs",
+        "random_state",
+        "verbose",
+        variants=REGRESSION,
+    )
 
     __single__ = DecisionTreeRegressor
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimator, estimators_, estimators_samples_ = property(template_of), property(members), property(samples_of)
 
+    def __init__(
+        self,
+        n_estimators: Any = 100,
+        *,
+        caution: Any = 1.0,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        constant_features: str = "skip",
+        feature_weights: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool | str = True,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        unseen: str = "shares",
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        leaf_rows: bool = False,
+        ccp_alpha: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        warn_of_friedman(criterion)
+        self.n_estimators = n_estimators
+        self.caution = caution
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.unseen = unseen
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.leaf_rows = leaf_rows
+        self.ccp_alpha = ccp_alpha
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
-@estimator
+
+@with_parameters_described
 class ExtraTreesRegressor(RandomForestRegressor):
     """Extremely randomised trees: each split is the best of one random threshold for each feature.
 
@@ -197,7 +357,61 @@ class ExtraTreesRegressor(RandomForestRegressor):
     array([4.])
     """
 
-    splitter: str = parameter(default="random", init=False)
-    bootstrap: bool | str = False
-
+    splitter = "random"
     __single__ = ExtraTreeRegressor
+
+    def __init__(
+        self,
+        n_estimators: Any = 100,
+        *,
+        caution: Any = 1.0,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        constant_features: str = "skip",
+        feature_weights: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool | str = False,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        unseen: str = "shares",
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        leaf_rows: bool = False,
+        ccp_alpha: float = 0.0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        warn_of_friedman(criterion)
+        self.n_estimators = n_estimators
+        self.caution = caution
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.constant_features = constant_features
+        self.feature_weights = feature_weights
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.unseen = unseen
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.leaf_rows = leaf_rows
+        self.ccp_alpha = ccp_alpha
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

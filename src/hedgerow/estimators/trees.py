@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from hedgerow.fit.parameters import Parameters
 from hedgerow.fit.progress import sklearn_callbacks
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.lift import StateCache
@@ -28,16 +27,53 @@ from hedgerow.forest.proximity import (
 )
 from hedgerow.forest.walk import Tree, decision_path
 from hedgerow.judge.fitted import Fitted, fitted_of
+from hedgerow.params.table import Parameter
 from hedgerow.table.bins import Codes
 
 
-class TreesEstimator(Parameters, BaseEstimator, ABC):  # type: ignore[misc]
+class TreesEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """What classifiers, regressors and trees without labels share.
 
     A fit publishes one `Fitted`, in one assignment, after everything has succeeded. A call reads it once, with the
     parameters that the estimator has at that moment (`__answers__`). So an estimator can predict while it is fitted
     again.
     """
+
+    #: The rows of the parameters that a class takes, in the order of its constructor.
+    _parameters: ClassVar[Mapping[str, Parameter]]
+
+    # Parameters that every class takes.
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    categorical_features: Any
+    max_bins: int | str | None
+    random_state: Any
+
+    # Values, without any effect, of parameters that a class does not take.
+    calibration: str | None = None
+    criterion: Any = "gini"
+    splitter: str = "best"
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    constant_features: str = "skip"
+    feature_weights: Any = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    bootstrap: bool | str = False
+    max_samples: Any = None
+    oob_score: Any = False
+    novelty: float | None = None
+    unseen: str = "larger"
+    class_weight: Any = None
+    monotonic_cst: Any = None
+    immutable_features: Any = None
+    leaf_counts: str = "all"
+    leaf_rows: bool = False
+    ccp_alpha: float = 0.0
+    warm_start: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
 
     # What other rooms need to know about a class.
     #: Whether it is a single tree.

@@ -13,11 +13,7 @@ from sklearn.base import TransformerMixin
 from hedgerow.estimators.members import each_member, how_many, member_at, members
 from hedgerow.estimators.one_tree import OneTree
 from hedgerow.estimators.trees import TreesEstimator
-from hedgerow.fit.fields import estimator, parameter, refuse_unsettled
-from hedgerow.fit.other_parameters import NUMBER_CRITERION
-from hedgerow.fit.parameters import check_on_fitted, check_parameters, resolve_settings
 from hedgerow.fit.run import Fit, grow, read_rows
-from hedgerow.fit.settings import seed_from
 from hedgerow.forest.density import forest_log_density, leaf_log_density
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import GrowSettings
@@ -27,6 +23,9 @@ from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, with_fitted
+from hedgerow.params.checks import check_on_fitted, check_parameters, refuse_unsettled
+from hedgerow.params.resolve import resolve_settings, seed_from
+from hedgerow.params.table import PARAMETERS, rows_of, with_parameters_described
 from hedgerow.table import Table
 from hedgerow.table.binned import bins_and_codes
 from hedgerow.table.bins import Bins, Codes
@@ -36,11 +35,24 @@ from hedgerow.target.number_target import read_number_target
 
 Floats = NDArray[np.float64]
 
-_DEPTH = "Length of the longest path from the root; a tree has at most 2**max_depth leaves."
-_FEATURES = (
-    "Number of features to look at for each split; only those that vary in the node count. None means all, a float is a"
-    " share."
-)
+_N_ESTIMATORS = replace(PARAMETERS["n_estimators"], kind="int", about="Number of trees.")
+_EMBEDDING = {
+    "n_estimators": _N_ESTIMATORS,
+    "max_depth": replace(
+        PARAMETERS["max_depth"],
+        about="Length of the longest path from the root; a tree has at most 2**max_depth leaves.",
+    ),
+    "warm_start": replace(PARAMETERS["warm_start"], needs_rows=lambda value: False),
+}
+_UNSUPERVISED = {
+    "n_estimators": _N_ESTIMATORS,
+    "max_features": replace(
+        PARAMETERS["max_features"],
+        kind='{"sqrt", "log2"}, int, float or None',
+        about="Number of features to look at for each split; only those that vary in the node count. None means all, a"
+        " float is a share.",
+    ),
+}
 
 
 class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
@@ -96,7 +108,7 @@ class _UnlabelledTrees(TransformerMixin, TreesEstimator):  # type: ignore[misc]
         return Fit(self, rows, table.schema, bins, settings, fingerprint, before, (X, None))
 
 
-@estimator
+@with_parameters_described
 class RandomTreesEmbedding(_UnlabelledTrees):
     """Totally random trees, which turn rows into sparse features, one for each leaf, and estimate the density of rows.
 
@@ -134,15 +146,24 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     (True, 10)
     """
 
-    n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
-    max_depth: int | None = parameter(default=5, about=_DEPTH)
-    min_weight_fraction_leaf: float = 0.0
-    sparse_output: bool = True
-    warm_start: bool = parameter(default=False, needs_rows=lambda value: False)
-    n_jobs: int | None = None
-    verbose: int = 0
-    criterion: str = parameter(default="squared_error", init=False, like=NUMBER_CRITERION)
+    _parameters = rows_of(
+        "n_estimators",
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "min_weight_fraction_leaf",
+        "max_leaf_nodes",
+        "categorical_features",
+        "max_bins",
+        "sparse_output",
+        "warm_start",
+        "n_jobs",
+        "random_state",
+        "verbose",
+        variants=_EMBEDDING,
+    )
 
+    criterion = "squared_error"
     splitter = "random"
     max_features = 1
     __keeps_rows__ = False
@@ -150,6 +171,37 @@ class RandomTreesEmbedding(_UnlabelledTrees):
     __leaf_names__ = ("rows",)
     __len__, __getitem__, __iter__ = how_many, member_at, each_member
     estimators_ = property(members)
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        max_depth: int | None = 5,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_leaf_nodes: int | None = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        sparse_output: bool = True,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.sparse_output = sparse_output
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Grow the trees.
@@ -230,7 +282,7 @@ class RandomTreesEmbedding(_UnlabelledTrees):
         return found
 
 
-@estimator
+@with_parameters_described
 class OneRandomTree(OneTree, RandomTreesEmbedding):
     """One of the trees of a `RandomTreesEmbedding`.
 
@@ -239,9 +291,53 @@ class OneRandomTree(OneTree, RandomTreesEmbedding):
     {parameters}
     """
 
-    n_estimators: int = parameter(default=1, init=False)
+    _parameters = rows_of(
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "min_weight_fraction_leaf",
+        "max_leaf_nodes",
+        "categorical_features",
+        "max_bins",
+        "sparse_output",
+        "warm_start",
+        "n_jobs",
+        "random_state",
+        "verbose",
+        variants=_EMBEDDING,
+    )
 
+    n_estimators = 1
     __one_tree__ = True
+
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = 5,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_leaf_nodes: int | None = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        sparse_output: bool = True,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.sparse_output = sparse_output
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def tree_(self) -> Tree:
@@ -252,7 +348,7 @@ class OneRandomTree(OneTree, RandomTreesEmbedding):
 RandomTreesEmbedding.__single__ = OneRandomTree
 
 
-@estimator
+@with_parameters_described
 class UnsupervisedForest(_UnlabelledTrees):
     """A random forest that learns to tell the rows of a table from rows whose features are independent.
 
@@ -286,15 +382,54 @@ class UnsupervisedForest(_UnlabelledTrees):
     True
     """
 
-    n_estimators: int = parameter(default=100, kw_only=False, kind="int", about="Number of trees.")
-    max_features: Any = parameter(default="sqrt", kind='{"sqrt", "log2"}, int, float or None', about=_FEATURES)
-    sparse_output: bool = True
-    n_jobs: int | None = None
-    verbose: int = 0
+    _parameters = rows_of(
+        "n_estimators",
+        "max_depth",
+        "min_samples_split",
+        "min_samples_leaf",
+        "max_features",
+        "max_leaf_nodes",
+        "categorical_features",
+        "max_bins",
+        "sparse_output",
+        "n_jobs",
+        "random_state",
+        "verbose",
+        variants=_UNSUPERVISED,
+    )
 
     bootstrap = True
     #: What the counts of a leaf are called.
     __leaf_names__ = ("permuted", "real")
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        sparse_output: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to a table: permute its columns, and grow trees that tell the two tables apart.

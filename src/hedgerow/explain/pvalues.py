@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from hedgerow.explain.importance import gained_outside, permuted_outside, read_groups, rows_with_bags, threads_of
-from hedgerow.fit.parameters import resolve_settings
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.grow import grow_forest
 from hedgerow.forest.importance import impurity_importance
@@ -19,6 +18,7 @@ from hedgerow.forest.impurity import impurities_of
 from hedgerow.forest.prune import prune_by_rows
 from hedgerow.forest.training import TrainingRows
 from hedgerow.judge.answer import answers_of
+from hedgerow.params.resolve import resolve_settings
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.parameters import resolve_settings
 from hedgerow.fit.run import Fit, Task
 from hedgerow.fit.several_task import SeveralTask
 from hedgerow.forest.forest import Forest
@@ -17,6 +16,7 @@ from hedgerow.judge.evidence import require_certain
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.oob import Trace, ensemble_error
 from hedgerow.labels import read_labels
+from hedgerow.params.resolve import resolve_settings
 from hedgerow.rules import Setting, resolve_rule
 from hedgerow.table import Schema
 from hedgerow.target.class_target import ClassTarget, ReadTarget, read_class_target

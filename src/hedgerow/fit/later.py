@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.parameters import check_parameters
 from hedgerow.fit.refine import settings_for_shares
 from hedgerow.fit.run import Fit, Task, finish, fit, judged, task_of, with_shares
-from hedgerow.fit.settings import MAX_ROWS, require_count
 from hedgerow.forest.add import add_rows
 from hedgerow.forest.rows import NO_GRID, Grid, Origin, drawn_once
 from hedgerow.forest.threads import reading_threads, thread_count
 from hedgerow.forest.training import Fingerprint, TrainingRows
 from hedgerow.judge.base import Answers
 from hedgerow.judge.fitted import Fitted, Learned, fitted_of
+from hedgerow.params.checks import MAX_ROWS, check_parameters, require_count
 from hedgerow.table import read_table
 from hedgerow.table.bins import Codes, encode
 from hedgerow.target.base import AboutClasses

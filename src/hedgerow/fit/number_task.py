@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.fit.parameters import resolve_settings
 from hedgerow.fit.run import Fit, Task
 from hedgerow.fit.several_task import SeveralTask
 from hedgerow.forest.forest import Forest
@@ -16,6 +15,7 @@ from hedgerow.forest.grow import GrowSettings
 from hedgerow.judge.fitted import Fitted
 from hedgerow.judge.number_answers import number_trace
 from hedgerow.judge.oob import Trace
+from hedgerow.params.resolve import resolve_settings
 from hedgerow.table import Schema
 from hedgerow.target.class_target import ReadTarget
 from hedgerow.target.number_target import NumberTarget, read_number_target

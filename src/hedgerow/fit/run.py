@@ -11,10 +11,8 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from hedgerow.fit.checkpoint import Checkpoint
-from hedgerow.fit.parameters import check_parameters
 from hedgerow.fit.progress import batches, has_callbacks, progress_bar, progress_from
 from hedgerow.fit.refine import refine, settings_for_shares
-from hedgerow.fit.settings import TO_BE_CHOSEN, check_n_rows, how_to_bin, most_trees, resolve_max_features
 from hedgerow.forest.forest import Forest, join_forests
 from hedgerow.forest.grow import GrowSettings, grow_forest
 from hedgerow.forest.impurity import impurities_of
@@ -26,6 +24,8 @@ from hedgerow.forest.unseen import unseen_of, unseen_of_all
 from hedgerow.judge.choose import choose_lam, feature_numbers
 from hedgerow.judge.fitted import Figures, Fitted, with_fitted
 from hedgerow.judge.oob import is_flat, stages, warn_of_unjudged
+from hedgerow.params.checks import check_n_rows, check_parameters
+from hedgerow.params.resolve import TO_BE_CHOSEN, how_to_bin, most_trees, resolve_max_features
 from hedgerow.table import Schema, Table, read_table, read_training_table
 from hedgerow.table.binned import BinnedTable, bins_and_codes
 from hedgerow.table.bins import Bins, Codes

@@ -16,14 +16,15 @@ from hedgerow.forest.foldable import Votes
 from hedgerow.forest.forest import Forest, some_trees
 from hedgerow.forest.rows import Judges
 from hedgerow.forest.training import TrainingRows
+from hedgerow.params.resolve import MOST_TREES
 from hedgerow.rules import Rule, Setting
 
 Floats = NDArray[np.float64]
 
 #: The leaves of all rows are found for so many trees at a time that they take about this many bytes.
 LEAF_BYTES = 32 << 20
-#: A forest that stops by itself has between these numbers of trees, and grows by half between two checks.
-FEWEST_TREES, MOST_TREES, GROWTH = 32, 1000, 1.5
+#: A forest that stops by itself has at least this number of trees, and grows by half between two checks.
+FEWEST_TREES, GROWTH = 32, 1.5
 #: There are enough trees when half as many more lower the error by less than this share of its standard error.
 FLAT = 0.1
 

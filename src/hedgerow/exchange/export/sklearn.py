@@ -12,10 +12,10 @@ from sklearn import tree as single
 
 from hedgerow.criteria import resolve_criterion
 from hedgerow.exchange.export.models import check_averages, exported
-from hedgerow.fit.fields import parameters_of
-from hedgerow.fit.settings import NUMBER_CRITERIA
 from hedgerow.forest.walk import Tree
 from hedgerow.judge.fitted import Fitted
+from hedgerow.params.checks import parameters_of
+from hedgerow.params.table import NUMBER_CRITERIA
 
 Floats = NDArray[np.float64]
 

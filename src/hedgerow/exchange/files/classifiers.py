@@ -28,11 +28,11 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, Once, labels_from_arrays, labels_to_arrays, take
-from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.judge.answer import ClassAnswers, answers_of
 from hedgerow.judge.calibration import rule_key
 from hedgerow.judge.fitted import Figures, Fitted, Learned, with_fitted
 from hedgerow.judge.groups import group_column
+from hedgerow.params.checks import check_once_fitted
 from hedgerow.rules import Setting, merge_states
 from hedgerow.target.base import AboutClasses
 from hedgerow.target.classes import check_classes

@@ -9,10 +9,10 @@ import numpy as np
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import State, checked_number
 from hedgerow.exchange.files.values import Array, Arrays, Once, take
-from hedgerow.fit.settings import MAX_ROWS
 from hedgerow.forest.hulls import Hulls, Usual, check_marks
 from hedgerow.judge.fitted import Fitted, Learned
 from hedgerow.judge.novelty import Novelty, has_novelty, learned_novelty
+from hedgerow.params.checks import MAX_ROWS
 
 Json: TypeAlias = Any
 

@@ -11,12 +11,12 @@ import numpy as np
 from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.state import checked_number
 from hedgerow.exchange.files.values import Array, Arrays, take
-from hedgerow.fit.settings import MAX_ROWS
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import MOST_WEIGHT, Leaves
 from hedgerow.forest.moments import LaterMoments, Moments, check_moments
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS, Grid, Origin
 from hedgerow.judge.fitted import Fitted
+from hedgerow.params.checks import MAX_ROWS
 from hedgerow.target.numbers import MAX_TARGET
 
 Json: TypeAlias = Any

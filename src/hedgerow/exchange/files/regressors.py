@@ -21,8 +21,6 @@ from hedgerow.exchange.files.state import (
     state_to_contents,
 )
 from hedgerow.exchange.files.values import Array, Arrays, Once, check_starts, take
-from hedgerow.fit.other_parameters import NUMBER_CRITERION
-from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.leaves import MOST_WEIGHT
 from hedgerow.forest.moments import check_targets
@@ -31,6 +29,8 @@ from hedgerow.judge.answer import answers_of
 from hedgerow.judge.fitted import Fitted, Learned, with_fitted
 from hedgerow.judge.intervals import MAX_ROWS, MAX_SCALED, Residuals
 from hedgerow.judge.number_answers import NumberAnswers
+from hedgerow.params.checks import check_once_fitted
+from hedgerow.params.table import REGRESSION
 from hedgerow.target.base import AboutNumbers
 from hedgerow.target.numbers import LIGHTEST, MAX_TARGET, check_poisson
 
@@ -120,7 +120,7 @@ def _check_reading(model: Any) -> None:
 
 def _checked_criterion(criterion: Any) -> str:
     """The name of a regression criterion."""
-    NUMBER_CRITERION.check("criterion", criterion)
+    REGRESSION["criterion"].check("criterion", criterion)
     return str(criterion)
 
 

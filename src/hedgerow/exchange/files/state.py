@@ -13,11 +13,11 @@ from hedgerow.exchange.files.forests import forest_from_arrays, forest_to_arrays
 from hedgerow.exchange.files.parameters import Decoder
 from hedgerow.exchange.files.tables import bins_from_arrays, bins_to_arrays, schema_from_arrays, schema_to_arrays
 from hedgerow.exchange.files.values import Arrays, Once
-from hedgerow.fit.settings import MAX_ROWS
 from hedgerow.forest.forest import Forest
 from hedgerow.forest.rows import COUNT_SENSES, MOST_DRAWS
 from hedgerow.forest.training import Fingerprint
 from hedgerow.judge.fitted import Figures, Fitted
+from hedgerow.params.checks import MAX_ROWS
 from hedgerow.table import Schema
 from hedgerow.table.bins import Bins
 

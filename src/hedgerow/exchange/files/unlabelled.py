@@ -10,8 +10,8 @@ from hedgerow.errors import ModelFileError
 from hedgerow.exchange.files.parameters import Decoder, Encoder
 from hedgerow.exchange.files.state import state_from_contents, state_to_contents
 from hedgerow.exchange.files.values import Arrays, take
-from hedgerow.fit.parameters import check_once_fitted
 from hedgerow.judge.fitted import Fitted, fitted_of, with_fitted
+from hedgerow.params.checks import check_once_fitted
 from hedgerow.target.base import About, AboutRows
 
 Json: TypeAlias = Any

@@ -1,12 +1,11 @@
-"""The table of parameters: what a class declares becomes its signature, its docstring and its checks."""
+"""The table of parameters agrees with constructors and docstrings; values are checked and resolved by it."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 import pickle
-import re
-from dataclasses import is_dataclass
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,22 @@ import pytest
 from sklearn.base import clone
 
 import hedgerow
-from hedgerow.fit.fields import MISSING, estimator, parameter, parameters_of
-from hedgerow.fit.parameters import Parameters, check_parameters, resolve_settings
+from hedgerow.decisions import Hurwicz
+from hedgerow.estimators.trees import TreesEstimator
+from hedgerow.params.checks import check_parameters, parameters_of
+from hedgerow.params.resolve import resolve_settings
+from hedgerow.params.table import PARAMETERS, Params, rows_of, with_parameters_described
+from hedgerow.rules import Laplace
 
 NAMES = (
     "DecisionTreeClassifier",
+    "ExtraTreeClassifier",
     "RandomForestClassifier",
     "ExtraTreesClassifier",
     "RandomDecisionTreesClassifier",
     "PairwiseTreesClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreeRegressor",
     "RandomForestRegressor",
     "ExtraTreesRegressor",
     "RandomTreesEmbedding",
@@ -33,14 +38,28 @@ NAMES = (
 KINDS = [getattr(hedgerow, name) for name in NAMES]
 #: Parameters that are checked against the table, the labels or by scikit-learn.
 CHECKED_LATER = {"class_weight", "monotonic_cst", "categorical_features", "random_state", "feature_weights"}
+SIGNATURES = Path(__file__).parents[1] / "golden" / "signatures.txt"
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, 0] > 0).astype(int)
+
+
+def test_signatures_are_as_they_were() -> None:
+    """Model files, pipelines and searches name parameters: a change here is a change for users."""
+    found = [f"{name}{signature_of(kind)}" for name, kind in zip(NAMES, KINDS, strict=True)]
+    assert found == SIGNATURES.read_text(encoding="utf-8").splitlines()
+
+
+def signature_of(kind: Any) -> str:
+    """The names and defaults of a constructor, without annotations."""
+    signature = inspect.signature(kind)
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    return str(inspect.Signature(plain))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_signature_is_in_the_order_of_the_table(kind: Any) -> None:
     names = list(inspect.signature(kind).parameters)
-    assert names == [name for name in Parameters._parameters if name in names]
+    assert names == [name for name in PARAMETERS if name in names]
     assert names == list(parameters_of(kind))
     assert sorted(names) == kind._get_param_names()
     positional = [
@@ -53,9 +72,9 @@ def test_a_signature_is_in_the_order_of_the_table(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_defaults_are_set_as_they_are_and_pass_their_checks(kind: Any) -> None:
-    made = kind()
-    assert vars(made) == {name: row.default for name, row in parameters_of(kind).items()}
-    assert all(vars(made)[name] is row.default for name, row in parameters_of(kind).items())
+    made, given = kind(), inspect.signature(kind).parameters
+    assert list(vars(made)) == list(given)
+    assert all(vars(made)[name] is each.default for name, each in given.items())
     check_parameters(made)
 
 
@@ -91,15 +110,12 @@ def test_what_an_estimator_does_not_take_has_a_value_that_changes_nothing() -> N
         False,
         0,
     )
-    for name, row in Parameters._parameters.items():
-        if row.default is MISSING:
-            assert not hasattr(Parameters, name)
-        else:
-            row.check(name, row.default)
+    for name in set(PARAMETERS) & set(vars(TreesEstimator)):
+        PARAMETERS[name].check(name, getattr(TreesEstimator, name))
 
 
 def test_every_parameter_is_checked_somewhere() -> None:
-    for name, row in Parameters._parameters.items():
+    for name, row in PARAMETERS.items():
         if name not in CHECKED_LATER:
             with pytest.raises((ValueError, TypeError), match=f"{name} must be .*, got"):
                 row.check(name, {"no": "value"} if name != "oob_score" else 3)
@@ -113,8 +129,8 @@ def test_a_fitted_model_is_no_dataclass() -> None:
     assert tokenize(first) != tokenize(second)
 
 
-def test_a_class_changes_a_default_or_drops_a_parameter_in_one_line() -> None:
-    @estimator
+def test_a_class_changes_a_default_or_drops_a_parameter() -> None:
+    @with_parameters_described
     class Stumps(hedgerow.RandomForestClassifier):
         """Trees of one question.
 
@@ -123,16 +139,22 @@ def test_a_class_changes_a_default_or_drops_a_parameter_in_one_line() -> None:
         {parameters}
         """
 
-        max_depth: int | None = 1
-        n_estimators: Any = parameter(default=20, kw_only=False, about="Number of stumps.")
-        max_leaf_nodes: int | None = parameter(default=None, init=False)
+        _parameters = rows_of(
+            "n_estimators",
+            "max_depth",
+            "random_state",
+            variants={"n_estimators": replace(PARAMETERS["n_estimators"], about="Number of stumps.")},
+        )
+
+        def __init__(self, n_estimators: Any = 20, *, max_depth: int | None = 1, random_state: Any = None) -> None:
+            super().__init__(n_estimators, max_depth=max_depth, random_state=random_state)
 
     stumps = Stumps(7, random_state=0)
     assert clone(stumps).get_params() == stumps.get_params()
     assert "max_leaf_nodes" not in stumps.get_params()
     assert repr(stumps) == "Stumps(n_estimators=7, random_state=0)"
-    assert 'n_estimators : int or "auto", default=20\n        Number of stumps.' in Stumps.__doc__
-    assert "max_leaf_nodes" not in Stumps.__doc__
+    assert 'n_estimators : int or "auto", default=20\n        Number of stumps.' in str(Stumps.__doc__)
+    assert "max_leaf_nodes" not in str(Stumps.__doc__)
     assert stumps.fit(X, Y).forest_.n_trees == 7
     assert stumps.forest_.depth.max() == 1
     assert hedgerow.RandomForestClassifier().max_depth is None
@@ -157,10 +179,7 @@ def test_a_subclass_that_writes_its_own_signature_keeps_the_rest() -> None:
 
 def test_a_name_that_is_not_in_the_table_is_refused() -> None:
     with pytest.raises(TypeError, match="max_height must be one of the parameters n_estimators, rule"):
-
-        @estimator
-        class _Tall(hedgerow.RandomForestClassifier):
-            max_height: int = 3
+        rows_of("n_estimators", "max_height")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,7 +216,52 @@ def test_words_and_shares_become_numbers(given: dict[str, Any], settled: dict[st
     assert {name: getattr(settings, name) for name in settled} == settled
 
 
-def test_a_parameter_is_named_in_few_files() -> None:
-    package = Path(hedgerow.__file__).parent
-    named = [path for path in package.rglob("*.py") if re.search(r"\bmax_leaf_nodes\b", path.read_text("utf-8"))]
-    assert len(named) <= 5, named
+# ---- a snapshot ------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_has_a_field_for_each_parameter() -> None:
+    assert {field.name for field in fields(Params)} == set(PARAMETERS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_snapshot_has_the_values_of_the_estimator_at_that_moment(kind: Any) -> None:
+    made = kind(max_depth=3, random_state=1)
+    before, given = Params.of(made), made.get_params(deep=False)
+    made.set_params(max_depth=4)
+    assert {name: getattr(before, name) for name in given} == given
+    assert Params.of(made) == replace(before, max_depth=4)
+    with pytest.raises(FrozenInstanceError):
+        before.max_depth = 5  # type: ignore[misc]
+
+
+def test_what_a_class_does_not_take_is_its_class_attribute_or_none() -> None:
+    tree = Params.of(hedgerow.DecisionTreeRegressor())
+    assert (tree.bootstrap, tree.n_jobs, tree.calibration, tree.splitter) == (False, None, None, "best")
+    assert (tree.rule, tree.decision, tree.n_estimators, tree.sparse_output) == (None, None, None, None)
+    assert Params.of(hedgerow.ExtraTreesClassifier()).splitter == "random"
+    assert Params.of(hedgerow.UnsupervisedForest()).bootstrap is True
+
+
+def test_a_key_tells_apart_what_predictions_depend_on() -> None:
+    def key(**given: Any) -> Any:
+        return Params.of(hedgerow.RandomForestClassifier(**given)).key
+
+    plain = key()
+    assert hash(plain) == hash(key())
+    assert plain == key(n_jobs=2, immutable_features=["age"], max_depth=3)
+    changes: list[dict[str, Any]] = [
+        {"rule": "vote"},
+        {"caution": 2.0},
+        {"caution": "auto"},
+        {"decision": "maximin"},
+        {"calibration": None},
+        {"novelty": 0.01},
+    ]
+    assert len({key(**change) for change in changes} | {plain}) == len(changes) + 1
+
+
+@pytest.mark.parametrize(
+    "given", [{"rule": Laplace()}, {"decision": Hurwicz()}, {"caution": np.float64(1)}, {"caution": np.array(1.0)}]
+)
+def test_objects_that_can_change_have_no_key(given: dict[str, Any]) -> None:
+    assert Params.of(hedgerow.RandomForestClassifier(**given)).key is None
