@@ -42,8 +42,13 @@ PAGES = {
 
 
 def methods() -> ModuleType:
-    """The module that writes the pages."""
-    spec = importlib.util.spec_from_file_location("methods", DOCS / "methods.py")
+    """The module that writes the pages of rules and decisions."""
+    return script("methods")
+
+
+def script(name: str) -> ModuleType:
+    """A module of the documentation."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -57,6 +62,24 @@ def test_every_header_of_the_core_has_its_line() -> None:
     core = DOCS.parent / "src" / "core"
     there = sorted(path.relative_to(core).as_posix() for path in core.rglob("*.hpp"))
     assert sorted(named) == there
+
+
+def test_the_reference_lists_every_public_name() -> None:
+    """As ``python docs/api.py`` writes it."""
+    pytest.importorskip("dask")
+    pytest.importorskip("distributed")
+    page = (DOCS / "api.rst").read_text(encoding="utf-8")
+    assert page == script("api").page()
+    listed, module = {"hedgerow.__version__"}, ""
+    for line in page.splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   \w+", line):
+            listed.add(f"{module}.{line.strip()}")
+    things = {f"hedgerow.{name}": getattr(hedgerow, name) for name in dir(hedgerow)}
+    modules = {name: thing for name, thing in things.items() if isinstance(thing, ModuleType)}
+    inside = {f"{module}.{name}" for module, thing in modules.items() for name in thing.__all__}
+    assert listed == (things.keys() - modules.keys()) | inside
 
 
 def test_every_rule_has_a_page_with_its_code(tmp_path: Path) -> None:
